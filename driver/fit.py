@@ -3,7 +3,8 @@
     recompute.fit(text, "8GiB").fits
 
 The step is rewritten as by `recompute{budget=…}`, and its peak and its work are counted on the result. The lower bounds
-on the work and on the temporaries are proved in program order.
+on the work and on the temporaries are proved in program order. A refusal is proved if a lower bound on the temporaries,
+or the arguments and results alone, exceed the budget; otherwise the answer is that no plan was found.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
-from ..planning.solvers.incumbent import Incumbent
+from ..planning.solvers.incumbent import Incumbent, silent
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Result, Stop, never
+from ..planning.solvers.result import Progress, Result, Stop, never
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.working_set import largest_working_set
@@ -34,7 +35,7 @@ from ..search.budget.limits import Budget, BudgetLimits, budget_limits
 from ..search.prepare import prepare
 from ..search.rewrite import rewrite_within
 from ..support.diagnostics import Refusal
-from ..support.units import MINIMUM, budget_text, format_bytes
+from ..support.units import MINIMUM, budget_text, format_bytes, readable_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.timelines import flat, timelines_of
 from .api import HasText, as_module
@@ -109,10 +110,18 @@ def operation_text(step: Step, op: int) -> str:
 
 
 class Verdict(Enum):
-    """The answer to whether a step fits."""
+    """The answer to whether a step fits.
+
+    Attributes:
+        AS_IT_IS: It fits unchanged.
+        RECOMPUTED: It fits with recomputation.
+        NOT_FOUND: No plan was found, and none is proved impossible.
+        NO: It is proved that no plan keeps the budget.
+    """
 
     AS_IT_IS = "yes"
     RECOMPUTED = "with recomputation"
+    NOT_FOUND = "not found"
     NO = "no"
 
 
@@ -132,7 +141,7 @@ class Fit:
         extra_percent: The extra FLOPs in percent of those of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
         loops: The option `loops` with which loops were cut for that bound; None if the step has no such loops.
-        reason: The reason that the step does not fit; "" if it fits.
+        reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
         lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
         finished: Whether the search ended by itself. If not, less work may suffice, and a refusal proves nothing.
     """
@@ -154,7 +163,8 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        return self.verdict is not Verdict.NO
+        """Whether a plan was found that keeps the budget."""
+        return self.verdict in (Verdict.AS_IT_IS, Verdict.RECOMPUTED)
 
     @property
     def minimum_bytes(self) -> int | None:
@@ -168,6 +178,7 @@ def fit(
     model: str = ORDER,
     stop: Stop = never,
     effort: Effort | None = None,
+    progress: Progress = silent,
 ) -> Fit:
     """Decide whether a step fits a memory budget.
 
@@ -177,6 +188,7 @@ def fit(
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.
         effort: The effort of the search for the lower bound; brief by default.
+        progress: A function that is called with each phase of the search.
 
     Returns:
         The verdict, with the bytes, the extra work and the lower bounds.
@@ -189,17 +201,28 @@ def fit(
     """
     module = as_module(step)
     verify_module(module)
-    return _fit(module, budget_text(memory), model, stop, effort or Effort.brief())
+    return _fit(module, budget_text(memory), model, _Search(stop, effort or Effort.brief(), progress))
 
 
-def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) -> Fit:
+@dataclass(frozen=True)
+class _Search:
+    """The control of a search: see `fit`."""
+
+    stop: Stop
+    effort: Effort
+    progress: Progress
+
+
+def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
     budget = Budget.of(text, model, "stablehlo")
     if text.lower() == MINIMUM:
         raise ValueError("invalid budget 'min': a fit needs bytes ('8GiB') or a share ('50%')")
+    search.progress("counting the bytes of the plain step")
     lines = dict(timelines_of(module, budget.model))
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     around = {name: timeline.device_bytes - timeline.peak_bytes for name, timeline in lines.items()}
     single = _single_step(module, True, len(plain), budget.model)
+    search.progress("proving a minimum of temporaries")
     bound = lower_bound(single.step) if single is not None and not single.is_cut else None
     unfit = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=bound)
     try:
@@ -208,7 +231,10 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
         return replace(unfit, reason=error.reason)
     if limits.is_kept:
         return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.bytes or {}, peaks=plain)
-    return _fit_recomputed(module, budget, unfit, limits, stop, effort)
+    if bound is not None and bound.bytes > min((limits.bytes or {}).values(), default=0):
+        reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries"
+        return replace(unfit, limits=limits.bytes or {}, reason=reason)
+    return _fit_recomputed(module, budget, unfit, limits, search)
 
 
 @dataclass(frozen=True)
@@ -234,14 +260,13 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
     return _SingleStep(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
-def _fit_recomputed(
-    module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, stop: Stop, effort: Effort
-) -> Fit:
-    limit_bytes = limits.bytes or {}
+def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _Search) -> Fit:
+    limit_bytes, stop = limits.bytes or {}, search.stop
+    search.progress(f"looking for a plan within {budget.text}")
     try:
         result = rewrite_within(module, budget, stop=stop)
     except Refusal as error:
-        return replace(unfit, limits=limit_bytes, reason=error.reason, finished=not stop())
+        return replace(unfit, verdict=Verdict.NOT_FOUND, limits=limit_bytes, reason=error.reason, finished=not stop())
     fit_result = replace(
         unfit,
         verdict=Verdict.RECOMPUTED,
@@ -260,8 +285,9 @@ def _fit_recomputed(
     # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
     total = max(problem_of_graph(plain.step.graph).total_cost, plain_flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
+    search.progress("proving a minimum of extra work")
     problem = problem_of_graph(single.step.graph)
-    bound = 100 * (single.extra + _bound(problem, next(iter(limit_bytes.values())), stop, effort)) / max(1, total)
+    bound = 100 * (single.extra + _bound(problem, next(iter(limit_bytes.values())), search)) / max(1, total)
     loops = (
         result.loops.option if single.is_cut or plain.step.graph.fingerprint != single.step.graph.fingerprint else None
     )
@@ -274,7 +300,7 @@ def plain_flops(module: ModuleOp) -> int:
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
-def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
+def _bound(problem: Problem, budget: int, search: _Search) -> float:
     """Return the proven lower bound on the extra cost. `budget`: bytes of temporaries."""
-    solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
+    solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=search.stop), effort=search.effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

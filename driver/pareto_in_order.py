@@ -7,7 +7,7 @@ Loops are cut first, as under a budget.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -25,6 +25,7 @@ from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import cost_option
 from ..search.prepare import prepare
+from ..support.units import format_bytes
 from ..transforms.phase import numbered_steps
 from .fit import lower_bound, operation_text
 
@@ -94,8 +95,13 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> l
 def _swept(name: str, step: Step, options: SweepOptions) -> SweptStep:
     problem, plain = problem_of_graph(step.graph), peak_bytes(step.graph)
     budgets = tuple(max(1, plain * at // options.count) for at in range(1, options.count + 1))
+
+    def named(budget: int) -> SweepOptions:
+        words = f"budget {budgets.index(budget) + 1} of {options.count}, {format_bytes(budget)}"
+        return replace(options, progress=lambda line: options.progress(f"{words}: {line}"))
+
     outcomes = tuple(
-        sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, options), options.stop)
+        sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, named(budget)), options.stop)
     )
     labels = Labels.of(step.phases)
 
@@ -110,7 +116,7 @@ def _swept(name: str, step: Step, options: SweepOptions) -> SweptStep:
 def _solved(
     step: Step, problem: Problem, budget: int, starts: Iterable[frozenset[Pair]], options: SweepOptions
 ) -> Outcome:
-    options.progress(f"budget {budget} bytes of temporaries")
+    options.progress("solving")
     starts = tuple(starts)
 
     def solved(limit: int) -> Outcome:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import WORTH_IT
 from ..planning.plan import nothing_planned
+from ..support.units import readable_bytes
 from ..transforms.plans.limit_segments import selection_without_budgets
 from .attempt_plans import attempt_plans
 
@@ -74,7 +75,7 @@ def least_measured(
     with ThreadPoolExecutor(workers) as pool:
         before, *sizes = pool.map(measure, [original, *(result.module for _, result in results)])
     sized = [(size, result) for size, (_, result) in zip(sizes, results, strict=True)]
-    listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(results, sizes, strict=True))
+    listed = "; ".join(f"{words}: {readable_bytes(size)}" for (words, _), size in zip(results, sizes, strict=True))
     size, least = min(sized, key=lambda pair: (pair[0], pair[1].extra_flops))
-    summary = f"measured, in bytes: unchanged: {before}; {listed}"
+    summary = f"measured: unchanged: {readable_bytes(before)}; {listed}"
     return MeasuredChoice(least if size <= before * (1 - WORTH_IT) else None, summary)

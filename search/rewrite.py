@@ -256,4 +256,4 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
     """Yield a remark on each function whose eager schedule needs much more memory than its program order."""
     for function, peaks_of_function in peaks.items():
         for note in peaks_of_function.notes():
-            yield Remark(function, note, RemarkKind.ANALYSIS)
+            yield Remark(function, note, RemarkKind.ANALYSIS, Topic.EAGER)

@@ -114,6 +114,7 @@ class Topic(StrEnum):
         LOOP_COLLECTIVES: The same, and collectives in the loop keep it from being recomputed.
         LOOP_NOT_COUNTED: A loop is left unchanged: its iterations are not counted.
         CHOICE: The choice among attempts.
+        EAGER: The peak on an executor that starts operations early, which XLA is not.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         RECOMPUTED: What is recomputed, and what the whole module gains: printed on request.
@@ -127,6 +128,7 @@ class Topic(StrEnum):
     LOOP_COLLECTIVES = "loop-collectives"
     LOOP_NOT_COUNTED = "loop-not-counted"
     CHOICE = "choice"
+    EAGER = "eager"
     COLLECTIVES = "collectives"
     COLLECTIVES_UNEQUAL = "collectives-unequal"
     RECOMPUTED = "recomputed"

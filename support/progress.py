@@ -17,7 +17,7 @@ import logging
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic
@@ -82,7 +82,7 @@ class ProgressLine:
 
 
 @contextmanager
-def progress(task: str, only_on_terminal: bool = False) -> Generator[ProgressLine, None, None]:
+def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) -> Generator[ProgressLine, None, None]:
     """Show a progress line while the context is open, if that takes longer than `FIRST_SECONDS`.
 
     A nested call yields the outer line instead of opening a second one.
@@ -90,6 +90,7 @@ def progress(task: str, only_on_terminal: bool = False) -> Generator[ProgressLin
     Args:
         task: The name of the work.
         only_on_terminal: Print nothing if standard error is not a terminal, because scripts read it.
+        has_parts: Whether the parts of `timing.py` are the phases; otherwise the caller enters them all.
     """
     if (outer := _shown.get()) is not None:
         yield outer
@@ -103,7 +104,7 @@ def progress(task: str, only_on_terminal: bool = False) -> Generator[ProgressLin
     printer = threading.Thread(target=_show, args=(line, finished, is_terminal), daemon=True)
     printer.start()
     try:
-        with watched(line.enter):
+        with watched(line.enter) if has_parts else nullcontext():
             yield line
     finally:
         finished.set()

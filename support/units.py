@@ -40,8 +40,8 @@ def parse_budget(text: str, plain_peak: int) -> int | None:
     """Parse a memory budget.
 
     Args:
-        text: `min`, a share such as `0.3` or `30%`, or bytes as in `parse_bytes`. A number up to 1 without a unit is a
-            share.
+        text: `min`, a share such as `0.3` or `30%`, or bytes with a unit such as `8GiB`. A number without a unit is a
+            share up to 1, and an error above.
         plain_peak: The peak of the unchanged step in bytes, to which a share refers.
 
     Returns:
@@ -73,12 +73,21 @@ def parse_amount(text: str) -> int | float:
         if not 0 < share <= 1:
             raise ValueError(f"invalid budget '{text}': a share of the plain peak must be above 0 and at most 1")
         return share
-    if amount["unit"] == "" and number != float("inf") and number != int(number):
-        raise ValueError(f"invalid budget '{text}': a share must be at most 1, and bytes must be whole numbers")
+    if amount["unit"] == "" and number != float("inf"):
+        raise ValueError(f"invalid budget '{text}': {_without_unit(text.strip(), number)}")
     try:
         return parse_bytes(text)
     except ValueError as error:
         raise ValueError(f"invalid budget '{text}': {str(error).partition(': ')[2]}") from error
+
+
+def _without_unit(text: str, number: float) -> str:
+    """Return the error for a number above 1 without a unit: it is more often meant as percent or gigabytes than as
+    bytes."""
+    if number != int(number):
+        return "a share must be at most 1, and bytes must be whole numbers"
+    share = f"'{text}%', " if number <= 100 else ""
+    return f"'{text}' has no unit: write {share}'{text}MiB', '{text}GiB', or '{text}B' for bytes"
 
 
 def is_share(text: str) -> bool:
@@ -91,24 +100,13 @@ def budget_text(budget: str | float) -> str:
     """Return a budget of the Python API as text for `parse_budget`: whole numbers are bytes, other numbers are shares.
 
     Raises:
-        ValueError: The number is not a budget, or the text is a number of bytes without a unit, such as '8'.
+        ValueError: The number is not a budget.
     """
     if isinstance(budget, float) and not 0 < budget <= 1:
         raise ValueError(
             f"invalid budget {budget}: a share must be above 0 and at most 1, and bytes must be whole numbers"
         )
-    if isinstance(budget, str):
-        demand_unit(budget)
     return f"{budget}B" if isinstance(budget, int) else str(budget).strip()
-
-
-def demand_unit(text: str) -> None:
-    """Raise `ValueError` for a number of bytes without a unit, because '8' is more often meant as gigabytes than as
-    bytes."""
-    amount = _AMOUNT.fullmatch(text)
-    if amount is not None and amount["unit"] == "" and not is_share(text) and float(amount["number"]) % 1 == 0:
-        number = text.strip()
-        raise ValueError(f"'{number}' has no unit: write '{number}GiB' or '{number}MiB', or {number} for bytes")
 
 
 def format_bytes(count: int) -> str:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 
 from ..options.memory_model import MODELS, ORDER
 from ..planning.solvers.effort import EFFORTS, Effort
-from ..planning.solvers.result import Progress
+from ..planning.solvers.result import Infeasible
 from ..planning.solvers.solvers_by_name import SOLVER_NAMES
+from ..planning.solvers.sweep import Outcome
+from ..support.progress import ProgressLine, progress
 from .files import add_split_option, demand_different_files, write_text
 from .start import version_of
 from .tool_parser import ToolParser
 
-PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes."""
+PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes. `REFUSED`: it is proved that no plan exists. `UNPROVED`: none was found, but that proves nothing."""
+WORSE = (PLANNED, REFUSED, UNPROVED, BAD_INPUT, INTERRUPTED)
+"""The exit codes in the order in which one replaces another, for a file with several steps."""
+FIT_SECONDS = 300.0
+"""The default time limit of `--fit` of a step: the search for a tight budget of a large step would take much longer,
+and its later candidates rarely fit."""
 
 
 def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -52,14 +60,22 @@ def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
     return EFFORTS[options.effort or default]()
 
 
-def progress_of(options: argparse.Namespace) -> Progress:
-    """Return a callback that prints progress on standard error, unless `--quiet` is given."""
+def exit_code_of(outcomes: Sequence[Outcome]) -> int:
+    """Return the exit code for the outcomes of one or several budgets: `PLANNED` if one of them has a plan."""
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, Infeasible)]
+    if len(refusals) < len(outcomes):
+        return PLANNED
+    return REFUSED if all(refusal.proved for refusal in refusals) else UNPROVED
 
-    def progress(line: str) -> None:
-        if not options.quiet:
-            print(f"recompute-plan: {line}", file=sys.stderr, flush=True)
 
-    return progress
+@contextmanager
+def shown_progress(options: argparse.Namespace, task: str) -> Generator[ProgressLine, None, None]:
+    """Show a progress line for the task on standard error, as `support/progress.py` does, unless `--quiet` is given."""
+    if options.quiet:
+        yield ProgressLine(task)
+        return
+    with progress(f"recompute-plan: {task}", has_parts=False) as line:
+        yield line
 
 
 def print_lines(lines: Iterable[str], aside: bool = False) -> None:
@@ -100,7 +116,10 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
     parser.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="seconds after which the search stops with its best plan"
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="seconds after which the search stops with its best plan; for --fit of a step 300 by default",
     )
     parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="allow copies of views too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the copies as JSON; '-' is standard output")

@@ -8,13 +8,15 @@ from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sweep import Outcome
 from ..reports.curve import Curve, Marker, Point
-from ..support.units import format_bytes
+from ..support.units import readable_bytes
+
+NO_BOUND_KNOWN = "no lower bound is known"
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
     """Return the first line of the output. `plain_peak`: in bytes."""
     counts = f"{len(problem)} operations, {len(problem.sizes)} storages"
-    return f"{name}: {counts}, plain peak {plain_peak} bytes ({format_bytes(plain_peak)})"
+    return f"{name}: {counts}, plain peak {readable_bytes(plain_peak)}"
 
 
 def result_lines(result: Result, plain_peak: int) -> list[str]:
@@ -22,14 +24,19 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
     copies = f"{len(result.pairs)} cop{'y' if len(result.pairs) == 1 else 'ies'}"
     ended = "" if result.finished else "; stopped: the best so far"
     if result.budget >= plain_peak:
-        return [f"budget: {result.budget} bytes, not below the plain peak: nothing to do"]
+        return [f"budget: {readable_bytes(result.budget)}, not below the plain peak: nothing to do"]
     return [
-        f"budget: {result.budget} bytes, {result.budget / plain_peak:.6f} of the plain peak",
-        f"peak: {result.peak_bytes} bytes, {result.peak_bytes / plain_peak:.6f} of the plain peak",
+        f"budget: {readable_bytes(result.budget)}, {result.budget / plain_peak:.6f} of the plain peak",
+        peak_line(result.peak_bytes, plain_peak),
         f"extra cost: {result.percent:.4f} %, {copies}",
         f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); gap {result.gap:.4f} points",
         f"found by: {result.provenance}; {result.path}; {result.seconds:.1f} s{ended}",
     ]
+
+
+def peak_line(peak_bytes: int, plain_peak: int) -> str:
+    """Return the line on the peak of a plan, which is `peak_bytes`."""
+    return f"peak: {readable_bytes(peak_bytes)}, {peak_bytes / plain_peak:.6f} of the plain peak"
 
 
 def _solver_of(result: Result) -> str:
@@ -44,11 +51,14 @@ def in_short(reason: str) -> str:
 def fit_line(outcome: Outcome, budget: str) -> str:
     """Return one line on whether a graph fits the budget."""
     if isinstance(outcome, Infeasible):
-        answer = "the graph does not fit" if outcome.proved else "no plan was found with which the graph fits"
-        return f"no: {answer} {budget}"
+        if outcome.proved:
+            return f"no: the graph does not fit {budget}"
+        return f"unknown: no plan was found with which the graph fits {budget}, and none is proved impossible"
     if not outcome.pairs:
         return f"yes, as it is: the graph fits {budget}"
     bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
+    if outcome.bound_percent == 0 < outcome.percent:
+        bound = NO_BOUND_KNOWN
     return f"yes, with recomputation: the graph fits {budget} at {outcome.percent:.4f} % extra work ({bound})"
 
 
@@ -64,9 +74,7 @@ def refusal_lines(refusal: Infeasible) -> list[str]:
     """Return the lines on a budget without a plan, with the proven minimum and the values that determine it."""
     lines = [f"refused: {refusal.reason}"]
     if refusal.minimum_bytes:
-        lines.append(
-            f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), determined by"
-        )
+        lines.append(f"proven minimum: {readable_bytes(refusal.minimum_bytes)}, determined by")
         lines += [f"  {value}" for value in refusal.holding]
     return lines
 

@@ -17,12 +17,24 @@ from ..mlir_io.parser import parse_module
 from ..options.loop_schedule import schedule_of
 from ..options.memory_model import ORDER
 from ..reports.curve import Point, SegmentRecomputation
-from ..support.interrupts import Interrupt
-from ..support.units import format_bytes
+from ..support.interrupts import Interrupt, stopping
+from ..support.units import format_bytes, readable_bytes
 from ..transforms.take_marks import take_marks
 from .curve_files import write_curves
-from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, effort_of, print_lines, progress_of, sweep_count
-from .plan_output import in_short, sweep_lines, unproved_lines
+from .plan_arguments import (
+    BAD_INPUT,
+    FIT_SECONDS,
+    INTERRUPTED,
+    PLANNED,
+    REFUSED,
+    UNPROVED,
+    effort_of,
+    exit_code_of,
+    print_lines,
+    shown_progress,
+    sweep_count,
+)
+from .plan_output import NO_BOUND_KNOWN, in_short, sweep_lines, unproved_lines
 from .reporting import InputText, of_exception
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
@@ -49,12 +61,11 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
     graph_options += ["--view-copies"] if options.view_copies == "on" else []
     if graph_options:
         raise ValueError(f"{graph_options[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
-    if options.fit is not None and (options.solver != "auto" or options.time_limit is not None):
-        ignored = "--solver" if options.solver != "auto" else "--time-limit"
-        raise ValueError(f"{ignored} is for graphs and --sweep: --fit of a step tries what recompute{{budget=…}} would")
+    if options.fit is not None and options.solver != "auto":
+        raise ValueError("--solver is for graphs and --sweep: --fit of a step tries what recompute{budget=…} would")
     try:
         module = step_of(text, name)
-        return _fit(options, module, name) if options.sweep is None else _sweep(options, module)
+        return _fit(options, module, name) if options.sweep is None else _sweep(options, module, name)
     except (ParseError, DiagnosticException) as error:
         print(of_exception(error, InputText(name, text)).to_text(), file=sys.stderr)
         return BAD_INPUT
@@ -62,45 +73,47 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
 
 def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
-    with Interrupt() as interrupt:
-        answer = fit(module, options.fit, options.memory_model, interrupt.is_set, effort)
+    seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
+    interrupts = Interrupt.count
+    with shown_progress(options, name) as line, stopping(seconds) as stop:
+        answer = fit(module, options.fit, options.memory_model, stop, effort, line.at)
     print_lines(fit_lines(answer, options.memory_model, name))
-    if not answer.fits and not answer.finished:
-        return INTERRUPTED
+    if answer.verdict is Verdict.NOT_FOUND:
+        return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
     return PLANNED if answer.fits else REFUSED
 
 
-def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
+def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     if options.memory_model != ORDER:
-        return _sweep_by_model(options, module)
-    with Interrupt() as interrupt:
+        return _sweep_by_model(options, module, name)
+    with shown_progress(options, name) as line, Interrupt() as interrupt:
         sweep = SweepOptions(
             sweep_count(options),
             options.solver,
             effort_of(options),
             options.time_limit,
-            progress_of(options),
+            line.at,
             interrupt.is_set,
         )
         steps = swept_steps(module, sweep)
     print_lines([line for step in steps for line in _sweep_lines(step)])
     if options.curve is not None:
         write_curves(options.curve, [step.curve for step in steps])
-    return PLANNED if any(step.curve.points for step in steps) else REFUSED
+    return exit_code_of([outcome for step in steps for outcome in step.outcomes])
 
 
-def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
+def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
-    with Interrupt() as interrupt:
-        curve = swept_by_model(module, sweep_count(options), progress_of(options), interrupt.is_set)
+    with shown_progress(options, name) as line, Interrupt() as interrupt:
+        curve = swept_by_model(module, sweep_count(options), line.at, interrupt.is_set)
     peak = curve.plain_peak_bytes
-    lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({format_bytes(peak)}); {NO_BOUND}"]
+    lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]
     print_lines([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
     if options.curve is not None:
         write_curves(options.curve, [curve])
-    return PLANNED if curve.points else REFUSED
+    return PLANNED if curve.points else UNPROVED
 
 
 def step_of(text: str, name: str) -> ModuleOp:
@@ -115,11 +128,11 @@ def step_of(text: str, name: str) -> ModuleOp:
 
 def _sweep_lines(step: SweptStep) -> Iterator[str]:
     peak, count = step.plain_peak_bytes, len(step.problem)
-    size = f"{peak} bytes of temporaries ({format_bytes(peak)})"
+    size = f"{readable_bytes(peak)} of temporaries"
     yield f"{step.name}: {count} operations, plain peak {size}, in program order"
     yield from sweep_lines(step.budgets, step.outcomes, peak)
     if step.curve.refused:
-        yield f"proven minimum: {step.curve.minimum_bytes} bytes of temporaries, determined by"
+        yield f"proven minimum: {readable_bytes(step.curve.minimum_bytes)} of temporaries, determined by"
         yield from (f"  {line}" for line in step.curve.holding)
     yield "what runs again"
     for point in step.curve.points:
@@ -148,8 +161,8 @@ def fit_lines(answer: Fit, model: str, name: str) -> list[str]:
         model: The memory model.
         name: The name of the file.
     """
-    if answer.verdict is Verdict.NO:
-        return list(_no(answer))
+    if not answer.fits:
+        return list(_no(answer) if answer.verdict is Verdict.NO else _not_found(answer))
     return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputed(answer, model, name))
 
 
@@ -159,12 +172,8 @@ def _as_it_is(answer: Fit) -> Iterator[str]:
 
 
 def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
-    if answer.bound_percent is not None:
-        cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
-        bound = f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
-    else:
-        bound = "no lower bound is proved"
-    yield f"yes, with recomputation: the step fits {answer.budget} at {answer.extra_percent:.4f} % extra work ({bound})"
+    work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
+    yield f"yes, with recomputation: the step fits {answer.budget} at {work}"
     if not answer.finished:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
@@ -172,19 +181,37 @@ def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
     yield f"  recompute-opt {name} -p 'recompute{{budget={answer.budget} memory-model={model}}}' --print-debuginfo"
 
 
+def _bound_of(answer: Fit) -> str:
+    """Return the proven lower bound on the extra work as a phrase. A bound of 0 says nothing about extra work above."""
+    if answer.bound_percent is None or answer.bound_percent == 0 < answer.extra_percent:
+        return NO_BOUND_KNOWN
+    cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
+    return f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
+
+
 def _no(answer: Fit) -> Iterator[str]:
-    if not answer.limits:
-        yield f"no: {answer.reason}"
-    elif answer.lower_bound is not None and answer.lower_bound.bytes > min(answer.limits.values(), default=0):
+    if answer.limits and answer.lower_bound is not None:
         least, around = answer.lower_bound.bytes, sum(answer.around.values())
         yield (
             f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "
-            f"device, {least} bytes of temporaries"
+            f"device, {readable_bytes(least)} of temporaries"
         )
     else:
-        stopped = "" if answer.finished else "the search was stopped: "
-        yield f"{stopped}no: no plan was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
+        yield f"no: {answer.reason}"
     yield from _needs(answer, answer.plain)
+    yield from _minimum(answer)
+
+
+def _not_found(answer: Fit) -> Iterator[str]:
+    stopped = "" if answer.finished else " before the search was stopped"
+    yield f"unknown: no plan was found{stopped} with which the step fits {answer.budget}, and none is proved impossible"
+    yield f"  {in_short(answer.reason)}"
+    yield from _needs(answer, answer.plain)
+    yield from _minimum(answer)
+
+
+def _minimum(answer: Fit) -> Iterator[str]:
+    """Yield lines on the proven minimum of temporaries, if one is known."""
     if answer.lower_bound is not None:
         yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is determined by"
         yield from (f"    {line}" for line in answer.lower_bound.lines())

@@ -14,12 +14,13 @@ step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
 extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
 execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
-`--fit` answers in its first line: yes, yes with recomputation, or no.
+`--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
 
-Without `--time-limit` the search is deterministic. Ctrl-C ends it with the best plan so far.
+Without `--time-limit` the search is deterministic, except that `--fit` of a step ends after five minutes. Ctrl-C ends
+it with the best plan so far.
 
-Exit codes: 0 a plan was found, or the step fits; 1 no plan exists or was found, with the reason; 2 wrong usage or bad
-input; 130 interrupted without a plan.
+Exit codes: 0 a plan was found, or the step fits; 1 it is proved that no plan exists; 2 wrong usage or bad input; 3 no
+plan was found, and none is proved impossible; 130 interrupted without a plan.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ from ..options.memory_model import ORDER
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.problem import Pair, Problem
-from ..planning.solvers.result import Infeasible, Result
+from ..planning.solvers.result import Infeasible
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.interface import command_line
 from ..support.interrupts import Interrupt
-from ..support.units import parse_budget
+from ..support.progress import ProgressLine
+from ..support.units import format_bytes, parse_budget, readable_bytes
 from .curve_files import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
@@ -50,14 +52,16 @@ from .plan_arguments import (
     INTERRUPTED,
     PLANNED,
     REFUSED,
+    WORSE,
     effort_of,
+    exit_code_of,
     parse_plan_arguments,
     parser_with,
     print_lines,
-    progress_of,
+    shown_progress,
     sweep_count,
 )
-from .plan_output import fit_line, marker_lines, refusal_lines, result_lines, sweep_lines, title
+from .plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, sweep_lines, title
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,20 @@ class _GraphTask:
     problem: Problem
     plain_peak: int
     interrupt: Interrupt
+    line: ProgressLine
 
-    def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = ()) -> Outcome:
+    def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = (), prefix: str = "") -> Outcome:
+        """Solve for a budget in bytes. `prefix`: the beginning of each text of the progress line."""
         options, views = self.options, self.options.view_copies == "on"
-        best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.is_set)
+        best = Incumbent(
+            self.problem, budget, options.time_limit, lambda text: self.line.at(prefix + text), self.interrupt.is_set
+        )
         # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
         effort = effort_of(options)
         if views and options.solver != "auto":
             raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
         solver = WITH_VIEWS if views else options.solver
         return solve(self.problem, budget, solver, best, () if views else starts, effort)
-
-    def progress(self, line: str) -> None:
-        progress_of(self.options)(line)
 
 
 @command_line()
@@ -115,7 +120,8 @@ def _plan(options: argparse.Namespace) -> int:
         # Imported late: the modules that read MLIR are slow to import.
         from .planned_step import planned_step
 
-        return max(planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file))
+        codes = [planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
+        return max(codes, key=WORSE.index)
     if options.split_input_file:
         raise ValueError("--split-input-file is for steps: a graph is one JSON object")
     if options.memory_model != ORDER:
@@ -124,8 +130,8 @@ def _plan(options: argparse.Namespace) -> int:
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     if plain_peak == 0:
         raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
-    with Interrupt() as interrupt:
-        task = _GraphTask(options, name, problem, plain_peak, interrupt)
+    with shown_progress(options, name) as line, Interrupt() as interrupt:
+        task = _GraphTask(options, name, problem, plain_peak, interrupt, line)
         if options.evaluate is not None:
             return _evaluate(task)
         if options.sweep is not None:
@@ -149,7 +155,7 @@ def _write(task: _GraphTask, outcome: Outcome) -> int:
         lines.insert(0, fit_line(outcome, options.fit))
     if isinstance(outcome, Infeasible):
         print_lines([*lines, *refusal_lines(outcome)], aside)
-        return REFUSED
+        return exit_code_of([outcome])
     files = list[tuple[str | None, bytes]]()
     if options.output is not None:
         files.append((options.output, result_text(outcome, task.name).encode()))
@@ -167,8 +173,10 @@ def _sweep(task: _GraphTask) -> int:
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
 
     def solve_budget(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
-        task.progress(f"budget {budgets.index(budget) + 1} of {count}: {budget} bytes")
-        return task.solve(budget, starts)
+        place = budgets.index(budget)
+        words = f"budget {place + 1} of {count}, {format_bytes(budget)}"
+        task.line.at(words, place / count)
+        return task.solve(budget, starts, f"{words}: ")
 
     outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
@@ -176,7 +184,7 @@ def _sweep(task: _GraphTask) -> int:
     if options.curve is not None:
         name = Path(task.name).name
         write_curves(options.curve, [curve_of(name, Sweep(task.problem, task.plain_peak, budgets, outcomes), markers)])
-    return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
+    return exit_code_of(outcomes)
 
 
 def _evaluate(task: _GraphTask) -> int:
@@ -186,13 +194,13 @@ def _evaluate(task: _GraphTask) -> int:
     extra = evaluation.cost - task.problem.total_cost
     lines = [
         title(task.name, task.problem, task.plain_peak),
-        f"peak: {evaluation.peak_bytes} bytes, {evaluation.peak_bytes / task.plain_peak:.6f} of the plain peak",
+        peak_line(evaluation.peak_bytes, task.plain_peak),
         f"extra cost: {task.problem.percent(extra):.4f} %, {len(evaluation.bytes_at)} executions",
     ]
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
     kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
-        lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
+        lines.append(f"budget: {'kept' if kept else 'not kept'}, {readable_bytes(budget)}")
     print_lines(lines)
     return PLANNED if kept else REFUSED
 

@@ -31,6 +31,7 @@ from ..interpreters.meter import Metering, meter
 from ..mlir_io.parser import parse_module
 from ..proof.nested_modules import modules_with_functions
 from ..support.interface import command_line
+from ..support.units import readable_bytes
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -131,10 +132,10 @@ def summary(function: FuncOp, results: Sequence[Array], metered: Metering, model
     for number, (type_, result) in enumerate(zip(types, results, strict=True)):
         lines.append(f"  #{number:<3} {type_:<{width}}  crc32 {checksum(result)}")
     place = f"at operation {metered.peak_index}, {metered.operations[metered.peak_index]}"
-    lines.append(f"peak of temporaries: {metered.peak_bytes} bytes metered, {modelled.peak_bytes} modelled, {place}")
-    lines.append(
-        f"constants and values computed from them alone, not counted: {metered.constant_peak_bytes} bytes at most"
-    )
+    peak, forecast = readable_bytes(metered.peak_bytes), readable_bytes(modelled.peak_bytes)
+    constants = readable_bytes(metered.constant_peak_bytes)
+    lines.append(f"peak of temporaries: {peak} metered, {forecast} modelled, {place}")
+    lines.append(f"constants and values computed from them alone, not counted: {constants} at most")
     return "\n".join(lines) + "\n"
 
 

@@ -34,7 +34,7 @@ from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, tell
 from ..support.operations import name_of
-from ..support.units import format_bytes
+from ..support.units import format_bytes, readable_bytes
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
@@ -173,7 +173,9 @@ def _pairs_with_saved_carries(
             if reason is not None:
                 remarks.append(_remark_on_uncut(link.writer.op, reason))
             else:
-                remarks.append(Remark(link.writer.op, HELD.format(held=held), RemarkKind.PASSED))
+                after, before = readable_bytes(held.after_bytes), readable_bytes(held.before_bytes)
+                text = HELD.format(held=held, after=after, before=before)
+                remarks.append(Remark(link.writer.op, text, RemarkKind.PASSED))
                 unpaired.discard(link.reader.op)
                 yield held
         pending.extend(inner for op in unpaired for region in op.regions for inner in region.blocks)
@@ -188,8 +190,8 @@ def _next_pair_with_saved_carries(
 
 
 HELD = (
-    "the loop of {held.link.writer.trips} iterations holds {held.words}: {held.after_bytes} bytes, and its stacks were "
-    "{held.before_bytes}; {held.iterations} iterations are run again, {held.again.size} operations of each"
+    "the loop of {held.link.writer.trips} iterations holds {held.words}: {after}, and its stacks were {before}; "
+    "{held.iterations} iterations are run again, {held.again.size} operations of each"
 )
 
 

@@ -22,6 +22,7 @@ from ...planning.binomial import advances
 from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...support.operations import name_of
+from ...support.units import readable_bytes
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
 from ..step.stacks import LoopPair, Stack, StackRead, links_of
@@ -32,7 +33,7 @@ OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks 
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
 NOT_AGAIN = "{name} must not run again, but the values that the later loop reads depend on it"
 FORWARDS = "the later loop reads the slices in the order in which they were written; slots need the reverse order"
-NOT_LESS = "{words} and the slices recomputed from them need {after} bytes, but its stacks need {before}"
+NOT_LESS = "{words} and the slices recomputed from them need {after}, but its stacks need {before}"
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ class SavedCarries(ABC):
         if once:
             return NOT_AGAIN.format(name=name_of(once[0]))
         if self.after_bytes >= self.before_bytes:
-            return NOT_LESS.format(words=self.words, after=self.after_bytes, before=self.before_bytes)
+            after, before = readable_bytes(self.after_bytes), readable_bytes(self.before_bytes)
+            return NOT_LESS.format(words=self.words, after=after, before=before)
         return None
 
 

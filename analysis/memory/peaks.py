@@ -16,6 +16,7 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
+from ...support.interface import by_interface
 from ...support.timing import part
 from ...support.units import readable_bytes
 from ..step.step import Step
@@ -89,11 +90,14 @@ class Peaks:
         return self.eager <= EAGER_SHARE * self.in_order
 
     def notes(self) -> Iterator[str]:
-        """Yield a remark with the two peaks if the eager schedule needs much more memory than the program order."""
+        """Yield a remark with the two peaks and a remedy if the eager schedule needs much more memory than the program
+        order."""
         if not self.is_steady:
+            budget = by_interface("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
             yield (
-                f"an executor that starts operations as soon as it can needs {readable_bytes(self.eager)} at its "
-                f"peak, and {readable_bytes(self.in_order)} in program order"
+                f"peak {readable_bytes(self.eager)} on an executor that starts operations as soon as their operands "
+                f"exist, {readable_bytes(self.in_order)} in program order: XLA is no such executor; for one that is, "
+                f"run the step in program order, or set a budget such as {budget}, whose plans lower both peaks"
             )
 
     @cached_property

@@ -37,8 +37,8 @@ GRANULE = 64
 """Bytes by which peaks of one compiled step differ from run to run: a scalar is freed earlier or later."""
 _LEAST = (
     r"the least peak that a plan reaches is .*?(\d+) bytes",
-    r"another budget needs (\d+)",
-    r"compiled needs (\d+)",
+    r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
+    r"compiled needs (?:[\d.]+ .iB \()?(\d+) bytes",
 )
 """How refusals state the least peak, the most general one first."""
 

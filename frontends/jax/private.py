@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 
-TRIED_VERSIONS = ("0.10.2",)
+TRIED_VERSIONS = ("0.10.2", "0.11.2", "0.12.0.1")
 """The versions of JAX with which this module was tested."""
 OF_MODULES = (
     ("jax._src.config", "trace_context"),
@@ -65,7 +65,7 @@ class UnsupportedJax(RuntimeError):
         tried = ", ".join(TRIED_VERSIONS)
         super().__init__(
             f"recompute.jax needs {missing}, which the installed jax {jax.__version__} does not have; recompute.jax "
-            f"was tested with jax {tried}: pip install 'jax=={TRIED_VERSIONS[-1]}'"
+            f"was tested with jax {tried}: pip install 'jax=={TRIED_VERSIONS[0]}'"
         )
 
 

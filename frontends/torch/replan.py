@@ -22,7 +22,7 @@ from functorch.compile import min_cut_rematerialization_partition
 
 from ...driver.verified import NotProved
 from ...support.diagnostics import Refusal
-from ...support.units import MINIMUM, is_share, parse_budget
+from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from .compiled_step import devices_of, measured_peak, program_order_peak
 from .flops import flops_of
 from .measurements import Measurement, Measurements
@@ -327,8 +327,12 @@ def _flops(halves: Partitioned) -> int:
 def _not_reached(budget: str, limit: int, plain_bytes: int, least_bytes: int, rounds: list[Round]) -> str:
     """Return the message of the refusal: the smallest peak of all steps that were compiled for any budget, then each
     step that was compiled for this one."""
-    words = f"no compiled step keeps the budget {budget}, {limit} of {plain_bytes} bytes beside weights and inputs"
+    limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)}"
+    words = f"no compiled step keeps the budget {budget}, {limits} beside weights and inputs"
     of_rounds = min((each.peak_bytes for each in rounds), default=plain_bytes)
-    least = f"the least of {len(rounds)} compiled needs {of_rounds}" if rounds else "no other step is left to compile"
-    earlier = f"; one compiled for another budget needs {least_bytes}" if least_bytes < of_rounds else ""
-    return "; ".join([f"{words}: {least}{earlier}", *map(str, rounds)])
+    least = "no other step is left to compile"
+    if rounds:
+        least = f"the least of {len(rounds)} compiled needs {readable_bytes(of_rounds)}"
+    if least_bytes < of_rounds:
+        least += f"; one compiled for another budget needs {readable_bytes(least_bytes)}"
+    return "; ".join([f"{words}: {least}", *map(str, rounds)])

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from ...dialects.torch import FLOPS
 from ...planning.plan import Optimality
-from ...support.units import format_bytes
+from ...support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Round:
 
     def __str__(self) -> str:
         verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        return f"{self.words}: {self.planned_bytes} bytes in program order, {self.peak_bytes} as compiled{verdict}"
+        planned, compiled = readable_bytes(self.planned_bytes), readable_bytes(self.peak_bytes)
+        return f"{self.words}: {planned} in program order, {compiled} as compiled{verdict}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...support.units import readable_bytes
 from .problem import Pair, Problem
 from .provenance import Provenance
 from .working_set import describe_working_set, largest_working_set
@@ -81,7 +82,7 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None
-    return infeasible(problem, f"no plan needs less than {least.bytes} bytes", True)
+    return infeasible(problem, f"no plan needs less than {readable_bytes(least.bytes)}", True)
 
 
 def nothing_found(problem: Problem, solver: str) -> Infeasible:

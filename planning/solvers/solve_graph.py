@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ...support.units import format_bytes, parse_budget
+from ...support.units import parse_budget, readable_bytes
 from ..graph import Graph
 from ..liveness import CountedStorages, peak_bytes
 from ..pairs import plan_of_pairs
@@ -118,9 +118,9 @@ def plan_within(
     if peak_bytes(graph) <= budget:
         return Plan(optimality=Optimality(0.0, 0.0, "nothing is free"))
     problem = problem_of_graph(graph)
-    words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
+    words = f"no plan within {readable_bytes(budget)} of temporaries"
     if (held := two_point_bound(problem)).bytes > max(budget, largest_working_set(problem).bytes):
-        raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.describe(problem)}")
+        raise NoPlan(f"{words}: no plan needs less than {readable_bytes(held.bytes)}: {held.describe(problem)}")
 
     def search(limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
         return solve(problem, limit, solver, Incumbent(problem, limit, interrupt=stop), starts, effort)
@@ -159,7 +159,7 @@ def plan_within(
 def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
     """Describe the least budget with a known plan, `least` bytes, and the proven lower bound."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
-    return f"the best plan found needs {least} bytes, and none needs less than {proved}"
+    return f"the best plan found needs {readable_bytes(least)}, and none needs less than {readable_bytes(proved)}"
 
 
 @dataclass(frozen=True)
@@ -199,21 +199,22 @@ def solve_until_rewritten_fits(
             optimality = Optimality(kept.percent, kept.bound_percent, kept.bound_by)
             return FittingPlan(replace(plan, optimality=optimality), kept)
         limit = min(limit, outcome.peak_bytes) - (needed - budget)
-    why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
-    return infeasible(problem, why, proved=False)
+    words = f"no plan within {readable_bytes(budget)} of temporaries"
+    return infeasible(problem, f"{words}: after rewriting, the last one needs {readable_bytes(needed)}", proved=False)
 
 
 def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
     """Return the reason for a refusal. `needed`: the bytes of the last rewritten graph, which exceeded the budget; 0
     without one."""
-    words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
+    words = f"no plan within {readable_bytes(budget)} of temporaries"
     if refused is None:
         working = largest_working_set(problem)
         described = ", ".join(describe_working_set(problem, working))
-        return f"{words}: no plan needs less than {working.bytes} bytes: {described}"
+        return f"{words}: no plan needs less than {readable_bytes(working.bytes)}: {described}"
     if needed and refused.minimum_bytes <= budget:
-        return f"{words}: after rewriting, the last one needs {needed}; none needs less than {refused.minimum_bytes}"
-    least = f"no plan needs less than {refused.minimum_bytes} bytes"
+        last, least = readable_bytes(needed), readable_bytes(refused.minimum_bytes)
+        return f"{words}: after rewriting, the last one needs {last}; none needs less than {least}"
+    least = f"no plan needs less than {readable_bytes(refused.minimum_bytes)}"
     minimum = f"{'' if refused.reason == least else f'; {least}'}: {', '.join(refused.holding)}"
     return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"
 

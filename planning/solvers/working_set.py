@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...support.units import readable_bytes
 from .problem import Ints, Problem
 
 
@@ -70,7 +71,7 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
 
 def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
     """Name the operation and its `most` largest values, for a message."""
-    named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in working_set.values[:most]]
+    named = [f"{problem.value_names[v]}: {readable_bytes(int(problem.sizes[v]))}" for v in working_set.values[:most]]
     if len(working_set.values) > most:
         named.append(f"… and {len(working_set.values) - most} more")
     if working_set.operation is None:

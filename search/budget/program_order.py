@@ -16,6 +16,7 @@ from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
+from ...support.units import readable_bytes
 from .beside_segments import BesideSegments
 from .budget_problem import BudgetProblem, Evaluated, O, RewriteResult
 from .loop_choices import loop_choices
@@ -141,7 +142,7 @@ class _InOrder(Generic[O]):
                         chain,
                     )
                 except NoPlan as error:
-                    raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error
+                    raise NoPlan(f"{error}{_beside(besides)}") from error
 
             try:
                 result = self.problem.evaluate(planner, loops)
@@ -161,7 +162,8 @@ class _InOrder(Generic[O]):
             return min(kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
             self.problem.module,
-            f"no plan keeps the budget {self.problem.wording} as it is written: the last is {over} bytes above",
+            f"no plan keeps the budget {self.problem.wording} as it is written: "
+            f"the last is {readable_bytes(over)} above",
         )
 
 
@@ -218,3 +220,8 @@ class _Around:
         else:
             function, besides = self.of_graph[graph.fingerprint]
         return None if limits is None else limits[function] - besides, besides
+
+
+def _beside(besides: int) -> str:
+    """Return the end of a refusal for a step inside a larger function, which needs `besides` bytes around it."""
+    return f", and {readable_bytes(besides)} around the block" if besides else ""

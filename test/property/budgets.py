@@ -46,7 +46,7 @@ from .relations import add_dead_code
 from .requests import parsed, step_of
 
 SHARES = (30, 90)
-MINIMUM = re.compile(r"(?:no plan|none) needs less than (\d+) bytes|none needs less than (\d+)")
+MINIMUM = re.compile(r"(?:no plan|none) needs less than (?:[\d.]+ .iB \()?(\d+) bytes")
 FUNCTION = "main"
 SMALL = 13
 """So many values an exhaustive search has time for."""
@@ -70,7 +70,7 @@ class Answer:
     def minimum(self) -> int:
         """Minimum that a refusal states as proved; 0 if it states none."""
         found = MINIMUM.search(self.refusal)
-        return int(found[1] or found[2]) if found else 0
+        return int(found[1]) if found else 0
 
     @property
     def is_proved(self) -> bool:

@@ -43,6 +43,7 @@ from ...support.diagnostics import BadRequest, Refusal, Remark, RemarkKind
 from ...support.interface import option
 from ...support.operations import every_operation
 from ...support.timing import part
+from ...support.units import readable_bytes
 from ..per_device.outline import is_stand_in
 from ..phase import Steps
 
@@ -75,7 +76,8 @@ class SegmentLimits:
         """Return an error text for a segment that saves more than its limit under the plan; None if all limits hold."""
         for name, saved in saved_bytes(graph, self.segments, plan).items():
             if saved > self.most[name]:
-                return f"segment '{name}' would save {saved} bytes, but may save {self.most[name]}"
+                limit = readable_bytes(self.most[name])
+                return f"segment '{name}' would save {readable_bytes(saved)}, but may save {limit}"
         return None
 
 
@@ -241,15 +243,15 @@ class _Chooser:
 
     def _too_little(self, failure: SegmentInfeasible) -> str:
         budget, graph = self._budget(failure.segment), self.step.graph
-        limit = f"{failure.most} bytes ({budget.pattern}:{budget.text})"
+        limit = f"{readable_bytes(failure.most)} ({budget.pattern}:{budget.text})"
         refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
         listed = [
-            f"{described(self.step.operation(graph.maker[v]))}, {graph.sizes[v]} bytes: {why}"
+            f"{described(self.step.operation(graph.maker[v]))}, {readable_bytes(graph.sizes[v])}: {why}"
             for v, why in failure.holding
         ]
         more = [f"and {len(listed) - NAMED_BUFFERS} more"] if len(listed) > NAMED_BUFFERS else []
         bound = "the proven minimum is" if failure.proved else TOGETHER if failure.together else NOT_PROVED
-        return "; ".join([f"{refusal}: {bound} {failure.least} bytes", *listed[:NAMED_BUFFERS], *more])
+        return "; ".join([f"{refusal}: {bound} {readable_bytes(failure.least)}", *listed[:NAMED_BUFFERS], *more])
 
     def remarks(self) -> Iterator[Remark]:
         """Yield a remark for each set of segments with equal savings, at the first of them."""
@@ -258,11 +260,12 @@ class _Chooser:
             budget = self._budget(name)
             limit = f"the budget {budget.pattern}:{budget.text}"
             if solution.is_nothing:
-                words = f"{solution.plain} bytes for the backward pass, within {limit}: nothing to do"
+                words = f"{readable_bytes(solution.plain)} for the backward pass, within {limit}: nothing to do"
             else:
                 flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
-                words = f"{solution.bytes} of {solution.plain} bytes for the backward pass, within {limit}, "
-                words += f"{solution.most} bytes: {flops} FLOPs more"
+                saved, plain = readable_bytes(solution.bytes), readable_bytes(solution.plain)
+                words = f"{saved} of {plain} for the backward pass, within {limit}, "
+                words += f"{readable_bytes(solution.most)}: {flops} FLOPs more"
             names_by_text.setdefault(words, []).append(name)
         for words, names in names_by_text.items():
             first = min(names, key=lambda name: self.step.position(self._first(name)))

@@ -28,6 +28,7 @@ build: Any = ir
 
 _ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
 DEFAULT_PROPERTIES: dict[str, dict[str, str]] = {
+    "chlo.top_k": {"is_stable": "true"},
     "stablehlo.custom_call": {"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"},
     **{
         f"stablehlo.{name}": {

@@ -130,7 +130,8 @@ class BudgetedCompile:
     @property
     def nothing_to_do(self) -> str:
         """The message for a plain step that fits."""
-        return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
+        needed = readable_bytes(self.plain)
+        return f"nothing to do: the plain step needs {needed} of temporaries, within the budget {self.budget}"
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:

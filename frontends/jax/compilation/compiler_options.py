@@ -9,27 +9,39 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jaxlib
 
 DROPS_BARRIERS = "cse_barrier_expander"
-"""The pass of XLA:CPU that removes barriers before scheduling; the recomputed copies are then merged (CSE)."""
+"""The pass of XLA:CPU that removes barriers before scheduling; up to jax 0.10 the copies are then merged (CSE)."""
+NO_LONGER_MERGES = (0, 11)
+"""The version of jaxlib from which XLA:CPU removes barriers only after its last CSE. Rewritten steps need no more bytes
+there than with barriers kept, and some need far fewer: XLA fuses across the places of removed barriers."""
 DISABLED = "xla_disable_hlo_passes"
 MEASURING: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
 """Options with which XLA:CPU reports the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
 _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 
-def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Merge compiler options, and on CPU disable the pass that drops barriers; None if there are no options.
+def merges_copies(platforms: Sequence[str]) -> bool:
+    """Return whether XLA removes barriers and merges the copies, without a compiler option that prevents it."""
+    return "cpu" in platforms and tuple(map(int, jaxlib.__version__.split(".")[:2])) < NO_LONGER_MERGES
 
-    On CPU the compiler option replaces the list of passes that `XLA_FLAGS` and JAX's configuration disable, so that it
+
+def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Merge compiler options, and disable the pass that drops barriers if copies would be merged (`merges_copies`).
+
+    The compiler option replaces the list of passes that `XLA_FLAGS` and JAX's configuration disable, so that it
     must list these too.
 
     Args:
         platforms: The platforms for which the step is compiled.
         option_sets: Compiler options; later ones override earlier ones.
+
+    Returns:
+        The options; None if there are none.
     """
     merged = {name: value for options in option_sets for name, value in (options or {}).items()}
-    if "cpu" not in platforms:
+    if not merges_copies(platforms):
         return merged or None
     disabled = [*_disabled_by_flags(), *_disabled_by_configuration()]
     for options in option_sets:

@@ -74,7 +74,10 @@ def _policy_on_names(policy: Any) -> tuple[str, Iterable[str]] | None:
         return None
     maker = policy.__qualname__.partition(".")[0]
     enclosed: list[Any] = list(inspect.getclosurevars(policy).nonlocals.values())
-    is_on_names = maker in {name for name, _ in WITH_NAMES.values()} and list(map(type, enclosed)) == [set]
+    is_on_names = maker in {name for name, _ in WITH_NAMES.values()} and list(map(type, enclosed)) in (
+        [set],
+        [frozenset],
+    )
     return (maker, enclosed[0]) if is_on_names else None
 
 

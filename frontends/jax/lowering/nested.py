@@ -32,7 +32,7 @@ from ....transforms.calls.templates import strip
 from .. import private
 from ..annotations.marks import WRITTEN_AS_CALLS
 from ..bridge.crossing import demand_lowered
-from ..compilation.compiler_options import are_kept_by_flags
+from ..compilation.compiler_options import are_kept_by_flags, merges_copies
 from ..keywords.budget_option import DEVICE
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
@@ -137,7 +137,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
         step.warn_once(why_plain.because(step.name, f"jax.export: {error}"))
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
-    if rewritten is not None and "cpu" in platforms and not are_kept_by_flags():
+    if rewritten is not None and merges_copies(platforms) and not are_kept_by_flags():
         step.warn_once(why_plain.barriers_are_dropped(step.name), warning.BarriersDropped)
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 

@@ -29,6 +29,7 @@ from .. import private
 from ..annotations.marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.budgeted import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
+from ..compilation.compiler_options import merges_copies
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
@@ -81,7 +82,7 @@ def _rewritten(
     demand_names(name, module, options.named)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
-    drops_barriers = has_barriers and "cpu" in private.platforms(plain)
+    drops_barriers = has_barriers and merges_copies(private.platforms(plain))
     options, host_remarks = supported_options(options, private.platforms(plain))
     try:
         with progress(f"recompute.jax: {name}") as line:

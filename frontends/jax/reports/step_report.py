@@ -21,7 +21,7 @@ from ....dialects.sdy.computations import ManualComputationOp
 from ....driver.api import Rewritten, as_module, explain_verified
 from ....options.selection import AUTO
 from ....reports.by_module import ModuleRow, module_rows
-from ....support.diagnostics import Refusal, Remark
+from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.budgeted import CompiledCandidate
@@ -180,7 +180,7 @@ def compared(lowered: Lowered) -> Report:
         again=() if rewritten is None else _copies_by_segment(rewritten),
         kept=_saved_values(lowered, choice.variant, seen, view.of),
         timelines=_named(timelines),
-        remarks=lowered.remarks if choice.variant is not Variant.MERGED or rewritten is None else rewritten.remarks,
+        remarks=_remarks(lowered, choice.variant, rewritten),
         budget=_device_bytes(),
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
@@ -188,6 +188,12 @@ def compared(lowered: Lowered) -> Report:
         devices=devices,
         values_per_device=view.is_of_a_device,
     )
+
+
+def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
+    """Return the remarks on the variant that runs, without those on executors other than XLA."""
+    remarks = rewritten.remarks if variant is Variant.MERGED and rewritten is not None else lowered.remarks
+    return tuple(remark for remark in remarks if isinstance(remark, str) or remark.topic is not Topic.EAGER)
 
 
 def _needs(compiled: jax.stages.Compiled) -> Needs:

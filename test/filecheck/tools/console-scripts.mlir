@@ -4,7 +4,7 @@
 
 // The commands as they are installed: with pytest, too, lit runs this file.
 // PROVED: proved equal: 1 result, 10 operations before, 14 after
-// RAN: peak of temporaries: 16384 bytes metered, 16384 modelled
+// RAN: peak of temporaries: 16.0 KiB (16384 bytes) metered, 16.0 KiB (16384 bytes) modelled
 func.func @step(%x: tensor<1024xf32>) -> tensor<1024xf32> {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")

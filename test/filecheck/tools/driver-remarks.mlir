@@ -40,4 +40,4 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // SCHEDULE-NEXT: Pass:            recompute-schedule
 // ANALYSIS:      --- !Analysis
 // ANALYSIS-NEXT: Pass:            recompute
-// ANALYSIS:        - String:          'an executor that starts operations as soon as it can needs 1.3 KiB (1280 bytes)
+// ANALYSIS:        - String:          'peak 1.3 KiB (1280 bytes) on an executor that starts operations as soon as their operands exist

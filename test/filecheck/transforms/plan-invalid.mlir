@@ -14,7 +14,7 @@
 // A budget that is none, or that nothing keeps, is refused in words: with the least that any plan needs, and what holds
 // it up, where that is proved.
 
-// LEAST:  error: no plan within 4096 bytes of temporaries (4.0 KiB): no plan needs less than 12288 bytes: operation 5 (stablehlo.multiply), stablehlo.tanh
+// LEAST:  error: no plan within 4.0 KiB (4096 bytes) of temporaries: no plan needs less than 12.0 KiB (12288 bytes): operation 5 (stablehlo.multiply), stablehlo.tanh (2): 4.0 KiB (4096 bytes)
 // DEVICE: error: no plan keeps the budget of 1B, 1 B of the device: arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'

@@ -21,20 +21,20 @@
 // CHECK-NEXT: stablehlo.multiply [[G]], [[B]] {recompute.target_grad}
 // CHECK-NEXT: stablehlo.multiply %h, [[A]]
 
-// SAID: segment 'block0' saves 4096 of 8192 bytes for the backward pass, within the budget block0:50%, 4096 bytes: 1024 FLOPs more
+// SAID: segment 'block0' saves 4.0 KiB (4096 bytes) of 8.0 KiB (8192 bytes) for the backward pass, within the budget block0:50%, 4.0 KiB (4096 bytes): 1024 FLOPs more
 
 // MARKS:      %a = stablehlo.sine %x {{.*}}recompute.recompute = false
 // MARKS-NEXT: %b = stablehlo.exponential %a {{.*}}recompute.recompute = true
 // MARKS-NOT:  recompute.duplicated
 
-// NOTHING:     segment 'block0' and 1 more save 8192 bytes for the backward pass, within the budget block*:100%: nothing to do
+// NOTHING:     segment 'block0' and 1 more save 8.0 KiB (8192 bytes) for the backward pass, within the budget block*:100%: nothing to do
 // NOTHING-NOT: recompute.duplicated
 
-// LEAST:         segment 'block1' saves 8192 bytes for the backward pass, within the budget block1:8KiB: nothing to do
-// LEAST:         segment 'block0' saves 0 of 8192 bytes for the backward pass, within the budget block0:min, 0 bytes: 2048 FLOPs more
+// LEAST:         segment 'block1' saves 8.0 KiB (8192 bytes) for the backward pass, within the budget block1:8KiB: nothing to do
+// LEAST:         segment 'block0' saves 0 bytes of 8.0 KiB (8192 bytes) for the backward pass, within the budget block0:min, 0 bytes: 2048 FLOPs more
 // LEAST-COUNT-2: recompute.duplicated
 
-// BOTH: segment 'block0' saves 4096 of 8192 bytes
+// BOTH: segment 'block0' saves 4.0 KiB (4096 bytes) of 8.0 KiB (8192 bytes)
 // BOTH: budget of 70% (14.0 KiB of temporaries): 20.0 KiB -> 12.0 KiB at the peak in program order
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {

@@ -102,7 +102,7 @@ def test_who_can_measure_gets_the_least_of_all_attempts() -> None:
     done = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(measure=measure, calls=False))
     assert done.proof and done.copies and len(asked) > 2
     assert measure(done.module) == min(asked)
-    assert str(done.remarks[0].reason).startswith("measured, in bytes: unchanged: 1000; named segments: ")
+    assert str(done.remarks[0].reason).startswith("measured: unchanged: 1000 bytes; named segments: ")
 
 
 def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
@@ -110,7 +110,7 @@ def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
     done = recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000))
     assert done.copies == 0 and "the step is left as it is" in str(done.remarks[0])
     assert print_module(done.module) == print_module(original("chain.small.mlir"))
-    with pytest.raises(recompute.Refusal, match=r"measured, in bytes: .* \(strict\)"):
+    with pytest.raises(recompute.Refusal, match=r"measured: .* \(strict\)"):
         recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000, strict=True))
 
 

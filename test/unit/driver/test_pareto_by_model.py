@@ -46,7 +46,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     step.write_text(STEP)
     assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(data)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("plain peak 8192 bytes of temporaries (8.0 KiB); no bound proved in this model")
+    assert lines[0].endswith("plain peak 8.0 KiB (8192 bytes) of temporaries; no bound proved in this model")
     assert lines[1].split() == ["budget", "peak", "extra", "%", "found", "by"]
     assert lines[4].split()[:3] == ["0.6000", "0.5000", "22.2222"]
     (curve,) = json.loads(data.read_text())

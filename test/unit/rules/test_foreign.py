@@ -26,6 +26,7 @@ from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
 from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
+from recompute.support.units import readable_bytes
 from recompute.tools import recompute_check, recompute_opt, recompute_run
 from recompute.transforms.verify import verify
 
@@ -170,7 +171,7 @@ def test_the_commands_of_the_page(
     said = capsys.readouterr()
     assert "remark: assuming, unverified, that these operations are pure: " + ", ".join(NAMES) in said.err
     assert "proved equal" in said.out and "executed: equal bit for bit" in said.out
-    assert f"{5 * TILE_BYTES} bytes metered, {5 * TILE_BYTES} modelled" in said.out
+    assert f"{readable_bytes(5 * TILE_BYTES)} metered, {readable_bytes(5 * TILE_BYTES)} modelled" in said.out
     # Nothing is left behind: without the option the tool knows nothing.
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}"]) == 1
 

@@ -24,7 +24,7 @@ def choice_of(sizes_and_flops: list[tuple[int, int]]) -> tuple[int | None, str]:
 
 
 def test_fewest_bytes_win() -> None:
-    assert choice_of([(500, 1), (400, 9)]) == (1, "measured, in bytes: unchanged: 1000; r0: 500; r1: 400")
+    assert choice_of([(500, 1), (400, 9)]) == (1, "measured: unchanged: 1000 bytes; r0: 500 bytes; r1: 400 bytes")
 
 
 def test_fewer_flops_win_between_equal_sizes_then_the_first() -> None:

@@ -28,7 +28,7 @@ def test_human_bytes(count: int, text: str):
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("1000", 1000),
+        ("1000B", 1000),
         ("8GiB", 2**33),
         ("40 gib", 40 * 2**30),
         ("40Gi", 40 * 2**30),
@@ -38,8 +38,7 @@ def test_human_bytes(count: int, text: str):
 )
 def test_every_option_reads_the_same_units(text: str, count: int):
     assert parse_bytes(text) == parse_budget(text, 1) == count
-    assert schedule_of(f"keep({text})").keep == count
-    assert schedule_of(f"binomial({text})").bytes == (None if text == "1000" else count)
+    assert schedule_of(f"keep({text})").keep == schedule_of(f"binomial({text})").bytes == count
     assert offload_named(f"{text}/s", "roofline(h100)").speed == count
 
 
@@ -49,10 +48,18 @@ def test_invalid_numbers_of_bytes(text: str):
         parse_bytes(text)
 
 
-@pytest.mark.parametrize("text", ["8", " 80", "1e9", "2."])
-def test_a_text_of_bytes_needs_a_unit(text: str):
-    with pytest.raises(ValueError, match=f"'{text.strip()}' has no unit: write '{text.strip()}GiB' or "):
-        budget_text(text)
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("8", "'8%', '8MiB', '8GiB', or '8B' for bytes"),
+        (" 80", "'80%', '80MiB', '80GiB', or '80B' for bytes"),
+        ("1e9", "'1e9MiB', '1e9GiB', or '1e9B' for bytes"),
+        ("2.", "'2.%', '2.MiB', '2.GiB', or '2.B' for bytes"),
+    ],
+)
+def test_a_budget_in_bytes_needs_a_unit(text: str, remedy: str):
+    with pytest.raises(ValueError, match=f"invalid budget '{text}': '{text.strip()}' has no unit: write {remedy}$"):
+        parse_budget(text, 1)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,12 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.result import Infeasible, Result
+from recompute.planning.solvers.result import Infeasible, Result, Stop
 from recompute.planning.solvers.solvers_by_name import solve
+from recompute.support.progress import ProgressLine
 from recompute.test.excerpts import diagnostics_of
+from recompute.tools import planned_step
+from recompute.tools.plan_arguments import FIT_SECONDS, PLANNED, REFUSED, UNPROVED
 from recompute.tools.recompute_plan import main
 
 STEP = """\
@@ -49,13 +54,13 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([step, "--sweep", "6", "--curve", str(data)]) == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
-    assert lines[0].startswith("@step: 10 operations, plain peak 20480 bytes of temporaries")
+    assert lines[0].startswith("@step: 10 operations, plain peak 20.0 KiB (20480 bytes) of temporaries")
     assert lines[7].startswith("1.0000        1.0000        0.0000")
     # Three values of 4 KiB are alive while %g is computed, whatever runs again.
-    assert "proven minimum: 12288 bytes of temporaries, determined by" in lines
+    assert "proven minimum: 12.0 KiB (12288 bytes) of temporaries, determined by" in lines
     assert "  stablehlo.multiply %g (m.py:7:4), which runs then" in lines
     assert re.fullmatch(r"  0.8333: block0 11.\d+ % \(1\)", lines[-2])
-    assert "recompute-plan: budget 20480 bytes of temporaries" in captured.err
+    assert captured.err.count("\n") <= 1, "at most one line in the first minute"
     (curve,) = json.loads(data.read_text())
     assert [one["peak_bytes"] for one in curve["points"]] == [12 * KIB, 16 * KIB, 20 * KIB]
     assert curve["points"][1]["again"][0]["values"] == ["stablehlo.sine %a (m.py:3:4)"]
@@ -125,7 +130,8 @@ def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureF
     assert main([step, "--fit", "23KiB"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
-        "no: the step does not fit 23KiB: the proven minimum is 24.0 KiB of the device, 12288 bytes of temporaries"
+        "no: the step does not fit 23KiB: the proven minimum is 24.0 KiB of the device, "
+        "12.0 KiB (12288 bytes) of temporaries"
     )
     assert lines[-4] == "    stablehlo.multiply %g (m.py:7:4), which runs then"
     assert [line.split() for line in lines[-3:]] == [
@@ -142,10 +148,63 @@ def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureF
 def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "70%", "--memory-model", "xla"]) == 0
     said = capsys.readouterr().out
-    assert "no lower bound is proved" in said and "by the model of XLA:CPU" in said
-    assert main([step, "--fit", "1%", "--memory-model", "xla"]) == 1
-    said = capsys.readouterr().out
-    assert said.startswith("no: no plan was found") and "proven minimum" not in said
+    assert "(no lower bound is known)" in said and "by the model of XLA:CPU" in said
+
+
+def test_a_refusal_that_is_not_proved_is_unknown(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([step, "--fit", "1%", "--memory-model", "xla"]) == UNPROVED == 3
+    first, reason, *_ = capsys.readouterr().out.splitlines()
+    assert first == "unknown: no plan was found with which the step fits 1%, and none is proved impossible"
+    assert reason.startswith("  no plan keeps the budget of 1% (") and "proven minimum" not in reason
+    assert main([step, "--fit", "28KiB", "--time-limit", "0"]) in (PLANNED, UNPROVED)
+
+
+def test_the_search_of_a_fit_ends_after_its_time_limit(
+    step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = list[float | None]()
+
+    @contextmanager
+    def stopped(seconds: float | None = None) -> Generator[Stop, None, None]:
+        limits.append(seconds)
+        yield lambda: True
+
+    monkeypatch.setattr(planned_step, "stopping", stopped)
+    main([step, "--fit", "28KiB"])
+    main([step, "--fit", "28KiB", "--time-limit", "7"])
+    assert limits == [FIT_SECONDS, 7.0]
+
+
+def test_an_impossible_budget_is_refused_without_a_search(
+    step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit_module, "rewrite_within", None)
+    assert main([step, "--fit", "23KiB"]) == REFUSED == 1
+    assert "the proven minimum is 24.0 KiB of the device" in capsys.readouterr().out
+
+
+def test_a_bound_of_zero_is_no_bound(step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fit_module, "_bound", lambda *_: 0.0)
+    assert main([step, "--fit", "28KiB"]) == PLANNED
+    assert "% extra work (no lower bound is known)" in capsys.readouterr().out
+
+
+def test_progress_is_one_line_that_names_the_budget(
+    step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = list[str]()
+    monkeypatch.setattr(ProgressLine, "at", lambda line, phase, share=None: shown.append(phase))
+    assert main([step, "--sweep", "3"]) == PLANNED
+    assert "budget 1 of 3, 6.7 KiB: solving" in shown and "budget 3 of 3, 20.0 KiB: solving" in shown
+    shown.clear()
+    assert main([step, "--fit", "28KiB"]) == PLANNED
+    assert shown == [
+        "counting the bytes of the plain step",
+        "proving a minimum of temporaries",
+        "looking for a plan within 28KiB",
+        "proving a minimum of extra work",
+    ]
+    assert capsys.readouterr().err.count("\n") <= 2
 
 
 @pytest.mark.parametrize(
@@ -161,7 +220,7 @@ def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixtur
         (["--fit", "min"], "invalid budget 'min'"),
         (["--fit", "lots"], "invalid budget 'lots'"),
         (["--fit", "50%", "--solver", "chen"], "--solver is for graphs and --sweep: --fit of a step tries what"),
-        (["--fit", "50%", "--time-limit", "1"], "--time-limit is for graphs and --sweep: --fit of a step"),
+        (["--fit", "50"], "invalid budget '50': '50' has no unit: write '50%', '50MiB', '50GiB', or '50B' for bytes"),
     ],
 )
 def test_wrong_usage(arguments: list[str], reason: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:

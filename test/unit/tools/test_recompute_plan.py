@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from recompute.support.interrupts import Interrupt
+from recompute.support.units import readable_bytes
 from recompute.test.benchmark_scripts import script
 from recompute.tools.recompute_plan import main
 
@@ -34,20 +35,19 @@ def test_a_plan_that_anybody_can_check(graph: str, tmp_path: Path, capsys: pytes
     assert main([graph, "--budget", "0.6", "-o", str(plan), "--sequence", str(order)]) == 0
     captured = capsys.readouterr()
     assert re.fullmatch(
-        r"\S+unet.json: 48 operations, 48 storages, plain peak \d+ bytes \(.*\)\n"
-        r"budget: \d+ bytes, 0\.\d+ of the plain peak\n"
-        r"peak: \d+ bytes, 0\.\d+ of the plain peak\n"
+        r"\S+unet.json: 48 operations, 48 storages, plain peak [\d.]+ .iB \(\d+ bytes\)\n"
+        r"budget: [\d.]+ .iB \(\d+ bytes\), 0\.\d+ of the plain peak\n"
+        r"peak: [\d.]+ .iB \(\d+ bytes\), 0\.\d+ of the plain peak\n"
         r"extra cost: \d+\.\d{4} %, \d+ copies\n"
         r"lower bound: \d+\.\d{4} %, proved \(.*\); gap \d+\.\d{4} points\n"
         r"found by: .*; (plain|compiled); \d+\.\d s\n",
         captured.out,
     )
-    assert "recompute-plan: bound" in captured.err
     found = json.loads(plan.read_text())
     assert found["finished"] and found["recompute_copies"] == 1 and found["peak_bytes"] <= found["budget_bytes"]
     assert main([graph, "--budget", "0.6", "--evaluate", str(order), "-q"]) == 0
     checked = capsys.readouterr().out
-    assert f"peak: {found['peak_bytes']} bytes" in checked and "budget: kept" in checked
+    assert f"peak: {readable_bytes(found['peak_bytes'])}" in checked and "budget: kept" in checked
     assert re.search(r"extra cost: \S+ %", checked)[0] in captured.out  # pyright: ignore[reportOptionalSubscript]
     assert main([graph, "--budget", "0.5", "--evaluate", str(order)]) == 1
     assert "budget: not kept" in capsys.readouterr().out
@@ -77,7 +77,8 @@ def test_budgets_at_the_ends(graph: str, capsys: pytest.CaptureFixture[str]) -> 
     assert main([graph, "--budget", "1MB", "-q"]) == 1
     refused = capsys.readouterr().out
     assert re.search(
-        r"refused: no plan needs less than \d+ bytes\nproven minimum: .*, determined by\n  operation", refused
+        r"refused: no plan needs less than [\d.]+ .iB \(\d+ bytes\)\nproven minimum: .*, determined by\n  operation",
+        refused,
     )
     assert main([graph, "--budget", "min", "-q", *BRIEFLY]) == 0
     assert "lower bound" in capsys.readouterr().out
@@ -95,14 +96,14 @@ def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.Captur
     """Plot an order that was found here on the curve, and a point of a list with the costs of the graph."""
     order, listed, curve = tmp_path / "greedy.txt", tmp_path / "theirs.json", tmp_path / "curve.json"
     assert main([graph, "--budget", "0.6", "--solver", "greedy", "--sequence", str(order), "-q"]) == 0
-    found = re.search(r"peak: (\d+) bytes.*\nextra cost: (\S+) %", capsys.readouterr().out)
+    found = re.search(r"peak: .* \((\d+) bytes\).*\nextra cost: (\S+) %", capsys.readouterr().out)
     assert found is not None
     listed.write_text(json.dumps([{"tag": "nothing", "peak_bytes": 7, "rec_cost": 0}]))
     beside = ["--beside", str(order), "--beside", str(listed), "--curve", str(curve)]
     assert main([graph, "--sweep", "5", "--solver", "greedy", *beside]) == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[-1].split() == ["0.0000", "0.0000", "nothing"]
-    assert captured.err.count(" of 5: ") == 5
+    assert captured.err.count("\n") <= 1
     (data,) = json.loads(curve.read_text())
     theirs, nothing = data["markers"]
     assert (theirs["name"], theirs["peak_bytes"], nothing["percent"]) == ("greedy", int(found[1]), 0)
@@ -177,7 +178,7 @@ def test_no_time(seconds: str, graph: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_too_little_time_is_said(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([graph, "--budget", "0.5", "--time-limit", "0", "-q"]) == 1
+    assert main([graph, "--budget", "0.5", "--time-limit", "0", "-q"]) == 3
     assert (
         "refused: the search was ended before it found a plan, and none is proved impossible" in capsys.readouterr().out
     )

@@ -114,7 +114,9 @@ def test_as_many_slots_as_fit() -> None:
     """Fit as many slots as the byte limit allows; a carry has 20 bytes, as has the slice of one iteration."""
     module = step(30)
     rolled = recompute_loops(module, loops="binomial(130B)")
-    assert any("in 4 slots: 120 bytes, and its stacks were 600" in str(one) for one in rolled.remarks), rolled.remarks
+    assert any("in 4 slots: 120 bytes, and its stacks were 600 bytes" in str(one) for one in rolled.remarks), (
+        rolled.remarks
+    )
 
 
 def test_where_slots_hold_more() -> None:

@@ -95,7 +95,7 @@ def test_a_plan_or_a_planner_says_so_already():
 def test_marks_of_the_user_win():
     kept = STEP.replace("sine %x :", "sine %x {recompute.recompute = false} :")
     kept = kept.replace("multiply %a, %w :", 'multiply %a, %w {recompute.recompute = "must_save"} :')
-    with pytest.raises(Refusal, match=r"proven minimum is 2048 bytes; .*: a mark keeps it"):
+    with pytest.raises(Refusal, match=r"proven minimum is 2.0 KiB \(2048 bytes\); .*: a mark keeps it"):
         rewrite(kept, RecomputeOptions(segment_budgets={"layer0": "50%"}))
     again = STEP.replace("sine %x :", "sine %x {recompute.recompute = true} :")
     done = rewrite(again, RecomputeOptions(segment_budgets={"layer0": "100%"}, calls=False))

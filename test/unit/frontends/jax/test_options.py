@@ -229,10 +229,12 @@ def test_the_keywords_are_the_fields_of_the_options():
 
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_a_pipeline_that_does_not_lower(is_nested: bool):
-    """Name a remaining recompute operation and its line; `jax.export` drops the lines of a nested step."""
+    """Name a remaining recompute operation and its line; `jax.export` drops the lines of a nested step up to jax
+    0.11."""
     step = recompute.jax.jit(mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone")
     called: Any = jax.jit(step) if is_nested else step
-    place = r"^@main \(recompute\.token\)" if is_nested else r"\.py:\d+:\d+"
+    line = r"\.py:\d+:\d+"
+    place = rf"(^@main \(recompute\.token\)|{line})" if is_nested else line
     with pytest.raises(
         recompute.Refusal, match=f"{place}: error: recompute.token is unknown to JAX: .* end with recompute-lower"
     ):

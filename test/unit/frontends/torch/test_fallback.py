@@ -53,7 +53,7 @@ def test_a_budget_that_nothing_keeps_says_what_is_needed() -> None:
     model, args = made("gpt")
     step = rt.compile(model, budget="5%")
     expected = (
-        r"no plan within \d+ bytes .* no plan needs less than \d+ bytes.*; the least peak that a plan reaches is .*"
+        r"no plan within .* bytes\)? .* no plan needs less than .* bytes\)?.*; the least peak that a plan reaches is .*"
     )
     with pytest.raises(Exception, match=expected) as raised:
         step(*args)

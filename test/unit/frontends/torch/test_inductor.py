@@ -115,7 +115,7 @@ def test_a_budget_is_kept_by_the_compiled_step() -> None:
 @pytest.mark.usefixtures("fresh")
 def test_a_budget_that_no_compiled_step_keeps_says_what_was_reached() -> None:
     step = rt.compile(_dropouts, budget="5%", backend="inductor")
-    with pytest.raises(Exception, match=r"no compiled step keeps the budget 5%, \d+ of \d+ bytes .*the least of \d"):
+    with pytest.raises(Exception, match=r"no compiled step keeps the budget 5%, .* of .* bytes\)? .*the least of \d"):
         _gradient(step)
 
 
@@ -212,7 +212,7 @@ def test_partitions_of_pytorch_are_not_tried_where_they_draw_again(monkeypatch: 
         words.append(candidate)
         return 1000 if candidate == "PyTorch's partitioner" else 600
 
-    with pytest.raises(Exception, match="no compiled step keeps the budget 50%, 500 of 1000 bytes"):
+    with pytest.raises(Exception, match="no compiled step keeps the budget 50%, 500 bytes of 1000 bytes"):
         _split(monkeypatch, _dropouts, peaks)
     assert not any("activation_memory_budget" in each for each in words)
 
@@ -254,7 +254,7 @@ def test_reports_name_why_there_is_no_graph() -> None:
 
 def test_rounds_say_whether_they_fit() -> None:
     each = Round("plan", 10, 20, 0, True)
-    assert str(each) == "plan: 10 bytes in program order, 20 as compiled, within the budget"
+    assert str(each) == "plan: 10 bytes in program order, 20 bytes as compiled, within the budget"
     assert str(replace(each, fits=False)).endswith("above the budget")
     assert str(replace(each, fits=None)).endswith("as compiled")
 
