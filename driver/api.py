@@ -259,6 +259,15 @@ class Explanations(list[Explanation]):
     def __str__(self) -> str:
         return "\n".join([*map(to_summary, self), *filter(None, [self.note])])
 
+    def measured(self, name: str, temporary_bytes: int | None, note: str) -> Explanations:
+        """Return the explanations of a step of this name, with its temporaries as the compiler reports them."""
+        parts = [replace(part, function=name if part.function == "main" else part.function) for part in self]
+        if len(parts) == 1:
+            parts = [replace(parts[0], measured_bytes=temporary_bytes)]
+        explanations = Explanations(parts)
+        explanations.note = note
+        return explanations
+
     def details(self) -> str:
         """Return the explanations in full, as `recompute-opt -t explain` prints them."""
         return "\n".join([*map(to_text, self), *filter(None, [self.note])])

@@ -50,12 +50,11 @@ def to_summary(explanation: Explanation) -> str:
     segments."""
     lines = [*wrapped(_verdict(explanation)), ""]
     lines += wrapped(
-        f"  saved for the backward pass: {format_bytes(explanation.saved_bytes)} in {explanation.residuals} values, "
-        f"{format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
+        f"  the plain step saves {format_bytes(explanation.saved_bytes)} for the backward pass, in "
+        f"{explanation.residuals} values, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
         4,
     )
-    lines += [f"  peak of temporaries: {format_bytes(explanation.timeline.peak_bytes)} in program order, "
-              f"{format_bytes(explanation.xla_peak_bytes)} by the model of XLA:CPU", ""]  # fmt: skip
+    lines += [*wrapped(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
     loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
     if loops:
         rows = [_LOOP_COLUMNS, *map(_loop_cells, loops)]
@@ -71,18 +70,31 @@ def to_summary(explanation: Explanation) -> str:
 def _verdict(explanation: Explanation) -> str:
     """Return the verdict as one line, such as:
 
-    main: 4 of 6 segments are worth it: they free 22.1 MiB of 23.1 MiB, at 18.2 % more FLOPs
+    train: 31.0 MiB of temporaries; 4 of 6 segments are worth recomputing: they free 22.1 MiB of the 23.1 MiB that are
+    saved, at 18.2 % more FLOPs
     """
     recomputed = [row for row in explanation.segments if row.reason is None]
+    measured = explanation.measured_bytes
+    size = format_bytes(explanation.xla_peak_bytes if measured is None else measured)
+    plain = f"{explanation.function}: {size} of temporaries{' predicted' * (measured is None)}"
     if not recomputed:
-        return f"{explanation.function}: no segment is worth recomputing"
+        return f"{plain}; no segment is worth recomputing"
     freed = sum(row.freed_bytes - row.pinned_bytes for row in recomputed)
     cost = sum(row.extra_cost for row in recomputed) / explanation.step_cost if explanation.step_cost else 0.0
     return (
-        f"{explanation.function}: {len(recomputed)} of {len(explanation.segments)} segments are worth it: they free "
-        f"{format_bytes(freed)} of {format_bytes(explanation.saved_bytes)}, at {100 * cost:.1f} % more "
-        f"{explanation.cost_unit}"
+        f"{plain}; {len(recomputed)} of {len(explanation.segments)} segments {'is' if len(recomputed) == 1 else 'are'} "
+        f"worth recomputing: they free "
+        f"{format_bytes(freed)} of the {format_bytes(explanation.saved_bytes)} that are saved, at {100 * cost:.1f} % "
+        f"more {explanation.cost_unit}"
     )
+
+
+def _peaks(explanation: Explanation) -> str:
+    """Return the peaks of the plain step, each with the name of its quantity, that of the reports first."""
+    measured = explanation.measured_bytes
+    compiled = [] if measured is None else [f"{format_bytes(measured)} as compiled, as in reports"]
+    predicted = f"{format_bytes(explanation.xla_peak_bytes)} by the model of XLA:CPU"
+    return ", ".join([*compiled, predicted, f"{format_bytes(explanation.timeline.peak_bytes)} in program order"])
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:

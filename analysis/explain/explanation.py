@@ -324,6 +324,7 @@ class Explanation:
         cost: The name of the cost model; `step_cost` and `extra_cost` are in `cost_unit`, by default FLOPs.
         values: The saved values.
         loops: The loops that write stacks for later loops.
+        measured_bytes: The temporaries of the plain step as the compiler reports them; None if it was not compiled.
     """
 
     function: str
@@ -341,6 +342,7 @@ class Explanation:
     operations: OperationCounts
     values: tuple[SavedValue, ...] = field(repr=False)
     loops: tuple[LoopRow, ...] = field(default=(), repr=False)
+    measured_bytes: int | None = None
 
 
 def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost: str = FLOPS) -> Explanation:

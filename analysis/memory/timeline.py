@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -27,6 +28,10 @@ from ..step.order import Order, single_block
 from ..step.phases import Phases
 from ..step.step import Step
 from ..step.views import value_bytes
+
+WHILE = "stablehlo.while"
+LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
+"""Parts of the paths of operations in loops and conditionals, which are no modules of the user."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,24 @@ def source_of(op: Operation) -> str:
 
 
 def module_of(op: Operation) -> str:
-    """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes."""
-    return "/".join(scope_of(op.location).path)
+    """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes.
+
+    For a loop over layers this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
+    body has `Block/attention` and `Block/mlp`. A value that only a loop reads, such as its stacks, belongs to the loop."""
+    own = _scopes_of(op)
+    if not op.regions:
+        readers = {use.operation for result in op.results for use in result.uses}
+        loop = readers.pop() if len(readers) == 1 else op
+        is_of_loop = name_of(loop) == WHILE and _scopes_of(loop)[: len(own)] == own
+        return module_of(loop) if is_of_loop else "/".join(own)
+    inside = {scopes for inner in op.walk() if (scopes := _scopes_of(inner)) != own[: len(scopes)]}
+    shared = [level[0] for level in takewhile(lambda level: len({*level}) == 1, zip(*inside, strict=False))]
+    return "/".join(shared or own)
+
+
+def _scopes_of(op: Operation) -> tuple[str, ...]:
+    """Return the named scopes around the operation, without those by which JAX marks the bodies of loops."""
+    return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])
 
 
 def type_text(value: SSAValue) -> str:

@@ -18,6 +18,7 @@ from ...support.progress import progress
 from . import private
 from .annotations.flax_modules import without_lost_updates
 from .bridge.crossing import module_of
+from .compilation.allocation import temporary_bytes
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import is_disabled
@@ -150,20 +151,24 @@ class Jitted(Generic[P, R]):
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain what the step saves, and what recomputing each segment would change. The bytes of a step on several
-        devices are those of one device.
+        devices are those of one device. The plain step is compiled for its temporaries, once for all explanations and
+        reports.
 
         Raises `Refusal` for a step without a gradient."""
-        module = module_of(lowered_for_us(self.trace(*args, **kwargs)), self._name)
-        if (devices := partitions_of(module)) == 1:
-            return explain(module, self._options.rewrite.selection)
-        try:
-            explanations = explain_verified(part_of_a_device(module), self._options.rewrite.selection)
-        except NotPropagated:
-            explanations = explain(module, self._options.rewrite.selection)
-            explanations.note = whole_bytes(devices)
+        traced, selection = self.trace(*args, **kwargs), self._options.rewrite.selection
+        module = module_of(lowered_for_us(traced), self._name)
+        devices, note = partitions_of(module), ""
+        if devices == 1:
+            explanations = explain(module, selection)
         else:
-            explanations.note = bytes_per_device(devices)
-        return explanations
+            try:
+                explanations, note = explain_verified(part_of_a_device(module), selection), bytes_per_device(devices)
+            except NotPropagated:
+                explanations, note = explain(module, selection), whole_bytes(devices)
+        key = key_of(Call.of(self._statics, args, kwargs))
+        lowered = None if key is None else self._lowered.get(key)
+        plain = lowered or not_rewritten(self._name, traced.lower(), self._options)
+        return explanations.measured(self._name, temporary_bytes(plain.plain_measured), note)
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:

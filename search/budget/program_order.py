@@ -134,6 +134,9 @@ class _InOrder(Generic[O]):
 
             def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
                 limit, besides = around.limit_of(graph, self.problem.limits.bytes)
+                if limit is not None and limit <= 0:
+                    around_it = f"the operations around the block alone need {readable_bytes(besides)}"
+                    raise NoPlan(f"no plan keeps the budget {self.problem.wording}: {around_it}")
                 most = bytes_within(graph, "min") if limit is None else limit - less
                 try:
                     return segments.plan(

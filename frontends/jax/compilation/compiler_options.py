@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib
 
 DROPS_BARRIERS = "cse_barrier_expander"
 """The pass of XLA:CPU that removes barriers before scheduling; up to jax 0.10 the copies are then merged (CSE)."""
 NO_LONGER_MERGES = (0, 11)
-"""The version of jaxlib from which XLA:CPU removes barriers only after its last CSE. Rewritten steps need no more bytes
+"""The version of JAX from which XLA:CPU removes barriers only after its last CSE. Rewritten steps need no more bytes
 there than with barriers kept, and some need far fewer: XLA fuses across the places of removed barriers."""
 DISABLED = "xla_disable_hlo_passes"
 MEASURING: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
@@ -24,7 +23,7 @@ _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 def merges_copies(platforms: Sequence[str]) -> bool:
     """Return whether XLA removes barriers and merges the copies, without a compiler option that prevents it."""
-    return "cpu" in platforms and tuple(map(int, jaxlib.__version__.split(".")[:2])) < NO_LONGER_MERGES
+    return "cpu" in platforms and jax.__version_info__ < NO_LONGER_MERGES
 
 
 def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -226,7 +226,7 @@ def _recomputed(report: Report) -> str:
     """Count the recomputed operations: `12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
-    return f"{report.copies} operations: {', '.join([*named, *others])}" if report.copies else "0 operations"
+    return f"{report.copies} operations{': ' * bool(named)}{', '.join([*named, *others])}"
 
 
 def _short(position: str) -> str:

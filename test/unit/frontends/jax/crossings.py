@@ -23,7 +23,8 @@ from recompute.test.unit.frontends.jax.steps import jax
 assert jax, "the bridge is one to JAX"
 _NOTHING = re.compile(
     r"(?:(?:arg|res)_attrs = \[\{\}(?:, \{\})*\]|has_side_effect = false|api_version = 1 : i32"
-    r"|called_computations = \[\]|result_accuracy = #stablehlo.result_accuracy<mode = .*?<DEFAULT>>)(?:, )?"
+    r"|called_computations = \[\]|is_stable = true"
+    r"|result_accuracy = #stablehlo.result_accuracy<mode = .*?<DEFAULT>>)(?:, )?"
 )
 """Lists in which no argument of a function, or result, has an attribute, and defaults: the text leaves them out."""
 _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)

@@ -14,7 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 import recompute
 from recompute.frontends.jax.compilation import choice
 from recompute.frontends.jax.compilation.choice import Variant
-from recompute.frontends.jax.compilation.compiler_options import DISABLED, DROPS_BARRIERS, MEASURING
+from recompute.frontends.jax.compilation.compiler_options import (
+    DISABLED,
+    DROPS_BARRIERS,
+    MEASURING,
+    merges_copies,
+)
 from recompute.test.unit.frontends.jax.steps import (
     batch,
     descent,
@@ -230,6 +235,13 @@ def checkpointed() -> Any:
     return descent(loss)
 
 
+needs_merging = pytest.mark.skipif(
+    not merges_copies(("cpu",)),
+    reason="from jax 0.11 on XLA:CPU does not undo jax.checkpoint",
+)
+
+
+@needs_merging
 @pytest.mark.parametrize("measure", ["auto", True, False])
 def test_a_step_with_barriers_of_its_own(measure: bool | str):
     """Need no more memory than under `jax.jit`, and no more than with the barriers kept."""
@@ -283,6 +295,7 @@ def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tup
     return seen
 
 
+@needs_merging
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [

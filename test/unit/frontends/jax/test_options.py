@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 import recompute
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
+from recompute.frontends.jax.compilation.compiler_options import merges_copies
 from recompute.frontends.jax.keywords.keywords import JitKeywords, OfJax, OfOptions, OfSelection
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
@@ -213,10 +214,10 @@ def test_search_takes_the_least_of_what_is_compiled():
         size = temporary_bytes(lowered.compile())
         assert size is not None and lowered.rewritten is not None
         said = lowered.rewritten.remarks[0].reason
-        before, *tried = [int(one) for one in re.findall(r": (\d+)", said)]
+        before, *tried = [int(one) for one in re.findall(r"(\d+) bytes", said)]
         assert len(tried) <= search and size == min(tried) < before
         sizes.append(size)
-    assert sizes[1] < sizes[0]
+    assert sizes[1] < sizes[0] or (sizes[1] == sizes[0] and not merges_copies(("cpu",)))
 
 
 def test_the_keywords_are_the_fields_of_the_options():

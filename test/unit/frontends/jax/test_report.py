@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from html import escape, unescape
 from pathlib import Path
@@ -20,7 +21,7 @@ from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict,
 from recompute.reports.by_module import ModuleRow
 from recompute.reports.explain import to_summary
 from recompute.support.units import format_bytes
-from recompute.test.unit.frontends.jax.steps import batch, forward, jax, mlp, weights
+from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
 
 
 def test_report():
@@ -151,9 +152,46 @@ def test_the_summary_of_an_explanation():
     lines = str(found).splitlines()
     assert len(lines) <= 28 and max(map(len, lines)) <= 100
     worth = [row for row in explanation.segments if row.reason is None]
-    assert lines[0].startswith(f"main: {len(worth)} of 12 segments are worth it: they free ")
+    assert explanation.measured_bytes is not None
+    plain = f"step: {format_bytes(explanation.measured_bytes)} of temporaries"
+    assert lines[0].startswith(f"{plain}; {len(worth)} of 12 segments are worth recomputing: they free ")
     assert "  and 4 more segments" in lines
-    assert found.details().startswith("function @main")
+    assert found.details().startswith("function @step")
+
+
+def test_a_report_and_an_explanation_begin_with_the_same_bytes():
+    """Compile the plain step once for both, in either order, and name the step as the user does."""
+    step = recompute.jax.jit(mlp().step)
+    explained = str(step.explain(weights(), batch())).splitlines()
+    reported = step.report(weights(), batch())
+    assert reported.plain.temporaries is not None
+    size = format_bytes(reported.plain.temporaries)
+    assert str(reported).startswith(f"step: {size} -> ") and explained[0].startswith(f"step: {size} of temporaries; ")
+    assert f"  its peak of temporaries: {size} as compiled, as in reports, " in "\n".join(explained)
+    assert str(step.explain(weights(), batch())).splitlines() == explained
+
+
+def scanned(blocks: Any, x: Any) -> Any:
+    def body(x: Any, block: Any) -> tuple[Any, None]:
+        with jax.named_scope("Block"):
+            with jax.named_scope("attention"):
+                h = jnp.tanh(x @ block) * x
+            with jax.named_scope("mlp"):
+                return x + jnp.sin(h), None
+
+    return jnp.sum(jax.lax.scan(body, x, blocks)[0])
+
+
+@pytest.mark.parametrize(("outer", "module"), [("LM", "LM/Block"), ("", "Block")])
+def test_a_loop_over_layers_belongs_to_the_module_of_its_body(outer: str, module: str):
+    def loss(blocks: Any, x: Any) -> Any:
+        with jax.named_scope(outer) if outer else nullcontext():
+            return scanned(blocks, x)
+
+    report = recompute.jax.jit(jax.grad(loss)).report(jnp.ones((6, 32, 32)) * 0.01, jnp.ones((256, 32)))
+    saved = {row.module: row.plain_bytes for row in report.modules}
+    assert max(saved, key=saved.__getitem__) == module and "outside modules" not in saved, saved
+    assert "operations: \n" not in report.details()
 
 
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])
