@@ -177,7 +177,8 @@ def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
     if not answer.finished:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
-    yield f"  {answer.copies} operations run again; written and proved equal by"
+    again = "1 operation runs" if answer.copies == 1 else f"{answer.copies} operations run"
+    yield f"  {again} again; written and proved equal by"
     yield f"  recompute-opt {name} -p 'recompute{{budget={answer.budget} memory-model={model}}}' --print-debuginfo"
 
 

@@ -127,7 +127,7 @@ def module_of(op: Operation) -> str:
     """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes.
 
     For a loop over layers this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
-    body has `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop, such as its stacks."""
+    body has `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop."""
     own = _scopes_of(op)
     if not op.regions:
         readers = {use.operation for result in op.results for use in result.uses}

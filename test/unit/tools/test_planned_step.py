@@ -184,7 +184,10 @@ def test_an_impossible_budget_is_refused_without_a_search(
 
 
 def test_a_bound_of_zero_is_no_bound(step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(fit_module, "_bound", lambda *_: 0.0)
+    def no_bound(*_: object) -> float:
+        return 0.0
+
+    monkeypatch.setattr(fit_module, "_bound", no_bound)
     assert main([step, "--fit", "28KiB"]) == PLANNED
     assert "% extra work (no lower bound is known)" in capsys.readouterr().out
 
@@ -193,7 +196,11 @@ def test_progress_is_one_line_that_names_the_budget(
     step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = list[str]()
-    monkeypatch.setattr(ProgressLine, "at", lambda line, phase, share=None: shown.append(phase))
+
+    def record(line: ProgressLine, phase: str, share: float | None = None) -> None:
+        shown.append(phase)
+
+    monkeypatch.setattr(ProgressLine, "at", record)
     assert main([step, "--sweep", "3"]) == PLANNED
     assert "budget 1 of 3, 6.7 KiB: solving" in shown and "budget 3 of 3, 20.0 KiB: solving" in shown
     shown.clear()
