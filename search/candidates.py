@@ -187,7 +187,8 @@ class StepCandidates:
         budget = int(share_of_peak * peak_bytes(self.graph))
         segments = BesideSegments({} if self.demand is None else {self.graph.fingerprint: self.demand})
         try:
-            plan = segments.plan(self.graph, partial(plan_within, budget=budget, stop=stop))
+            # Plans that only a long search finds take so much work that others of the same need are cheaper.
+            plan = segments.plan(self.graph, partial(plan_within, budget=budget, stop=stop, once_more=False))
         except NoPlan:
             return None
         return UnscoredPlan(PlanOrigin(PlanSource.SOLVER, share_of_peak), plan, self.notes, {})

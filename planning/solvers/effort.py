@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from time import monotonic
 
 from .cut_bounds import CutBounds
 from .flows import FlowBounds
 from .incumbent import Incumbent
+from .kernels.compiled import is_available
 
 LARGE_PROBLEM = 5000
 """Number of operations above which a problem is large. Large problems get no integer programs, no flow bounds and no
@@ -94,7 +93,7 @@ SLOW = (
 
 def is_compiled() -> bool:
     """Return whether numba compiles the inner loops of the search."""
-    return find_spec("numba") is not None and os.environ.get("RECOMPUTE_PLAN_PATH") != "plain"
+    return is_available()
 
 
 def limited(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:

@@ -7,19 +7,17 @@ only through a `stop` predicate.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
 
 from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
-from .kernels.greedy import greedy
-from .kernels.initial import add_all, list_pairs, most_bytes, reset
-from .kernels.remove_copies import reverse_delete
-from .kernels.ruin_recreate import remember, rounds
-from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, board_of
-from .problem import Ints, Pair, Problem
+from .kernels.entries import CHOICE, PLAIN, Kernels
+from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, as_arrays, as_lists, board_of
+from .problem import Pair, Problem
 from .provenance import Improvement, Provenance
 from .result import Stop, never
 
@@ -36,12 +34,14 @@ class LocalSearch:
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
         self._board, self._keys = board_of(problem, earliest)
+        self._kernels: Kernels | None = None
         self._tolerance = 0.1 if len(problem) > LARGE_PROBLEM else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
         """Return the peak in bytes with these copies."""
-        self._fill(0, pairs)
-        return most_bytes(self._board)
+        with self._running() as kernels:
+            self._fill(kernels, 0, pairs)
+            return kernels.most_bytes(self._board)
 
     def repaired(
         self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT
@@ -55,12 +55,13 @@ class LocalSearch:
         Returns:
             The copies; None if the greedy fails.
         """
-        self._fill(budget, pairs)
-        greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
-        if self._board[OVER] > 0:
-            return None
-        reverse_delete(self._board, True, 10)
-        return self._pairs()
+        with self._running() as kernels:
+            self._fill(kernels, budget, pairs)
+            kernels.greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
+            if self._board[OVER] > 0:
+                return None
+            kernels.reverse_delete(self._board, True, 10)
+            return self._pairs(kernels)
 
     def annealed(
         self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
@@ -75,48 +76,56 @@ class LocalSearch:
         Returns:
             The cheapest copies; None if no copies within the budget were found.
         """
-        self._fill(budget, pairs)
-        board = self._board
-        board[SEED] = 1 + seed * 7919 % 1_000_003
-        board[BEST] = -1
-        if board[OVER] == 0:
-            remember(board)
+        with self._running() as kernels:
+            self._fill(kernels, budget, pairs)
+            self._board[SEED] = 1 + seed * 7919 % 1_000_003
+            self._board[BEST] = -1
+            if self._board[OVER] == 0:
+                kernels.remember(self._board)
         chunk, whole = _chunk(len(self.problem)), float(self.problem.total_cost)
         for first in range(0, count, chunk):
-            if stop() or 0 <= board[BEST] <= good:
+            if stop() or 0 <= self._board[BEST] <= good:
                 break
-            rounds(board, self._keys, first, min(count, first + chunk), count, whole)
-        if board[BEST] < 0:
+            with self._running() as kernels:
+                kernels.rounds(self._board, self._keys, first, min(count, first + chunk), count, whole)
+        if self._board[BEST] < 0:
             return None
-        return self._decoded(SAVED_PAIRS, board[SAVED])
+        return self._decoded(SAVED_PAIRS, self._board[SAVED])
+
+    @contextmanager
+    def _running(self) -> Generator[Kernels, None, None]:
+        """Provide the kernels to run next, with the board in the form that they take."""
+        kernels = CHOICE.kernels(len(self.problem))
+        if kernels is PLAIN and self._kernels is None:
+            self._board, self._keys = as_lists(self._board, self._keys)
+        elif kernels is not PLAIN and self._kernels is PLAIN:
+            self._board, self._keys = as_arrays(self._board, self._keys)
+        self._kernels = kernels
+        with CHOICE.timed(kernels):
+            yield kernels
 
     @property
     def cost(self) -> int:
         """The cost of the copies in the current state."""
         return int(self._board[COST])
 
-    def _fill(self, budget: int, pairs: Iterable[Pair]) -> None:
+    def _fill(self, kernels: Kernels, budget: int, pairs: Iterable[Pair]) -> None:
         rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-        reset(self._board, budget)
+        kernels.reset(self._board, budget)
         if len(rows):
-            add_all(self._board, _column(rows, 0), _column(rows, 1))
+            columns = [np.ascontiguousarray(rows[:, index]) for index in range(2)]
+            stages, operations = [column.tolist() for column in columns] if kernels is PLAIN else columns
+            kernels.add_all(self._board, cast("list[int]", stages), cast("list[int]", operations))
         self._board[LOG] = 0
 
-    def _pairs(self) -> frozenset[Pair]:
-        count = list_pairs(self._board, ORDERED)
+    def _pairs(self, kernels: Kernels) -> frozenset[Pair]:
+        count = kernels.list_pairs(self._board, ORDERED)
         return self._decoded(ORDERED, count)
 
     def _decoded(self, part: int, count: int) -> frozenset[Pair]:
         stride, start = len(self.problem) + 1, self._board[part]
         encoded = self._board[start : start + count]
         return frozenset([(int(pair) // stride, int(pair) % stride) for pair in encoded])
-
-
-def _column(rows: Ints, index: int) -> list[int]:
-    from .kernels.compiled import PATH
-
-    column = np.ascontiguousarray(rows[:, index])
-    return cast("list[int]", column.tolist() if PATH == "plain" else column)
 
 
 def _chunk(operations: int) -> int:

@@ -19,7 +19,7 @@ from .effort import CLOSED_GAP, LARGE_PROBLEM, Bounds, Effort, closed, searched_
 from .flows import FlowBounds
 from .heuristics import chen
 from .incumbent import Incumbent
-from .kernels.compiled import PATH
+from .kernels.compiled import is_available
 from .local_search import LocalSearch, anneal_best, anneal_longer, anneal_with_forward_copies
 from .more_cuts import solve_with_more_cuts, solve_with_two_cuts
 from .problem import Pair
@@ -106,7 +106,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
         bound_by=by,
         provenance=best.provenance,
         seconds=best.elapsed,
-        path=PATH,
+        path="compiled" if is_available() else "plain",
         finished=not best.cut_short,
     )
 

@@ -100,6 +100,7 @@ def plan_within(
     chain: bool = False,
     stop: Callable[[], bool] = never,
     live_sets: bool = False,
+    once_more: bool = True,
 ) -> Plan:
     """Return a plan within the budget.
 
@@ -110,6 +111,8 @@ def plan_within(
         stop: Ends the search with the best plan so far.
         live_sets: Whether the sets of live storages of a small problem are searched if the solver finds no plan, which
             takes seconds.
+        once_more: Whether a small problem for which a brief search finds no plan is searched at length, which takes a
+            second or two with numba, and minutes without.
 
     Raises:
         NoPlan: If no plan within the budget exists or is found.
@@ -132,7 +135,7 @@ def plan_within(
 
     def solve_within(limit: int) -> Result | Infeasible:
         outcome = search(limit, Effort.brief())
-        if is_open(outcome) and len(problem) <= SMALL_PROBLEM:
+        if is_open(outcome) and once_more and len(problem) <= SMALL_PROBLEM:
             outcome = search(limit, Effort.once_more())
         if is_open(outcome) and least()[0] <= limit:
             outcome = search(limit, Effort.brief(), [least()[1]])

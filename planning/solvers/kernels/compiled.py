@@ -1,54 +1,101 @@
-"""Compile the inner loops with numba, if it is installed.
+"""Compile the inner loops with numba, if it is installed and the work is worth it.
 
-numba caches the machine code between runs, beside the sources or, if their folder is not writable, in the user's cache
-directory. `RECOMPUTE_PLAN_PATH=plain` runs the same functions as plain Python, as without numba.
+The functions marked with `kernel` are plain Python. `CompiledKernels` has copies of them that numba compiles, and whose
+calls of other kernels go to compiled copies. numba caches the machine code between runs, beside the sources or, if
+their folder is not writable, in the user's cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the plain functions alone,
+as without numba, and `RECOMPUTE_PLAN_PATH=compiled` the compiled ones alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_KERNELS: list[Any] = []
 
-def _numba() -> Any:
-    if os.environ.get("RECOMPUTE_PLAN_PATH") == "plain":
-        return None
-    try:
+
+def kernel(function: Function) -> Function:
+    """Mark a function of the inner loops, of which `CompiledKernels` has a compiled copy."""
+    _KERNELS.append(function)
+    return function
+
+
+def chosen_path() -> str:
+    """Return the path that the environment demands, `plain` or `compiled`; otherwise an empty text."""
+    return os.environ.get("RECOMPUTE_PLAN_PATH", "")
+
+
+def is_available() -> bool:
+    """Return whether numba may compile the inner loops."""
+    return chosen_path() != "plain" and find_spec("numba") is not None
+
+
+class CompiledKernels:
+    """Compiled copies of all kernels, each of which numba compiles, or loads from its cache, at its first call.
+
+    Args:
+        entries: The kernels that Python calls. The others get no wrappers for Python, which take a tenth of the time to
+            compile.
+    """
+
+    def __init__(self, entries: Collection[Callable[..., Any]]):
         import numba  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        return None
-    return numba  # pyright: ignore[reportUnknownVariableType]
+
+        made = {function: _compiled(numba, function, function in entries) for function in _KERNELS}
+        for dispatcher in made.values():
+            scope = dispatcher.py_func.__globals__
+            scope.update({name: made[value] for name, value in scope.items() if _is_kernel(value, made)})
+        self._made: Mapping[Any, Any] = made
+
+    def of(self, function: Function) -> Function:
+        return self._made[function]
+
+    def is_cached(self, function: Callable[..., Any]) -> bool:
+        """Return whether the kernel has been compiled by an earlier process."""
+        cache_file = _cache_file(self._made[function])
+        return cache_file is not None and bool(cache_file._load_index())
 
 
-def _stamp() -> str:
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return sha256(b"".join([source.read_bytes() for source in sources])).hexdigest()
+def _is_kernel(value: Any, made: Mapping[Any, Any]) -> bool:
+    return isinstance(value, FunctionType) and value in made
 
 
-_NUMBA = _numba()
-PATH = "plain" if _NUMBA is None else "compiled"
-"""Whether the loops are `compiled` or `plain` Python."""
-_STAMP = "" if _NUMBA is None else _stamp()
-
-
-def compiled(function: Function) -> Function:
-    """Compile the function at its first call with numba; without numba return it unchanged.
+def _compiled(numba: Any, function: Any, is_entry: bool) -> Any:
+    """Return a function that compiles a copy of the kernel at its first call.
 
     The loops allocate nothing, so arguments need no reference counting, which would take half of the time of a call.
     """
-    if _NUMBA is None:
-        return function
+    # A copy with globals of its own, in which the caller replaces kernels by compiled ones.
+    copy = FunctionType(function.__code__, dict(function.__globals__), function.__name__)
+    flags = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": not is_entry}
     try:
-        made: Any = _NUMBA.njit(cache=True, nogil=True, _nrt=False)(function)
+        made: Any = numba.njit(cache=True, **flags)(copy)
     except RuntimeError:  # No folder for the cache is writable.
-        return _NUMBA.njit(nogil=True, _nrt=False)(function)
-    # numba's cache key covers only the file of the function; `_STAMP` covers the files of its callees too.
-    cache_file = getattr(getattr(made, "_cache", None), "_cache_file", None)
-    if cache_file is not None:
-        cache_file._source_stamp = _STAMP
+        made = numba.njit(**flags)(copy)
+    # numba's cache key covers only the file of the function; the stamp covers the files of its callees too.
+    if (cache_file := _cache_file(made)) is not None:
+        cache_file._source_stamp = _stamp()
+    compile_for = made.compile
+    # Otherwise numba compiles a kernel again for each literal argument.
+    made.compile = lambda types: compile_for(
+        tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types
+    )
     return made
+
+
+def _cache_file(made: Any) -> Any:
+    return getattr(getattr(made, "_cache", None), "_cache_file", None)
+
+
+@cache
+def _stamp() -> str:
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return sha256(b"".join([source.read_bytes() for source in sources])).hexdigest()

@@ -7,7 +7,7 @@ moves.
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .rows import below, has, put, take
 from .sqrt_blocks import clean, raise_range, soil
 from .state import (
@@ -42,7 +42,7 @@ ADDED, REMOVED, LOCAL = 0, 1, 2
 """Kinds of entries of the log."""
 
 
-@compiled
+@kernel
 def last_use(m: Board, v: int, start: int, until: int) -> int:
     """Return the last stage before `until` in which storage v is used; `start` if there is none after it."""
     latest = start
@@ -54,7 +54,7 @@ def last_use(m: Board, v: int, start: int, until: int) -> int:
     return latest
 
 
-@compiled
+@kernel
 def touch(m: Board, t: int) -> None:
     """Mark the bytes inside stage t as pending, to be recounted by `settle`."""
     if m[m[IS_PENDING] + t] == 0:
@@ -63,7 +63,7 @@ def touch(m: Board, t: int) -> None:
         m[PENDING] += 1
 
 
-@compiled
+@kernel
 def note(m: Board, kind: int, a: int, b: int) -> None:
     """Append an entry to the log."""
     at = m[LOG]
@@ -73,21 +73,21 @@ def note(m: Board, kind: int, a: int, b: int) -> None:
     m[LOG] = at + 3
 
 
-@compiled
+@kernel
 def add(m: Board, t: int, i: int) -> None:
     """Run operation i again in stage t, in which it does not run yet."""
     _add(m, t, i)
     note(m, ADDED, t, i)
 
 
-@compiled
+@kernel
 def remove(m: Board, t: int, i: int) -> None:
     """Remove the copy of operation i in stage t."""
     _remove(m, t, i)
     note(m, REMOVED, t, i)
 
 
-@compiled
+@kernel
 def _add(m: Board, t: int, i: int) -> None:
     n = m[N]
     k = below(m, i, t)
@@ -119,7 +119,7 @@ def _add(m: Board, t: int, i: int) -> None:
     m[COPIED] += 1
 
 
-@compiled
+@kernel
 def used_in(m: Board, v: int, t: int) -> bool:
     """Return whether storage v is used in stage t."""
     for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
@@ -128,7 +128,7 @@ def used_in(m: Board, v: int, t: int) -> bool:
     return False
 
 
-@compiled
+@kernel
 def _remove(m: Board, t: int, i: int) -> None:
     n = m[N]
     k = below(m, i, t)
@@ -157,7 +157,7 @@ def _remove(m: Board, t: int, i: int) -> None:
     m[COPIED] -= 1
 
 
-@compiled
+@kernel
 def settle(m: Board) -> None:
     """Recount the pending stages; `OVER` is valid afterwards."""
     for at in range(m[PENDING]):
@@ -171,14 +171,14 @@ def settle(m: Board) -> None:
     clean(m)
 
 
-@compiled
+@kernel
 def set_local(m: Board, t: int, now: int) -> None:
     m[m[ALIVE] + t] += now - m[m[LOCALS] + t]
     m[m[LOCALS] + t] = now
     soil(m, t // BLOCK)
 
 
-@compiled
+@kernel
 def undo(m: Board, mark: int) -> None:
     """Undo the log entries from `mark` on. Nothing may be pending before, and nothing is afterwards."""
     at = m[LOG]
@@ -198,7 +198,7 @@ def undo(m: Board, mark: int) -> None:
     clean(m)
 
 
-@compiled
+@kernel
 def local_bytes(m: Board, t: int) -> int:
     """Return the maximum of the live bytes inside stage t relative to its start: one backward scan of the stage."""
     m[STAMP] += 1

@@ -11,7 +11,7 @@ Candidates are on a heap by their last score. The top one is evaluated again, an
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .copy_moves import LOCAL, undo
 from .heap import draw, pop, push, sort_keys
 from .remove_copies import AGAIN, CHEAPER, HOLD, drop
@@ -50,7 +50,7 @@ from .state import (
 )
 
 
-@compiled
+@kernel
 def list_gaps(m: Board, keys: Keys, v: int) -> None:
     """Push the candidates of a storage onto the heap, and invalidate its older candidates."""
     m[m[HEAP_VALID] + v] += 1
@@ -71,7 +71,7 @@ def list_gaps(m: Board, keys: Keys, v: int) -> None:
         _offer(m, keys, v, before, m[N])
 
 
-@compiled
+@kernel
 def _accesses(m: Board, v: int) -> int:
     """Write the stages that make the storage (even numbers) or use it (odd numbers) to SCRATCH, sorted. Returns their
     number."""
@@ -89,7 +89,7 @@ def _accesses(m: Board, v: int) -> int:
     return count
 
 
-@compiled
+@kernel
 def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
     last = b if m[m[ROW_LENGTH] + m[N] + b] > 0 else b - 1
     if last <= a:
@@ -103,7 +103,7 @@ def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
     push(m, keys, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[HEAP_VALID] + v])
 
 
-@compiled
+@kernel
 def list_all(m: Board, keys: Keys) -> None:
     """Push the candidates of all storages onto an empty heap."""
     m[HEAP] = 0
@@ -115,7 +115,7 @@ NEVER = 1e300
 """The score of a move that removes no overflow."""
 
 
-@compiled
+@kernel
 def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, limit: int) -> int:
     """Add copies until no stage exceeds the budget, no move helps, or `limit` trials are spent. Returns the number of
     trials left.
@@ -151,7 +151,7 @@ def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, l
     return limit
 
 
-@compiled
+@kernel
 def _is_held(m: Board, v: int, t: int) -> bool:
     """Return whether storage v is live at the start of stage t, and used in it or later."""
     maker = m[m[MAKER] + v]
@@ -159,7 +159,7 @@ def _is_held(m: Board, v: int, t: int) -> bool:
     return k >= 0 and m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= t
 
 
-@compiled
+@kernel
 def trial(m: Board, t: int, i: int) -> tuple[float, int]:
     """Return the best score of the move and its mode, without a change of the state."""
     best, chosen = NEVER, HOLD
@@ -175,7 +175,7 @@ def trial(m: Board, t: int, i: int) -> tuple[float, int]:
     return best, chosen
 
 
-@compiled
+@kernel
 def _carry_out(m: Board, keys: Keys, t: int, i: int, mode: int, forget: bool) -> None:
     mark = m[LOG]
     drop(m, t, i, mode)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .state import HEAP, HEAP_STAGE, HEAP_VALUE, HEAP_VERSION, SEED, Board, Keys
 
 MODULUS = 2147483647
 """The modulus of the generator of random numbers, 2**31 - 1."""
 
 
-@compiled
+@kernel
 def draw(m: Board, count: int) -> int:
     """Return a number from 0 to count - 1 (Park and Miller's generator)."""
     m[SEED] = m[SEED] * 48271 % MODULUS
     return m[SEED] * count // MODULUS
 
 
-@compiled
+@kernel
 def sort_keys(m: Board, start: int, count: int) -> None:
     """Sort `count` entries from `start` on in place, smallest first, by Shell's sort (gaps of Tokuda)."""
     gap = 1
@@ -33,7 +33,7 @@ def sort_keys(m: Board, start: int, count: int) -> None:
             m[start + j] = key
 
 
-@compiled
+@kernel
 def push(m: Board, keys: Keys, key: float, value: int, stage: int, version: int) -> None:
     """Push a candidate onto the heap. The smallest key is on top; ties are broken by storage and stage."""
     at = m[HEAP]
@@ -51,7 +51,7 @@ def push(m: Board, keys: Keys, key: float, value: int, stage: int, version: int)
     m[m[HEAP_VERSION] + at] = version
 
 
-@compiled
+@kernel
 def _less(m: Board, keys: Keys, at: int, key: float, value: int, stage: int) -> bool:
     """Return whether the entry at `at` precedes or equals the given one."""
     if keys[at] != key:
@@ -61,7 +61,7 @@ def _less(m: Board, keys: Keys, at: int, key: float, value: int, stage: int) -> 
     return m[m[HEAP_STAGE] + at] <= stage
 
 
-@compiled
+@kernel
 def _copy(m: Board, keys: Keys, to: int, source: int) -> None:
     keys[to] = keys[source]
     m[m[HEAP_VALUE] + to] = m[m[HEAP_VALUE] + source]
@@ -69,7 +69,7 @@ def _copy(m: Board, keys: Keys, to: int, source: int) -> None:
     m[m[HEAP_VERSION] + to] = m[m[HEAP_VERSION] + source]
 
 
-@compiled
+@kernel
 def pop(m: Board, keys: Keys) -> None:
     """Pop the top of the heap: the last entry takes its place and sinks."""
     last = m[HEAP] - 1

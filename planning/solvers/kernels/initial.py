@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .copy_moves import add, last_use, local_bytes, settle
 from .rows import has
 from .sqrt_blocks import look_through
@@ -40,7 +40,7 @@ from .state import (
 )
 
 
-@compiled
+@kernel
 def reset(m: Board, budget: int) -> None:
     """Set the state to the plain step, without copies."""
     n, values = m[N], space(m, SIZES)
@@ -66,7 +66,7 @@ def reset(m: Board, budget: int) -> None:
     _sum_up(m)
 
 
-@compiled
+@kernel
 def _single(m: Board, row: int, x: int) -> None:
     m[m[ROW_AT] + row] = m[TOP]
     m[m[ROW_ROOM] + row] = 2
@@ -75,7 +75,7 @@ def _single(m: Board, row: int, x: int) -> None:
     m[m[ROW_LENGTH] + row] = 1
 
 
-@compiled
+@kernel
 def _begin(m: Board, first: int, last: int, size: int) -> None:
     """Add the bytes of a live range as differences, which `_sum_up` accumulates."""
     if first <= last:
@@ -84,7 +84,7 @@ def _begin(m: Board, first: int, last: int, size: int) -> None:
             m[m[ALIVE] + last + 1] -= size
 
 
-@compiled
+@kernel
 def _sum_up(m: Board) -> None:
     total = 0
     for t in range(space(m, ALIVE)):
@@ -100,7 +100,7 @@ def _sum_up(m: Board) -> None:
         look_through(m, block)
 
 
-@compiled
+@kernel
 def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
     """Add copies. Those that exist already are skipped."""
     for at in range(len(stages)):
@@ -114,7 +114,7 @@ def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
     m[LOG] = 0
 
 
-@compiled
+@kernel
 def list_pairs(m: Board, part: int) -> int:
     """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation, as many as fit. Returns their
     number."""
@@ -128,7 +128,7 @@ def list_pairs(m: Board, part: int) -> int:
     return count
 
 
-@compiled
+@kernel
 def set_weight(m: Board, first: int, last: int, weight: int) -> None:
     for t in range(first, last + 1):
         m[m[WEIGHT] + t] = weight
@@ -136,14 +136,14 @@ def set_weight(m: Board, first: int, last: int, weight: int) -> None:
         look_through(m, block)
 
 
-@compiled
+@kernel
 def set_budget(m: Board, budget: int) -> None:
     m[BUDGET] = budget
     for block in range(space(m, LAZY)):
         look_through(m, block)
 
 
-@compiled
+@kernel
 def most_bytes(m: Board) -> int:
     """Return the peak in bytes. No stage may be pending."""
     most = 0

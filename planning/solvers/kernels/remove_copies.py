@@ -10,7 +10,7 @@ grow.
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .copy_moves import add, remove, settle, undo, used_in
 from .heap import sort_keys
 from .initial import list_pairs
@@ -43,7 +43,7 @@ MAX_CLOSURE = 48
 """Maximum number of copies that one move adds: without a limit moves become huge on irregular graphs."""
 
 
-@compiled
+@kernel
 def is_dead(m: Board, u: int, t: int) -> bool:
     """Return whether storage u is dead in stage t and may be recomputed."""
     maker = m[m[MAKER] + u]
@@ -53,7 +53,7 @@ def is_dead(m: Board, u: int, t: int) -> bool:
     return m[m[m[ROW_AT] + 2 * m[N] + 1 + u] + j] < t
 
 
-@compiled
+@kernel
 def drop(m: Board, t: int, i: int, mode: int) -> bool:
     """Apply the move and settle it. Returns whether an input was dead, so that other modes may differ."""
     if m[FULL] == 1 or m[LOG] * 4 > 3 * space(m, LOGGED):
@@ -68,7 +68,7 @@ def drop(m: Board, t: int, i: int, mode: int) -> bool:
     return needy
 
 
-@compiled
+@kernel
 def _close(m: Board, t: int, i: int, most: int) -> bool:
     """Fill MOVE_OPERATIONS with the operation and, up to `most`, the makers of its dead inputs, sorted. Returns whether
     an input was dead."""
@@ -94,7 +94,7 @@ def _close(m: Board, t: int, i: int, most: int) -> bool:
     return needy
 
 
-@compiled
+@kernel
 def _drop_cheaper(m: Board, t: int, i: int) -> bool:
     """Try the move in mode CHEAPER: depth first, the inputs of the last added copy first, with at most `MAX_CLOSURE`
     copies."""
@@ -121,7 +121,7 @@ def _drop_cheaper(m: Board, t: int, i: int) -> bool:
     return added > 1
 
 
-@compiled
+@kernel
 def reverse_delete(m: Board, forget: bool, passes: int) -> None:
     """Remove copies by falling cost, each with the copies that only it used, while the overflow does not grow.
 
@@ -143,7 +143,7 @@ def reverse_delete(m: Board, forget: bool, passes: int) -> None:
             break
 
 
-@compiled
+@kernel
 def _by_cost(m: Board) -> int:
     """Write the copies to ORDERED, the most expensive first. Returns their number."""
     count = list_pairs(m, ORDERED)
@@ -163,7 +163,7 @@ def _by_cost(m: Board) -> int:
     return count
 
 
-@compiled
+@kernel
 def without(m: Board, t: int, i: int) -> bool:
     """Remove the copy, and the copies that only it used, if the overflow does not grow. Returns whether it was
     removed."""
@@ -176,7 +176,7 @@ def without(m: Board, t: int, i: int) -> bool:
     return False
 
 
-@compiled
+@kernel
 def strip(m: Board, t: int, i: int) -> None:
     """Remove the copy, and recursively the copies of its inputs without other uses. The caller must `settle`."""
     stride = m[N] + 1
@@ -196,7 +196,7 @@ def strip(m: Board, t: int, i: int) -> None:
                 m[CLOSURE] += 1
 
 
-@compiled
+@kernel
 def _is_idle(m: Board, t: int, i: int) -> bool:
     """Return whether the results of operation i in stage t have no uses."""
     k = below(m, i, t)

@@ -8,11 +8,11 @@ its size.
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .state import FREE, FULL, ROW_AT, ROW_LENGTH, ROW_POOL, ROW_ROOM, TOP, Board, space
 
 
-@compiled
+@kernel
 def below(m: Board, row: int, x: int) -> int:
     """Return the number of entries of the row that are less than x."""
     base, low, high = m[m[ROW_AT] + row], 0, m[m[ROW_LENGTH] + row]
@@ -25,13 +25,13 @@ def below(m: Board, row: int, x: int) -> int:
     return low
 
 
-@compiled
+@kernel
 def has(m: Board, row: int, x: int) -> bool:
     k = below(m, row, x)
     return k < m[m[ROW_LENGTH] + row] and m[m[m[ROW_AT] + row] + k] == x
 
 
-@compiled
+@kernel
 def put(m: Board, row: int, k: int, x: int) -> None:
     """Insert x as the k-th entry of the row."""
     length = m[m[ROW_LENGTH] + row]
@@ -44,7 +44,7 @@ def put(m: Board, row: int, k: int, x: int) -> None:
     m[m[ROW_LENGTH] + row] = length + 1
 
 
-@compiled
+@kernel
 def take(m: Board, row: int, k: int) -> None:
     """Remove the k-th entry of the row."""
     base, length = m[m[ROW_AT] + row], m[m[ROW_LENGTH] + row] - 1
@@ -53,7 +53,7 @@ def take(m: Board, row: int, k: int) -> None:
     m[m[ROW_LENGTH] + row] = length
 
 
-@compiled
+@kernel
 def class_of(room: int) -> int:
     size_class = 0
     while 1 << size_class < room:
@@ -61,7 +61,7 @@ def class_of(room: int) -> int:
     return size_class
 
 
-@compiled
+@kernel
 def claim(m: Board, size_class: int) -> int:
     """Allocate a place in the pool for 2 ** size_class entries."""
     place = m[m[FREE] + size_class]
@@ -75,7 +75,7 @@ def claim(m: Board, size_class: int) -> int:
     return place
 
 
-@compiled
+@kernel
 def _grow(m: Board, row: int) -> None:
     old, room, length = m[m[ROW_AT] + row], m[m[ROW_ROOM] + row], m[m[ROW_LENGTH] + row]
     size_class = class_of(2 * room) if room > 0 else 1

@@ -8,7 +8,7 @@ have larger weights; in some rounds random copies are added first. Results are a
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .copy_moves import remove, settle, undo
 from .greedy import greedy
 from .heap import draw
@@ -52,14 +52,14 @@ MAX_RANDOM = 60
 """Maximum number of copies that are removed at random in one round."""
 
 
-@compiled
+@kernel
 def remember(m: Board) -> None:
     """Record the copies as the best."""
     m[BEST] = m[COST]
     m[SAVED] = list_pairs(m, SAVED_PAIRS)
 
 
-@compiled
+@kernel
 def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float) -> int:
     """Run the rounds from `first` to `last` of an annealing of `total` rounds. Returns the number of improvements.
 
@@ -84,7 +84,7 @@ def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float
     return improved
 
 
-@compiled
+@kernel
 def change(m: Board, keys: Keys) -> None:
     """Run one round: ruin, in some rounds random copies and weights of stages, then greedy and reverse delete."""
     _ruin(m)
@@ -104,7 +104,7 @@ def change(m: Board, keys: Keys) -> None:
     reverse_delete(m, False, 3)
 
 
-@compiled
+@kernel
 def _ruin(m: Board) -> None:
     kind, n = draw(m, 8), m[N]
     count = list_pairs(m, ORDERED)
@@ -141,7 +141,7 @@ def _ruin(m: Board) -> None:
             removed += 1
 
 
-@compiled
+@kernel
 def _tight_stage(m: Board) -> int:
     """Return the next stage from a random one on whose bytes are at least 99 % of the budget."""
     n, first = m[N], draw(m, m[N] + 1)
@@ -153,7 +153,7 @@ def _tight_stage(m: Board) -> int:
     return first
 
 
-@compiled
+@kernel
 def _spans(m: Board, t: int, i: int, stage: int) -> bool:
     """Return whether the copy of operation i in stage t is live in `stage`."""
     if t > stage:
@@ -165,7 +165,7 @@ def _spans(m: Board, t: int, i: int, stage: int) -> bool:
     return False
 
 
-@compiled
+@kernel
 def _force(m: Board) -> None:
     """Add a copy of a random operation before a random use of its result, with its dead inputs."""
     v = draw(m, space(m, SIZES))

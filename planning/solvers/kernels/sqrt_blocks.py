@@ -6,7 +6,7 @@ once after any number of changes.
 
 from __future__ import annotations
 
-from .compiled import compiled
+from .compiled import kernel
 from .state import (
     ALIVE,
     BLOCK,
@@ -27,7 +27,7 @@ from .state import (
 )
 
 
-@compiled
+@kernel
 def raise_range(m: Board, first: int, last: int, change: int) -> None:
     """Add `change` to the live bytes of the stages from first to last, both inclusive."""
     if first > last or change == 0:
@@ -42,14 +42,14 @@ def raise_range(m: Board, first: int, last: int, change: int) -> None:
     raise_part(m, right, right * BLOCK, last, change)
 
 
-@compiled
+@kernel
 def raise_part(m: Board, block: int, first: int, last: int, change: int) -> None:
     for t in range(first, last + 1):
         m[m[ALIVE] + t] += change
     soil(m, block)
 
 
-@compiled
+@kernel
 def soil(m: Board, block: int) -> None:
     """Mark the block as dirty, to be scanned by `clean`."""
     if m[m[IS_DIRTY] + block] == 0:
@@ -58,7 +58,7 @@ def soil(m: Board, block: int) -> None:
         m[DIRTY] += 1
 
 
-@compiled
+@kernel
 def _raise_block(m: Board, block: int, change: int) -> None:
     m[m[LAZY] + block] += change
     if m[m[IS_DIRTY] + block] == 1:
@@ -75,14 +75,14 @@ def _raise_block(m: Board, block: int, change: int) -> None:
         soil(m, block)
 
 
-@compiled
+@kernel
 def _set_over(m: Board, block: int, over: int, weight: int) -> None:
     m[OVER] += over - m[m[BLOCK_OVER] + block]
     m[m[BLOCK_OVER] + block] = over
     m[m[OVER_WEIGHT] + block] = weight
 
 
-@compiled
+@kernel
 def clean(m: Board) -> None:
     """Scan the dirty blocks; `OVER` is valid afterwards."""
     for at in range(m[DIRTY]):
@@ -90,7 +90,7 @@ def clean(m: Board) -> None:
     m[DIRTY] = 0
 
 
-@compiled
+@kernel
 def look_through(m: Board, block: int) -> None:
     """Scan the stages of a block, and recompute its fields."""
     m[m[IS_DIRTY] + block] = 0
@@ -114,7 +114,7 @@ def look_through(m: Board, block: int) -> None:
     _set_over(m, block, over, over_weight)
 
 
-@compiled
+@kernel
 def overflow_in(m: Board, first: int, last: int) -> tuple[int, int]:
     """Return the overflow of the stages from first to last, both inclusive, and the weights of those above the
     budget."""

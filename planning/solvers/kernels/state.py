@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Problem
-from .compiled import PATH, compiled
+from .compiled import kernel
 
 Board = list[int]
 Keys = list[float]
@@ -55,15 +55,15 @@ END = 60
 """The number of scalars and parts."""
 
 
-@compiled
+@kernel
 def space(m: Board, part: int) -> int:
     """Return the number of entries of a part."""
     return m[part + 1] - m[part]
 
 
 def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys]:
-    """Allocate the board for a problem; `reset` of `initial.py` initializes it. `earliest`: the first stage in which
-    copies may run; None for that of the problem."""
+    """Allocate the board for a problem as arrays, which compiled kernels take; plain ones take lists. `reset` of
+    `initial.py` initializes it. `earliest`: the first stage in which copies may run; None for that of the problem."""
     parts = [*_facts(problem), *map(_zeros, _rooms(problem))]
     assert len(parts) == END - FACTS.start, "each part has a start"
     starts = END + 1 + np.concatenate([[0], np.cumsum([len(part) for part in parts])])
@@ -72,7 +72,16 @@ def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys
     head[FACTS.start : END + 1] = starts
     board: Any = np.concatenate([head, *parts]).astype(np.int64)
     keys: Any = np.zeros(len(parts[HEAP_VALUE - FACTS.start]), np.float64)
-    return (board.tolist(), keys.tolist()) if PATH == "plain" else (board, keys)
+    return board, keys
+
+
+def as_lists(board: Board, keys: Keys) -> tuple[Board, Keys]:
+    return np.asarray(board).tolist(), np.asarray(keys).tolist()
+
+
+def as_arrays(board: Board, keys: Keys) -> tuple[Board, Keys]:
+    arrays: Any = np.array(board, np.int64), np.array(keys, np.float64)
+    return arrays
 
 
 def _facts(problem: Problem) -> list[Any]:

@@ -9,32 +9,82 @@ from importlib.util import find_spec
 
 import pytest
 
+from recompute.planning.solvers.kernels import entries
+
 PROGRAM = """
-from recompute.planning.solvers.kernels.compiled import PATH
+import sys
+from recompute.planning.solvers.kernels import entries
 from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
-print(PATH)
+if sys.argv[1:]:
+    entries.SECONDS_IF_CACHED = entries.SECONDS_IF_NOT = float(sys.argv[1])
+kernels = set()
 for seed in (1, 2, 3, 5, 8):
     problem = random_problem(seed, 40)
     budget = evaluate(problem, sequence_of(problem, ())).peak_bytes * 8 // 10
     search = LocalSearch(problem)
     found = search.repaired(budget)
+    kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
     print(sorted(found) if found is not None else None)
     found = search.annealed(budget, found or (), 25, seed)
     print(sorted(found) if found is not None else None)
+    kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
+print(*sorted(kernels))
 """
+needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed: there is one path only")
 
 
-def run(path: str) -> list[str]:
+def run(path: str, *arguments: str) -> list[str]:
     environment = {**os.environ, "RECOMPUTE_PLAN_PATH": path}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed: there is one path only")
+@needs_numba
 def test_the_same_plans() -> None:
     compiled, plain = run("compiled"), run("plain")
-    assert (compiled[0], plain[0]) == ("compiled", "plain")
-    assert compiled[1:] == plain[1:] and any("(" in line for line in plain)
+    assert (compiled[-1], plain[-1]) == ("compiled", "plain")
+    assert compiled[:-1] == plain[:-1] and any("(" in line for line in plain)
+
+
+@needs_numba
+def test_a_search_changes_its_path_without_changing_its_plans() -> None:
+    changed, plain = run("", "0.02"), run("plain")
+    assert changed[-1] == "compiled plain"
+    assert changed[:-1] == plain[:-1]
+
+
+@pytest.fixture
+def adaptive(monkeypatch: pytest.MonkeyPatch) -> entries.KernelChoice:
+    monkeypatch.setenv("RECOMPUTE_PLAN_PATH", "")
+    return entries.KernelChoice()
+
+
+@needs_numba
+@pytest.mark.parametrize(
+    "operations, seconds, is_cached, is_plain",
+    [
+        (entries.MOST_OPERATIONS, 0.0, True, True),
+        (entries.MOST_OPERATIONS, entries.SECONDS_IF_CACHED, True, False),
+        (entries.MOST_OPERATIONS, entries.SECONDS_IF_CACHED, False, True),
+        (entries.MOST_OPERATIONS, entries.SECONDS_IF_NOT, False, False),
+        (entries.MOST_OPERATIONS + 1, 0.0, False, False),
+    ],
+)
+def test_small_problems_do_not_wait_for_numba(
+    adaptive: entries.KernelChoice, operations: int, seconds: float, is_cached: bool, is_plain: bool
+) -> None:
+    adaptive.plain_seconds = seconds
+    adaptive.is_cached = is_cached
+    assert (adaptive.kernels(operations) is entries.PLAIN) == is_plain
+
+
+@needs_numba
+def test_a_message_says_that_numba_compiles(adaptive: entries.KernelChoice, caplog: pytest.LogCaptureFixture) -> None:
+    adaptive.is_cached = False
+    adaptive.kernels(entries.MOST_OPERATIONS + 1)
+    adaptive.kernels(entries.MOST_OPERATIONS + 1)
+    assert caplog.messages == [entries.COMPILING]
