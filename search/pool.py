@@ -101,10 +101,12 @@ class Pool:
     Attributes:
         candidates: The candidates. Their positions are stable, because new ones are appended.
         measured: The measured needs of candidates, by the name of the measure and by position, for later searches.
+        unbudgeted: The measured need of the choice without a budget, by the name of the measure.
     """
 
     candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
     measured: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
+    unbudgeted: dict[str, float] = field(default_factory=dict[str, float])
     _variants: list[_Variant] = field(default_factory=list[_Variant])
 
     @classmethod

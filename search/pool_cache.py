@@ -8,11 +8,13 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.phase_sources import sources
+from ..analysis.step.jax_paths import path_of
+from ..analysis.step.phase_sources import registered_sources, sources
 from ..mlir_io.printer import print_module
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.result import Stop, never
 from ..rules.registry import BUILT_IN
+from ..support.locations import LocationNumbers
 from ..support.operations import every_operation, name_of
 from .pool import Pool
 
@@ -23,7 +25,7 @@ _pools: OrderedDict[object, Pool] = OrderedDict()
 
 
 def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-    """Return the pool of a module, which is cached by the text of the module and by the options. Raises `Refusal` as
+    """Return the pool of a module, which is cached by the content of the module and by the options. Raises `Refusal` as
     `Pool.of` does."""
     key = _key(module, options)
     if key is not None and key in _pools:
@@ -48,6 +50,23 @@ def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
     declared = not names <= BUILT_IN.keys() | _HOLDERS
     if declared or Path(options.cost).exists():
         return None
-    text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
     relevant = options.selection, options.copies, options.emission, options.loop_schedule, options.cost, options.moves
-    return text, relevant, tuple(sources())
+    return _digest(module), relevant, tuple(sources())
+
+
+def _digest(module: ModuleOp) -> str:
+    """Return a digest that is equal for modules with equal candidates.
+
+    Candidates depend on paths in locations, and on which operations have the same location; but not on the positions,
+    which include the caller of the step: the same step is often called from another line with another budget. A phase
+    source of the user may read the positions, too.
+    """
+    if registered_sources():
+        return sha256(print_module(module, debuginfo=True).encode()).hexdigest()
+    digest, numbers, paths = sha256(print_module(module).encode()), LocationNumbers(), dict[int, str]()
+    for op in every_operation(module):
+        number = numbers.of(op.location)
+        if number not in paths:
+            paths[number] = path_of(op.location)
+        digest.update(f"{number} {paths[number]}\n".encode())
+    return digest.hexdigest()

@@ -230,7 +230,7 @@ class _CompilerSearch:
         self.most_compiled = search.most_measured(MOST_COMPILED) + (self.limit is None)
         best = search.best(MOST_COMPILED)
         if self.limit is None:
-            best = self._ordinary(list(search.results.values()), best) or best
+            best = self._ordinary(pool, list(search.results.values()), best) or best
         if best is None:
             raise self._not_reached(int(min(known.values())) if known else None)
         compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
@@ -261,22 +261,25 @@ class _CompilerSearch:
         _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
         return _Candidate(rewritten, compiled, is_final)
 
-    def _ordinary(self, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
+    def _ordinary(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
         """Return the choice without a budget if it needs less than the best candidate, since `min` must not need more
-        than no budget at all; otherwise None."""
+        than no budget at all; otherwise None. The pool keeps its need for later searches."""
         if tried and self.stop():
+            return None
+        least = float("inf") if best is None else reported_bytes(self.module, best.compiled, "a budget")
+        if pool.unbudgeted.get(self.compilers.key, 0.0) >= least:
             return None
         try:
             rewritten = rewrite(self.module, self.options)
         except (Refusal, NotProved):
             return None
-        if not rewritten.copies or any(_work(rewritten) == _work(candidate.rewritten) for candidate in tried):
+        if not rewritten.copies:
             return None
-        ordinary = self._compiled(rewritten, "as without a budget", None)
-        needs = [
-            reported_bytes(self.module, candidate.compiled, "a budget") for candidate in (ordinary, best) if candidate
-        ]
-        return ordinary if needs[0] < min(needs[1:], default=float("inf")) else None
+        alike = next((candidate for candidate in tried if _work(rewritten) == _work(candidate.rewritten)), None)
+        ordinary = alike or self._compiled(rewritten, "as without a budget", None)
+        needs = reported_bytes(self.module, ordinary.compiled, "a budget")
+        pool.unbudgeted[self.compilers.key] = float(needs)
+        return ordinary if alike is None and needs < least else None
 
     def _pool(self, is_over: Stop) -> Pool:
         marked = self.module.clone()

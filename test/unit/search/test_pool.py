@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from recompute.analysis.step import phase_sources
 from recompute.driver.api import rewrite
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
@@ -47,6 +48,24 @@ def test_what_makes_another_pool(made: list[RecomputeOptions], tmp_path: Path) -
         pool_of(parse_module(STEP, "one"), other)
     pool_of(parse_module(STEP.replace("sine %x", "cosine %x"), "one"), DEFAULT_OPTIONS)
     assert len(made) == 4
+
+
+def test_the_position_of_a_step_makes_no_other_pool(made: list[RecomputeOptions]) -> None:
+    """A step that is called from another line, with another stack, has other positions but the same scopes."""
+    at = 'loc("jit(f)/jvp(layer0)/sin"(callsite("model.py":1:2 at "main.py":{line}:1)))'
+    texts = [STEP.replace('loc("jit(f)/jvp(layer0)/sin")', at.format(line=line)) for line in (3, 4)]
+    pools = [pool_of(parse_module(text, name), DEFAULT_OPTIONS) for text, name in zip(texts, "ab", strict=True)]
+    assert pools[0] is pools[1] and len(made) == 1
+    pool_of(parse_module(texts[0].replace("jvp(layer0)/sin", "jvp(layer2)/sin"), "a"), DEFAULT_OPTIONS)
+    assert len(made) == 2
+
+
+def test_a_phase_source_of_the_user_may_read_positions(made: list[RecomputeOptions]) -> None:
+    with phase_sources.registrations_undone():
+        phase_sources.register_source("by line", phase_sources.PhaseSource(lambda op: None, lambda op: ""))
+        for name in "ab":
+            pool_of(parse_module(STEP, name), DEFAULT_OPTIONS)
+    assert len(made) == 2
 
 
 def test_facts_that_are_declared_may_change(made: list[RecomputeOptions]) -> None:

@@ -12,15 +12,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import recompute
+from recompute.driver.api import Rewritten
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED
 from recompute.frontends.jax.messages.warning import BarriersDropped
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import UNCUT
-from recompute.options.recompute_options import DEFAULT_OPTIONS
+from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.calibrated_search import Prediction
 from recompute.planning.solvers.result import never
 from recompute.search.budget.rounds import MORE
@@ -281,6 +283,23 @@ def test_later_budgets_know_what_was_measured() -> None:
     assert again.less.flops <= first.less.flops and again.rounds[-1].fits
     least = recompute.jax.jit(STEP, budget="min").report(*five_layers()).less.temporaries
     assert least is not None and least <= reached
+
+
+def test_a_second_minimum_does_not_rewrite_as_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_pools()
+    plans, original = list[bool](), budgets.rewrite
+
+    def counted(module: ModuleOp, options: RecomputeOptions) -> Rewritten:
+        plans.append(options.plan is not None)
+        return original(module, options)
+
+    monkeypatch.setattr(budgets, "rewrite", counted)
+    first = recompute.jax.jit(STEP, budget="min").report(*five_layers())
+    assert False in plans
+    plans.clear()
+    again = recompute.jax.jit(STEP, budget="min").report(*five_layers())
+    assert plans and all(plans)
+    assert again.less.temporaries == first.less.temporaries
 
 
 @pytest.mark.parametrize("share", [0.6, "60%"])
