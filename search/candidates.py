@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isinf
+from typing import TYPE_CHECKING
 
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
@@ -28,6 +29,9 @@ from .choose import ScoredAttempt
 from .plan_family import NEARLY_FITS, PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource, Reduction
 from .smaller_plans import FAMILY_SIZE, fewer_groups, thinned_out, with_groups
+
+if TYPE_CHECKING:
+    from ..planning.solvers.solve_graph import PreparedGraph
 
 THINNED = 4
 """Number of attempts that are also tried with fewer segments: half of them have the lowest peaks under the model of
@@ -89,6 +93,7 @@ class StepCandidates:
     _by_plan: list[tuple[Plan, StepCandidate]] = field(default_factory=list[tuple[Plan, StepCandidate]])
     _thinned: list[Plan] = field(default_factory=list[Plan])
     _solvers: PlanFamily | None = None
+    _prepared: PreparedGraph | None = None
 
     @classmethod
     def of(
@@ -179,16 +184,17 @@ class StepCandidates:
         return [partial(self._solved, share_of_peak) for share_of_peak in shares]
 
     def _solved(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
-        # The solvers import numba, if it is installed: only callers that need them wait for it.
-        from ..planning.liveness import peak_bytes
+        # Only callers that need the solvers wait for their import.
         from ..planning.solvers.result import NoPlan
-        from ..planning.solvers.solve_graph import plan_within
+        from ..planning.solvers.solve_graph import PreparedGraph, plan_within
 
-        budget = int(share_of_peak * peak_bytes(self.graph))
+        prepared = self._prepared = self._prepared or PreparedGraph(self.graph)
+        budget = int(share_of_peak * prepared.peak_bytes)
         segments = BesideSegments({} if self.demand is None else {self.graph.fingerprint: self.demand})
         try:
             # Plans that only a long search finds take so much work that others of the same need are cheaper.
-            plan = segments.plan(self.graph, partial(plan_within, budget=budget, stop=stop, once_more=False))
+            planner = partial(plan_within, budget=budget, stop=stop, once_more=False, prepared=prepared)
+            plan = segments.plan(self.graph, planner)
         except NoPlan:
             return None
         return UnscoredPlan(PlanOrigin(PlanSource.SOLVER, share_of_peak), plan, self.notes, {})

@@ -41,7 +41,7 @@ def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
     """Make the plan of these groups alone. Reads of copies in other groups become reads of the originals."""
-    # The solvers import numba, if it is installed: only callers that need them wait for it.
+    # Only callers that need the solvers wait for their import.
     from ..planning.solvers.solve_graph import with_views
 
     pairs = {(group.before, op) for group in groups for op in group.operations}

@@ -27,9 +27,12 @@ def at_first_need(
     """
     maker: list[int] = problem.maker.tolist()
     ready, pairs = set(alive), set[Pair]()
-    end = len(problem) if end is None else end
+    count = len(problem)
+    end = count if end is None else end
     for t in range(cut + 1, end + 1):
-        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(live_at_end if t == end else ())]
+        needed = problem.reads_of(t) if t < count else ()
+        if t == end:
+            needed = (*needed, *live_at_end)
         stack = [v for v in needed if v not in ready and maker[v] <= cut]
         while stack:
             v = stack.pop()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
 from math import isqrt
 
 from .first_need import at_first_need
@@ -26,16 +27,34 @@ from .sequence import Evaluation, evaluate, sequence_of
 def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
     """Return the copies of the cheapest segmentation within the budget; None if there is none."""
     best, cheapest = None, -1
-    for count in range(2, 3 * isqrt(max(4, problem.earliest)) + 2):
-        pairs = segmented(problem, count)
-        if any(not problem.again[op] for _, op in pairs):
+    for segmentation in _segmentations(problem):
+        if best is not None and segmentation.cost >= cheapest:
             continue
-        cost = problem.cost_of(pairs)
-        if best is not None and cost >= cheapest:
-            continue
-        if evaluate(problem, sequence_of(problem, pairs)).peak_bytes <= budget:
-            best, cheapest = pairs, cost
+        if segmentation.peak_bytes <= budget:
+            best, cheapest = segmentation.pairs, segmentation.cost
     return best
+
+
+@dataclass(frozen=True)
+class _Segmentation:
+    """The copies of a segmentation, and their cost."""
+
+    problem: Problem
+    pairs: frozenset[Pair]
+    cost: int
+
+    @cached_property
+    def peak_bytes(self) -> int:
+        return evaluate(self.problem, sequence_of(self.problem, self.pairs)).peak_bytes
+
+
+# Searches for several budgets on one problem follow each other.
+@lru_cache(maxsize=1)
+def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
+    """Return the segmentations whose copies may all run again."""
+    found = map(partial(segmented, problem), range(2, 3 * isqrt(max(4, problem.earliest)) + 2))
+    valid = [pairs for pairs in found if all(problem.again[op] for _, op in pairs)]
+    return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
 
 
 def segmented(problem: Problem, count: int) -> frozenset[Pair]:
@@ -141,8 +160,8 @@ class _Eviction:
     budget: int
     maker: list[int]
     sizes: list[int]
-    reads: list[list[int]]
-    users: list[list[int]]
+    reads: list[tuple[int, ...]]
+    users: list[tuple[int, ...]]
     memory: set[int] = field(default_factory=set[int])
     alive: int = 0
     stage: int = 0

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,14 +116,27 @@ class Problem:
         read = _sums(self.sizes[self.reads], self.read_start)
         return read + _sums(self.sizes, self.make_start) + self.inner
 
-    def reads_of(self, op: int) -> list[int]:
-        return self.reads[self.read_start[op] : self.read_start[op + 1]].tolist()
+    def reads_of(self, op: int) -> tuple[int, ...]:
+        return self._reads_by_operation[op]
 
     def makes_of(self, op: int) -> range:
-        return range(int(self.make_start[op]), int(self.make_start[op + 1]))
+        return self._makes_by_operation[op]
 
-    def users_of(self, value: int) -> list[int]:
-        return self.users[self.user_start[value] : self.user_start[value + 1]].tolist()
+    def users_of(self, value: int) -> tuple[int, ...]:
+        return self._users_by_storage[value]
+
+    @cached_property
+    def _reads_by_operation(self) -> list[tuple[int, ...]]:
+        return _rows_of(self.reads, self.read_start)
+
+    @cached_property
+    def _makes_by_operation(self) -> list[range]:
+        starts: list[int] = self.make_start.tolist()
+        return [range(start, end) for start, end in pairwise(starts)]
+
+    @cached_property
+    def _users_by_storage(self) -> list[tuple[int, ...]]:
+        return _rows_of(self.users, self.user_start)
 
     def cost_of(self, pairs: Iterable[Pair]) -> int:
         """Return the total cost of the copies."""
@@ -201,6 +215,12 @@ def _names(rows: Sequence[OperationRow]) -> tuple[str, ...]:
 
 def _starts(counts: Sequence[int]) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _rows_of(entries: Ints, starts: Ints) -> list[tuple[int, ...]]:
+    """Return the slices of the entries between two starts."""
+    flat, bounds = tuple(entries.tolist()), starts.tolist()
+    return [flat[start:end] for start, end in pairwise(bounds)]
 
 
 def _sums(values: Ints, starts: Ints) -> Ints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class RepeatedRun:
         return range(self.start, self.start + self.length)
 
 
+# Searches for several budgets on one problem follow each other.
+@lru_cache(maxsize=1)
 def repeats(problem: Problem) -> Repeats | None:
     """Return the repeated blocks that make up most of the step; None without such blocks."""
     signatures, first = _signatures(problem), _first_backward(problem)

@@ -10,8 +10,8 @@ the backward pass. The peak of a plan is computed on the rewritten graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from ...support.units import parse_budget, readable_bytes
 from ..graph import Graph
@@ -24,7 +24,7 @@ from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .live_sets import TooManyStates, copies_within
 from .problem import OperationRow, Pair, Problem, problem_of
-from .result import Infeasible, NoPlan, Result, infeasible, never
+from .result import Infeasible, NoPlan, Result, Stop, infeasible, never
 from .solvers_by_name import solve
 from .sweep import least_budget, least_plan
 from .working_set import describe_working_set, largest_working_set
@@ -93,6 +93,36 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
     return extended
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedGraph:
+    """A graph with its problem, and with bounds and plans that do not depend on the budget, each computed once."""
+
+    graph: Graph
+    _least: list[tuple[int, frozenset[Pair]]] = field(default_factory=list[tuple[int, frozenset[Pair]]])
+
+    @cached_property
+    def problem(self) -> Problem:
+        return problem_of_graph(self.graph)
+
+    @cached_property
+    def peak_bytes(self) -> int:
+        """The peak of the plain step."""
+        return peak_bytes(self.graph)
+
+    @cached_property
+    def two_point_bound(self) -> TwoPointBound:
+        return two_point_bound(self.problem)
+
+    def least_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
+        """Return the least budget with a plan, as `least_plan` does; a search that was stopped is repeated."""
+        if self._least:
+            return self._least[0]
+        least = least_plan(self.problem, stop)
+        if not stop():
+            self._least.append(least)
+        return least
+
+
 def plan_within(
     graph: Graph,
     budget: int,
@@ -101,6 +131,7 @@ def plan_within(
     stop: Callable[[], bool] = never,
     live_sets: bool = False,
     once_more: bool = True,
+    prepared: PreparedGraph | None = None,
 ) -> Plan:
     """Return a plan within the budget.
 
@@ -113,22 +144,25 @@ def plan_within(
             takes seconds.
         once_more: Whether a small problem for which a brief search finds no plan is searched at length, which takes a
             second or two with numba, and minutes without.
+        prepared: The graph, prepared for several budgets; not used if it is that of another graph.
 
     Raises:
         NoPlan: If no plan within the budget exists or is found.
         ValueError: For an unknown solver.
     """
-    if peak_bytes(graph) <= budget:
+    if prepared is None or prepared.graph is not graph:
+        prepared = PreparedGraph(graph)
+    if prepared.peak_bytes <= budget:
         return Plan(optimality=Optimality(0.0, 0.0, "nothing is free"))
-    problem = problem_of_graph(graph)
+    problem, held = prepared.problem, prepared.two_point_bound
     words = f"no plan within {readable_bytes(budget)} of temporaries"
-    if (held := two_point_bound(problem)).bytes > max(budget, largest_working_set(problem).bytes):
+    if held.bytes > max(budget, largest_working_set(problem).bytes):
         raise NoPlan(f"{words}: no plan needs less than {readable_bytes(held.bytes)}: {held.describe(problem)}")
 
     def search(limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
         return solve(problem, limit, solver, Incumbent(problem, limit, interrupt=stop), starts, effort)
 
-    least = cache(lambda: least_plan(problem, stop))
+    least = partial(prepared.least_plan, stop)
 
     def is_open(outcome: Result | Infeasible) -> bool:
         return isinstance(outcome, Infeasible) and not outcome.proved and not stop()

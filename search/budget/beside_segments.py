@@ -61,7 +61,7 @@ class BesideSegments:
 
 
 def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
-    # The solvers import numba, if it is installed: only callers that need them wait for it.
+    # Only callers that need the solvers wait for their import.
     from ...planning.solvers.result import NoPlan
     from ...planning.solvers.solve_graph import with_views
 

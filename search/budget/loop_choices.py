@@ -13,8 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.copies.loop_cut_curve import Corner, corners
 from ...analysis.request.in_loops import repeatable
 from ...analysis.step.order import functions_of
+from ...dialects.stablehlo.control import WhileOp
 from ...options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
+from ...support.operations import every_operation
 from ..prepare import flattened
 
 CORNERS = 5
@@ -27,7 +29,7 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
     """List the schedules from the least work to the fewest bytes. A schedule of the user is an alternative to uncut
     loops only."""
     schedule = options.loop_schedule
-    if schedule == UNCUT:
+    if schedule == UNCUT or not any(isinstance(op, WhileOp) for op in every_operation(module)):
         return (UNCUT,)
     if schedule != SMALLEST_STACKS:
         return (UNCUT, schedule)
