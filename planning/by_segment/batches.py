@@ -74,19 +74,24 @@ def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
     """Return the peak bytes of the part run alone, in program order, and its live-out bytes."""
-    root = graph.root
+    root, sizes, reads, inner_bytes = graph.root, graph.sizes, graph.reads, graph.inner_bytes
     live_out = {root[value] for value in _live_out(graph, part)}
     made = set(graph.results_of(part)) - graph.constants
-    last = {root[value]: op for op in part for value in graph.reads[op]}
+    last = {root[value]: op for op in part for value in reads[op]}
+    # The storages that die at each operation: those that it reads last, and those that nothing reads.
+    dying = dict[int, list[int]]()
+    for storage in made - live_out:
+        if root[storage] == storage or storage in last:
+            dying.setdefault(last.get(storage, graph.maker[storage]), []).append(storage)
     live = peak = 0
     for op in part:
-        owned = [value for value in graph.makes[op] if value in made and root[value] == value]
-        live += sum([graph.sizes[value] for value in owned])
-        peak = max(peak, live + graph.inner_bytes[op])
-        for storage in {*[root[value] for value in graph.reads[op]], *owned}:
-            if last.get(storage, op) == op and storage in made and storage not in live_out:
-                live -= graph.sizes[storage]
-    return peak, sum(graph.sizes[storage] for storage in live_out if storage in made)
+        for value in graph.makes[op]:
+            if value in made and root[value] == value:
+                live += sizes[value]
+        peak = max(peak, live + inner_bytes[op])
+        for storage in dying.get(op, ()):
+            live -= sizes[storage]
+    return peak, sum(sizes[storage] for storage in live_out if storage in made)
 
 
 def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
