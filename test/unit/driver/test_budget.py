@@ -16,9 +16,16 @@ from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers import solve_graph
+from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import NoPlan, nothing_found
 from recompute.planning.solvers.sequence import evaluate, sequence_of
-from recompute.planning.solvers.solve_graph import bytes_within, plan_within, planner_within, problem_of_graph
+from recompute.planning.solvers.solve_graph import (
+    PreparedGraph,
+    bytes_within,
+    plan_within,
+    planner_within,
+    problem_of_graph,
+)
 from recompute.planning.solvers.solvers_by_name import solve
 from recompute.support.diagnostics import Refusal
 from recompute.support.units import readable_bytes
@@ -93,6 +100,24 @@ def test_the_problem_counts_as_the_graph_does() -> None:
     plan = plan_within(graph, budget)
     assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False))) <= budget
     assert plan == planner_within("60%")(graph)
+
+
+def test_a_prepared_graph_serves_several_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, other = graph_of_chain(), graph_of_chain()
+    budgets = [peak_bytes(graph) * share // 10 for share in (6, 7)]
+    plans = [plan_within(graph, budget) for budget in budgets]
+    made, original = list[Graph](), solve_graph.problem_of_graph
+
+    def counted(subject: Graph) -> Problem:
+        made.append(subject)
+        return original(subject)
+
+    monkeypatch.setattr(solve_graph, "problem_of_graph", counted)
+    prepared = PreparedGraph(graph)
+    assert [plan_within(graph, budget, prepared=prepared) for budget in budgets] == plans
+    assert made == [graph]
+    assert plan_within(other, budgets[0], prepared=prepared) == plans[0]
+    assert len(made) == 2 and made[1] is other
 
 
 def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
