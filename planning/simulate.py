@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
 from typing import NamedTuple, TypeVar, cast
@@ -108,8 +108,7 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
 def _unchanged(graph: Graph) -> Sequence[Instruction]:
     """Return the operations of the graph as instructions."""
     columns = zip(range(len(graph)), graph.phases, repeat(False), graph.reads, graph.makes, strict=False)
-    # In a third of the time of a call of `Instruction` for each of them.
-    return tuple(map(partial(tuple.__new__, Instruction), columns))
+    return tuple(map(Instruction._make, columns))
 
 
 def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,12 +83,13 @@ def _compiled(numba: Any, function: Any, is_entry: bool) -> Any:
     # numba's cache key covers only the file of the function; the stamp covers the files of its callees too.
     if (cache_file := _cache_file(made)) is not None:
         cache_file._source_stamp = _stamp()
-    compile_for = made.compile
-    # Otherwise numba compiles a kernel again for each literal argument.
-    made.compile = lambda types: compile_for(
-        tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types
-    )
+    made.compile = partial(_compile_unliteral, numba, made.compile)
     return made
+
+
+def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
+    """Compile for the types of literal arguments: otherwise numba compiles a kernel again for each literal."""
+    return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _cache_file(made: Any) -> Any:
