@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from ..analysis.request.value_names import propagate_names
 from ..analysis.step.marks import mark_result
 from ..analysis.step.order import single_block
+from ..dialects.cloning import Cloner
 from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
@@ -158,19 +159,19 @@ class _Inliner:
 def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
     block = call.parent
     assert block is not None, "a call stands in a block"
-    mapping: dict[SSAValue, SSAValue] = dict(zip(single_block(callee).args, call.operands, strict=True))
+    cloner = Cloner(dict(zip(map(id, single_block(callee).args), call.operands, strict=True)))
     returned = list[SSAValue]()
     copies = list[Operation]()
     for op in single_block(callee).ops:
         if isinstance(op, ReturnOp):
-            returned = [mapping[value] for value in op.operands]
+            returned = [cloner.values[id(value)] for value in op.operands]
             break
-        copies.append(copy := op.clone(mapping))
+        copies.append(copy := cloner.clone(op))
         inherited.propagate(call, copy, len(copies))
         for inner in every_operation(copy):
             inner.location = called_from(call.location, inner.location)
     if origins is not None:
-        origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), mapping)
+        origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), cloner.values)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
     propagate_names(call, returned, inlined)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from ...dialects.cloning import clone_of
 from ...support.operations import every_operation, name_of
 from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
 
@@ -199,9 +200,9 @@ def _return_of(template: CallTemplate) -> Operation:
 
 def _clone_operation(reading: CallReading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
     template_op, located = reading.template.operations[index], reading.template.locations[index]
-    copy = op.clone()
+    copy = clone_of(op)
     for inner, original, located_inner, current in zip(
-        copy.walk(), template_op.walk(), located.walk(), op.walk(), strict=True
+        *map(every_operation, (copy, template_op, located, op)), strict=True
     ):
         strip(inner)
         inner.location = located_inner.location

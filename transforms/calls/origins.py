@@ -79,7 +79,7 @@ class Origins:
             self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
     def inlined(
-        self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[SSAValue, SSAValue]
+        self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[int, SSAValue]
     ) -> None:
         """Record that the operations of a callee were cloned in place of a call.
 
@@ -89,7 +89,7 @@ class Origins:
         Args:
             call: The call.
             body: Each operation of the callee, which contains no calls, with its clone.
-            mapping: For each value of the callee, the value of the clone.
+            mapping: For each value of the callee, by its id, the value of the clone.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
@@ -207,13 +207,13 @@ def _copied(
 def _within(
     outer: InlinedCall,
     inner: InlinedCall,
-    mapping: Mapping[SSAValue, SSAValue],
+    mapping: Mapping[int, SSAValue],
     new_instances: dict[InlinedCall, InlinedCall],
 ) -> InlinedCall:
     """Return the instance that represents an inlined call of a callee, after the callee itself was inlined by the call
     `outer`."""
     if inner not in new_instances:
         nearest = outer if inner.at.instance is None else _within(outer, inner.at.instance, mapping, new_instances)
-        operands = tuple(mapping.get(value, value) for value in inner.operands)
+        operands = tuple(mapping.get(id(value), value) for value in inner.operands)
         new_instances[inner] = replace(inner, at=Origin(nearest, inner.at.index), operands=operands)
     return new_instances[inner]

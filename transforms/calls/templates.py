@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.cloning import clone_of
 from ...dialects.names import Names
 from ...support.operations import name_of
 
@@ -24,7 +25,7 @@ class CallTemplate:
 
     @cached_property
     def bare(self) -> FuncOp:
-        bare = self.function.clone()
+        bare = clone_of(self.function)
         for op in bare.walk():
             strip(op)
         return bare

@@ -32,6 +32,7 @@ from xdsl.irdl import IRDLOperation
 
 from ....dialects.context import make_context
 from ....dialects.dense import to_small
+from ....dialects.making import can_be_made, fill, make, name_location
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....mlir_io.normalize import CHECKS, UNKNOWN_PROPERTIES, normalize
 from ....support.garbage import no_collection
@@ -39,7 +40,6 @@ from ....support.locations import file_range, is_plain
 from ....support.type_guards import is_standard_dense
 from .bindings import Dictionary, NotBridged, Texts, defaults_of
 from .constants import bits_in, small, standard
-from .making import can_be_made, fill, make, name_location
 
 
 class ValueHints:
