@@ -45,7 +45,10 @@ class Work:
 
 def flops(op: Operation) -> int:
     """Return the FLOPs of one execution, with one FLOP for each transcendental."""
-    return work(op).together
+    if op.regions or (facts := facts_of(op)) is None:
+        return work(op).together
+    own = (facts.flops or _ONE_EACH)(op)
+    return own if facts.transcendentals is None else own + facts.transcendentals(op)
 
 
 def work(op: Operation) -> Work:

@@ -73,7 +73,7 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
     for call in every_operation(module):
-        if not isinstance(call, CallOp) or (name := call.callee.string_value()) not in staying or name in first:
+        if type(call) is not CallOp or (name := call.callee.string_value()) not in staying or name in first:
             continue
         entry, others = reserved_name(name), others_on.get(functions[name])
         why = "it is recompute.whole" if others is None else f"{others} would be lost"
@@ -105,7 +105,7 @@ class _Inliner:
                 pending.pop()
                 continue
             if name not in active:
-                calls = (op for op in every_operation(pending[-1]) if isinstance(op, CallOp))
+                calls = (op for op in every_operation(pending[-1]) if type(op) is CallOp)
                 active[name] = [callee for call in calls if (callee := self._callee(call)) is not None]
             for callee in active[name]:
                 if callee.sym_name.data in active:
@@ -130,7 +130,7 @@ class _Inliner:
             name, total = function.sym_name.data, 0
             for op in every_operation(function):
                 total += 1
-                if isinstance(op, CallOp) and (callee := self._callee(op)) is not None:
+                if type(op) is CallOp and (callee := self._callee(op)) is not None:
                     total += sizes[callee.sym_name.data]
                 if total > MAX_OPERATIONS:
                     raise Refusal(
@@ -141,7 +141,7 @@ class _Inliner:
     def in_place(self, function: FuncOp) -> int:
         """Inline the calls in a function and return their number; calls in the callees must be inlined already."""
         inlined = 0
-        for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
+        for call in [op for op in every_operation(function) if type(op) is CallOp]:
             if (callee := self._callee(call)) is not None:
                 _inline_call(call, callee, self.inherited, self.origins)
                 inlined += 1
@@ -163,7 +163,7 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
     returned = list[SSAValue]()
     copies = list[Operation]()
     for op in single_block(callee).ops:
-        if isinstance(op, ReturnOp):
+        if type(op) is ReturnOp:
             returned = [cloner.values[id(value)] for value in op.operands]
             break
         copies.append(copy := cloner.clone(op))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...planning.graph import NO_MAKER, Graph
 from ...planning.liveness import live_bytes
 from ...rules.buffers import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
-from ...rules.costs.cost import CostsOf
+from ...rules.costs.cost import FLOPS_OF_EACH, CostsOf
 from ...rules.effects import is_cast, is_constant, why_impure
 from ...rules.flops import flops
 from ...support.diagnostics import Refusal
-from ...support.operations import name_of
+from ...support.operations import name_of, operations_in
 from .marks import is_copy
 from .order import Order, constants_only
 from .views import Storages, storages, value_bytes
@@ -44,18 +43,20 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
         key.append(id(value.type))
 
     def visit(current: Operation) -> None:
-        key.extend((name_of(current), len(current.operands), len(current.results), len(current.regions)))
-        for operand in current.operands:
+        operands = current._operands  # pyright: ignore[reportPrivateUsage]
+        key.extend((name_of(current), len(operands), len(current.results), len(current.regions)))
+        for operand in operands:
             add_use(operand)
         for result in current.results:
             add_def(result)
-        for block in chain.from_iterable(region.blocks for region in current.regions):
-            key.append(len(block.args))
-            for argument in block.args:
-                add_def(argument)
-            for inner in block.ops:
-                visit(inner)
-            key.append(None)
+        for region in current.regions:
+            for block in region.blocks:
+                key.append(len(block.args))
+                for argument in block.args:
+                    add_def(argument)
+                for inner in operations_in(block):
+                    visit(inner)
+                key.append(None)
 
     visit(op)
     return tuple(key)
@@ -126,7 +127,7 @@ def graph_of(
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
-        costs=() if bare or costs is None else costs(operations),
+        costs=() if bare or costs in (None, FLOPS_OF_EACH) else costs(operations),
         counts_returned=allocated,
     )
     return Numbered(graph, operations, values, number, shared.strided)

@@ -47,6 +47,11 @@ NOWHERE = JaxPath((), (), Direction.NONE)
 
 def path_of(location: Attribute) -> str:
     """Return the path of the operation with this location; "" if it has none."""
+    if type(location) is NameLoc:
+        # Nearly every location is a name, and most names are paths.
+        name = location.desc.data
+        if name and name[-1] != ":":
+            return name
     visited, pending = set[int](), [location]
     while pending:
         part = pending.pop()

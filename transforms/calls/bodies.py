@@ -73,6 +73,9 @@ class CallReading:
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operation and those in its regions, each with its counterpart in the template."""
+        if not (op.regions or was.regions) and same_kind(op, was, self.parts):
+            yield op, was
+            return
         inside, template_inside = every_operation(op), every_operation(was)
         if len(inside) != len(template_inside):
             raise LeftInlined("its loop contains other operations than before")

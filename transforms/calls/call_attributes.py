@@ -25,7 +25,6 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
     NameLoc,
-    StringAttr,
     UnitAttr,
     i64,
 )
@@ -35,6 +34,7 @@ from xdsl.utils.hints import isa
 
 from ...analysis.step.jax_paths import as_backward, path_of
 from ...analysis.step.marks import asks_to_recompute, is_copy
+from ...dialects.making import name_location
 from ...dialects.names import Names
 from ...support.operations import every_operation
 from .bodies import LeftInlined
@@ -121,7 +121,7 @@ def _location(instance: InlinedCall) -> LocationAttr:
 
 def _backward(location: LocationAttr) -> LocationAttr:
     position = location.location if isinstance(location, NameLoc) else location
-    return NameLoc(StringAttr(as_backward(path_of(location) or "call")), position)
+    return name_location(as_backward(path_of(location) or "call"), position)
 
 
 def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
@@ -133,7 +133,7 @@ def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
     position = location
     while isinstance(position, NameLoc) and isinstance(position.location, LocationAttr):
         position = position.location
-    return NameLoc(StringAttr(f"{outer}/{own}" if own else outer), position)
+    return name_location(f"{outer}/{own}" if own else outer, position)
 
 
 class Inherited:
@@ -180,7 +180,7 @@ def attributed(module: ModuleOp) -> dict[FuncOp, str]:
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):
-        callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
+        callee = functions.get(call.callee.string_value()) if type(call) is CallOp else None
         if callee is not None and (others := foreign_attributes(call.attributes, callee)):
             attribute_names.setdefault(callee, ", ".join(others))
     return attribute_names

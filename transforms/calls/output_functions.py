@@ -89,7 +89,7 @@ class OutputFunctions:
         names, waiting = set(here), list[Operation](module.ops)
         while waiting:
             for call in every_operation(waiting.pop()):
-                if not isinstance(call, CallOp) or (name := call.callee.string_value()) in names:
+                if type(call) is not CallOp or (name := call.callee.string_value()) in names:
                     continue
                 names.add(name)
                 waiting.append(parts[name] if name in parts else self.templates.of(name).function)

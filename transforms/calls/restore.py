@@ -158,7 +158,7 @@ class _Restoring:
         Literals are left out, because they belong to their readers.
         """
         origin = self.origins.of.get(op)
-        if origin is None or origin.instance is None or is_constant(op) or op.parent is None:
+        if origin is None or origin.instance is None or op.parent is None or is_constant(op):
             return
         template = self.templates.of(origin.instance.callee)
         if template.operations[origin.index].parent is not template.block:

@@ -112,7 +112,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
     """Return the part that `op` calls where `template_op` calls the whole function; None if it calls no part."""
-    if not parts or not isinstance(op, CallOp) or not isinstance(template_op, CallOp):
+    if not parts or type(op) is not CallOp or type(template_op) is not CallOp:
         return None
     part = parts.get(op.callee.string_value())
     return part if part is not None and part.whole == template_op.callee.string_value() else None
@@ -124,7 +124,7 @@ def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
         return False
     return part_called(op, template_op, parts) is not None or (
         op.properties == template_op.properties
-        and tuple(op.result_types) == tuple(template_op.result_types)
+        and [result.type for result in op.results] == [result.type for result in template_op.results]
         and len(op.operands) == len(template_op.operands)
         and len(op.regions) == len(template_op.regions)
     )

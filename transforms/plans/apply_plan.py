@@ -29,10 +29,13 @@ from ...analysis.step.jax_paths import as_backward, as_read_by, path_of, split_p
 from ...analysis.step.step import Step
 from ...dialects.channels import free_channels, take_channels
 from ...dialects.cloning import Cloner
+from ...dialects.making import name_location
 from ...dialects.names import Names
 from ...dialects.recompute import DependOp, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
 from ...support.operations import every_operation, name_of
+
+_UNIT = UnitAttr()
 
 
 @lru_cache(maxsize=10_000)
@@ -56,7 +59,7 @@ def copy_of_original(
     copy = clone(op)
     for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
         copy.attributes.pop(name, None)
-    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
+    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT, Names.NEED_CSE: _UNIT}
     for inner in every_operation(copy):
         path = path_of(inner.location) or name_of(inner)
         inner.location = _at(inner.location, as_read_by(path, reader) if reader else as_backward(path))
@@ -74,7 +77,7 @@ def token_location(location: LocationAttr, word: str) -> LocationAttr:
 def _at(location: LocationAttr, path: str) -> LocationAttr:
     """Return the same source position under another path."""
     position = location.location if isinstance(location, NameLoc) else location
-    return NameLoc(StringAttr(path), position)
+    return name_location(path, position)
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ class _Cloner:
             for use in list(current.uses):
                 if (reader := self._later_reader(use, group.before)) is not None:
                     use.operation.operands[use.index] = mapping[id(value)]
-                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
+                    reader.attributes[Names.TARGET_GRAD] = _UNIT
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
         """Return the operation that contains the use if it must read the copy inserted at position `before`, else None.
