@@ -218,6 +218,7 @@ class _OperationKind:
     properties: dict[str, object]
     """Definitions by name; empty without an IRDL definition."""
     has_definition: bool
+    may_have_regions: bool
     is_constant: bool
     is_checked: bool
     """Whether `normalize` must run."""
@@ -253,7 +254,7 @@ class _OpReader:
         except KeyError:
             raise NotBridged("a value is used before its definition") from None
         location = self._locations.get(op.location)
-        regions = [self._region(region) for region in op.regions]
+        regions = [self._region(region) for region in op.regions] if kind.may_have_regions else ()
         # Only if a region has several blocks can an operation have successors.
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
         dictionaries = self._dictionaries(op, kind)
@@ -314,6 +315,7 @@ class _OpReader:
             op_class,
             properties,
             has_definition,
+            not has_definition or bool(op_class.get_irdl_definition().regions),
             is_constant,
             op_class in CHECKS or op_class in UNKNOWN_PROPERTIES,
             can_be_made(op_class),
