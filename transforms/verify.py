@@ -45,17 +45,16 @@ def verify_input(module: ModuleOp) -> None:
     operations = every_operation(module)
     verify_functions(operations)
     verify_dominance(module)
-    verify_attributes(operations)
-    verify_marks(operations)
-    _verify_shardings(operations)
+    annotated = [op for op in operations if op.attributes or type(op) is FuncOp]
+    verify_attributes(annotated)
+    verify_marks(annotated)
+    _verify_shardings(annotated)
     _verify_bounds(operations)
 
 
 def _verify_shardings(operations: Iterable[Operation]) -> None:
     """Raise `Refusal` at the first operation with an invalid sharding attribute."""
     for op in operations:
-        if not op.attributes and type(op) is not FuncOp:
-            continue
         try:
             check_attached_shardings(op)
         except VerifyException as error:

@@ -12,6 +12,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...rules.buffers import is_allocated
 from ...rules.effects import why_impure
+from ...rules.facts import Facts
+from ...rules.registry import facts_of
 from ...support.diagnostics import Refusal
 from ...support.operations import operations_in
 
@@ -74,6 +76,11 @@ class Order:
         """Return the position of the operation that defines the value; -1 for arguments and values from outside the
         block."""
         return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
+
+    @cached_property
+    def facts(self) -> tuple[Facts | None, ...]:
+        """The facts about each operation."""
+        return tuple(map(facts_of, self.operations))
 
     @cached_property
     def reads(self) -> tuple[tuple[SSAValue, ...], ...]:

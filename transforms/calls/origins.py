@@ -172,6 +172,8 @@ def _is_gone(value: SSAValue) -> bool:
 def _are_alike(original: Operation, copy: Operation) -> bool:
     """Return whether both operations still contain the same operations; one of two loops may have been cut
     meanwhile."""
+    if not (original.regions or copy.regions):
+        return original.name == copy.name and len(original.operands) == len(copy.operands)
     originals, copies = every_operation(original), every_operation(copy)
     return [op.name for op in originals] == [op.name for op in copies] and all(
         len(a.operands) == len(b.operands) for a, b in zip(originals, copies, strict=True)

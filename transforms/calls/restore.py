@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -189,7 +189,8 @@ class _Restoring:
         self.effects.demand_order(members, place, positions)
         call_attributes = CallAttributes.of(group.instance, group.copy, members)
         name = group.instance.callee if is_whole else self.output_functions.name_of_part(template, body)
-        call = CallOp(name, body.passed, [value.type for value in body.returned])
+        types = [value.type for value in body.returned]
+        call = CallOp.create(operands=body.passed, result_types=types, properties={"callee": SymbolRefAttr(name)})
         call_attributes.write(call)
         insert_call(call, place, positions)
         if is_whole:
