@@ -220,12 +220,12 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
     A forward operation between two gradients of one forward pass is skipped, since its location would contradict the
     attribute; the phase of its twin suffices.
     """
-    twins = dict[int, list[Operation]]()
+    first, twins = dict[int, Operation](), dict[int, list[Operation]]()
     for op, kind in kinds.items():
-        if not is_constant(op):
-            twins.setdefault(kind, []).append(op)
+        if (earlier := first.setdefault(kind, op)) is not op:
+            twins.setdefault(kind, [earlier]).append(op)
     for group in twins.values():
-        if len({classified.phase[op] for op in group}) > 1:
+        if not is_constant(group[0]) and len({classified.phase[op] for op in group}) > 1:
             for op in group:
                 phase = classified.phase[op]
                 if phase not in BACKWARD or scope_of(op.location).direction is not Direction.FORWARD:

@@ -195,16 +195,23 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
     """Erase private functions without references, be they calls, decompositions or comparators."""
-    named = {name for op in every_operation(module) for name in _names_in(op)}
+    # By id, since operations share attributes, and keep them alive.
+    attributes = {
+        id(attribute): attribute
+        for op in every_operation(module)
+        for held in (op.properties, op.attributes)
+        for attribute in held.values()
+    }
+    named = set(_names_in(attributes.values()))
     for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
         if (name := op.sym_name.data) not in named and name not in staying:
             op.detach()
             op.erase()
 
 
-def _names_in(op: Operation) -> Iterator[str]:
-    """Yield the symbols that the properties and attributes of an operation refer to."""
-    waiting = [*op.properties.values(), *op.attributes.values()]
+def _names_in(attributes: Iterable[Attribute]) -> Iterator[str]:
+    """Yield the symbols that attributes refer to."""
+    waiting = list(attributes)
     while waiting:
         match waiting.pop():
             case SymbolRefAttr() as reference:

@@ -98,6 +98,8 @@ def _direction(wrappers: list[str]) -> Direction:
 _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 
 
+# The paths of a step are parsed by several passes.
+@lru_cache(maxsize=100_000)
 def parse_path(path: str) -> JaxPath:
     """Parse the path of an operation, whose last part is the operation itself."""
     scope, _, last = path.rpartition("/")

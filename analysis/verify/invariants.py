@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects.names import Names
@@ -123,7 +123,7 @@ def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
     """Yield every copy that has the same segment instance, id and copy number as an earlier one."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
-        key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
+        key = (*_identity(op), _data(op, Names.COPY))
         if key in keys:
             yield op, f"a second copy of {name_of(op)} with the same segment, id and copy number"
         keys.add(key)
@@ -220,7 +220,15 @@ def _early_gates(function: Recomputed) -> Iterator[Violation]:
 
 
 def _identity(op: Operation) -> tuple[object, ...]:
-    return op.attributes.get(Names.SEGMENT), op.attributes.get(Names.ID)
+    return _data(op, Names.SEGMENT), _data(op, Names.ID)
+
+
+def _data(op: Operation, name: str) -> object:
+    """Return the text or the number in an attribute: attributes are slow to hash."""
+    attribute = op.attributes.get(name)
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else attribute
 
 
 def _describe(value: SSAValue) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -61,6 +62,14 @@ _REPEATS_THE_TYPE = frozenset({"jax.token"})
 (jax/_src/interpreters/mlir.py)."""
 
 
+_UNIT = UnitAttr()
+
+
+@cache
+def _number(number: int) -> IntegerAttr:
+    return IntegerAttr(number, i64)
+
+
 @dataclass(frozen=True)
 class CallAttributes:
     """The attributes and the location of a call."""
@@ -85,7 +94,7 @@ class CallAttributes:
             attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
             location = _backward(location)
         if any(map(is_copy, members)):  # Operations inside a copied loop have no copy number.
-            attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
+            attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT}
         for name in (Names.SEGMENT, Names.PHASE):
             if (shared := _shared_attribute(members, name)) is not None:
                 attributes[name] = shared

@@ -127,14 +127,15 @@ class Origins:
         If several originals share an id, their copies get no origin; copies in another block than their original, as in
         repeated loops, get none either. Both stay inlined.
         """
-        originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
+        # By number: attributes are slow to hash.
+        originals, copies = dict[object, list[Operation]](), list[Operation]()
         for op in every_operation(module):
             if is_copy(op):
                 copies.append(op)
             elif (identity := op.attributes.get(Names.ID)) is not None:
-                originals.setdefault(identity, []).append(op)
+                originals.setdefault(_number(identity), []).append(op)
         for copy in copies:
-            candidates = originals.get(copy.attributes[Names.ID], [])
+            candidates = originals.get(_number(copy.attributes[Names.ID]), [])
             if len(candidates) == 1 and candidates[0].parent is copy.parent and _are_alike(candidates[0], copy):
                 self._follow(candidates[0], copy)
 
@@ -148,6 +149,10 @@ class Origins:
             if (origin := self.of.get(inner_op)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, new_instances)
                 self.of[inner_copy] = Origin(inner, origin.index, number.value.data)
+
+
+def _number(identity: Attribute) -> object:
+    return identity.value.data if isinstance(identity, IntegerAttr) else identity
 
 
 def _is_deep(instance: InlinedCall) -> bool:
