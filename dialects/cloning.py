@@ -12,7 +12,7 @@ each operation that joins a block. A clone needs none of this: its operations ar
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from xdsl.ir import Block, IRWithName, Operation, OpResult, Region, SSAValue, SSAValues
 
@@ -48,12 +48,13 @@ class Cloner:
         # Last, and in program order, since an operation may read a value that is defined after it.
         values = self.values
         for old, new in made:
-            if operands := old._operands:
+            operands: tuple[SSAValue, ...] = old._operands
+            if operands:
                 give_operands(new, [values.get(id(value), value) for value in operands])
         return copy
 
     def _clone(self, op: Any, made: list[tuple[Any, Any]]) -> Any:
-        kind = type(op)
+        kind = cast(type[Operation], type(op))
         if _can_be_made(kind) and not op._successors:
             copy: Any = object.__new__(kind)
             copy.properties, copy.attributes = op.properties.copy(), op.attributes.copy()
@@ -61,7 +62,7 @@ class Cloner:
             self._add_results(op, copy)
         else:
             mapping = dict[SSAValue, SSAValue]()
-            copy = op.clone_without_regions(mapping, self._blocks, clone_operands=False)
+            copy = cast(Operation, op).clone_without_regions(mapping, self._blocks, clone_operands=False)
             copy.regions = ()
             self.values.update({id(value): new for value, new in mapping.items()})
         made.append((op, copy))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr, UnregisteredOp
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import IRDLOperation, OptionalDef
 
@@ -105,7 +105,7 @@ def fill(block: Block, ops: Sequence[Operation]) -> None:
         untyped_block._first_op, untyped_block._last_op = ops[0], ops[-1]
 
 
-def _unchecked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
+def _unchecked_name(text: str, child: Attribute) -> NameLoc:
     name: Any = object.__new__(StringAttr)
     object.__setattr__(name, "data", text)
     location: Any = object.__new__(NameLoc)
@@ -114,11 +114,9 @@ def _unchecked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
     return location
 
 
-def checked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
-    return NameLoc(StringAttr(text), child)
+def checked_name(text: str, child: Attribute) -> NameLoc:
+    return NameLoc(StringAttr(text), cast(LocationAttr, child))
 
 
-name_location: Callable[[str, LocationAttr | NoneAttr], NameLoc] = (
-    _unchecked_name if HAS_EXPECTED_FIELDS else checked_name
-)
+name_location: Callable[[str, Attribute], NameLoc] = _unchecked_name if HAS_EXPECTED_FIELDS else checked_name
 """Creates `loc("text"(child))`. Nearly every location is one, and no two are equal."""

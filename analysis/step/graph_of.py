@@ -128,13 +128,7 @@ def graph_of(
         root=_roots(index, values, shared),
         sizes=_with_stored(sizes, made, operations) if allocated else sizes,
         constants=frozenset([number[value] for value in constants if value in number]),
-        literals=frozenset(
-            [
-                i
-                for i, about in enumerate(facts)
-                if about is not None and about.kinds and OpClass.CONSTANT in about.kinds
-            ]
-        ),
+        literals=frozenset([i for i, about in enumerate(facts) if _is_literal(about)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
         costs=() if bare or costs in (None, FLOPS_OF_EACH) else costs(operations),
         counts_returned=allocated,

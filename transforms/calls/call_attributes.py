@@ -139,7 +139,7 @@ def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
     outer, own = path_of(call), path_of(location)
     if not outer:
         return location
-    position = location
+    position: LocationAttr = location
     while isinstance(position, NameLoc) and isinstance(position.location, LocationAttr):
         position = position.location
     return name_location(f"{outer}/{own}" if own else outer, position)
