@@ -22,7 +22,9 @@ def free_channels(root: Operation) -> Iterator[int]:
 
 
 def channel_of(op: Operation) -> int | None:
-    match = _HANDLE.search(_text(_channel(op)))
+    if (channel := _channel(op)) is None:
+        return None
+    match = _HANDLE.search(_text(channel))
     return int(match[2]) if match else None
 
 

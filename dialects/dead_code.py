@@ -8,7 +8,7 @@ from xdsl.ir import Operation, Region
 from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface
 from xdsl.transforms.dead_code_elimination import region_dce, would_be_trivially_dead
 
-from ..support.operations import every_operation
+from ..support.operations import every_operation, operations_in
 
 
 def drop_dead_code(region: Region) -> None:
@@ -19,6 +19,13 @@ def drop_dead_code(region: Region) -> None:
         region_dce(region)
 
 
+def erase_unread(op: Operation) -> None:
+    """Erase an operation in a block whose results have no uses: without the value that xDSL puts in place of each
+    result."""
+    op.detach()
+    op.drop_all_references()
+
+
 def has_dead_code(root: Operation) -> bool:
     """Return whether `drop_dead_code` would erase an operation inside: then there is one without any use."""
     return any(_is_dead(op) for op in every_operation(root)[1:])
@@ -26,7 +33,9 @@ def has_dead_code(root: Operation) -> bool:
 
 def _is_flat(region: Region) -> bool:
     blocks = list(region.blocks)
-    return len(blocks) < 2 and all(_is_flat(inner) for block in blocks for op in block.ops for inner in op.regions)
+    return len(blocks) < 2 and all(
+        [_is_flat(inner) for block in blocks for op in operations_in(block) for inner in op.regions]
+    )
 
 
 def _sweep(region: Region) -> None:
@@ -35,7 +44,7 @@ def _sweep(region: Region) -> None:
         while op is not None:
             before = op.prev_op
             if _is_dead(op):
-                block.erase_op(op, safe_erase=False)
+                erase_unread(op)
             else:
                 for inner in op.regions:
                     _sweep(inner)
@@ -43,8 +52,9 @@ def _sweep(region: Region) -> None:
 
 
 def _is_dead(op: Operation) -> bool:
-    if any(result.first_use is not None for result in op.results):
-        return False
+    for result in op.results:
+        if result.first_use is not None:
+            return False
     return _never_has_effects(type(op)) or would_be_trivially_dead(op)
 
 

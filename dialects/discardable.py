@@ -162,16 +162,21 @@ def _unknown(name: str) -> str:
 
 def verify_attributes(operations: Iterable[Operation]) -> None:
     """Raise `Refusal` at the first operation with an unknown or invalid `recompute.` attribute."""
+    # By id, since operations share attributes, and keep them alive.
+    checked = set[tuple[str, int]]()
     for op in operations:
         for name, value in op.attributes.items():
-            if not name.startswith(Names.PREFIX):
+            if (name, id(value)) in checked or not name.startswith(Names.PREFIX):
                 continue
             if name not in KNOWN:
                 raise Refusal(op, _unknown(name))
             if not KNOWN[name].holds(value):
                 raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].words}, not {value}")
             if name == Names.RECOMPUTE and isinstance(value, ArrayAttr):
+                # Depends on the operation too.
                 _verify_length(op, len(cast(ArrayAttr[Attribute], value)))
+            else:
+                checked.add((name, id(value)))
 
 
 def _verify_length(op: Operation, entries: int) -> None:

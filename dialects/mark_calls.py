@@ -32,7 +32,7 @@ _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "
 
 def is_named_as_mark(op: Operation) -> TypeGuard[CustomCallOp]:
     """Return whether the operation is a custom call with a target in our namespace."""
-    return isinstance(op, CustomCallOp) and op.call_target_name.data.startswith(Names.PREFIX)
+    return type(op) is CustomCallOp and op.call_target_name.data.startswith(Names.PREFIX)
 
 
 def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:

@@ -24,6 +24,7 @@ from ..analysis.explain.explanation import Explanation, SavedValue
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
+from ..dialects.cloning import clone_of
 from ..dialects.context import make_context
 from ..dialects.mark_calls import is_named_as_mark
 from ..mlir_io.parser import parse_module
@@ -168,7 +169,7 @@ def rewrite(
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
             raise strict_refusal(module, result.outcome.remarks[-1].reason)
-        return start.clone() if result.module is None else result.module
+        return clone_of(start) if result.module is None else result.module
 
     try:
         module, proof = changed_copy(original, write, options.proof)
@@ -190,7 +191,7 @@ def _rewrite_by_pipeline(
     `ValueError`."""
     if (other := options.option_ignored_by_pipeline()) is not None:
         raise ValueError(f"{other} is an option of the pass 'recompute': with a pipeline, give it there")
-    module, context = original.clone(), make_context()
+    module, context = clone_of(original), make_context()
     changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
     proof = change_in_place(module, changes, proof=options.proof, original=original)
     decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
@@ -217,7 +218,7 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
         return replace(choice.least, remarks=(chosen, *choice.least.remarks))
     if options.strict:
         raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {LEFT}")
-    left = original.clone()
+    left = clone_of(original)
     return Rewritten(left, (), (step_left(functions_of(left)[0], choice.summary),), None, 0, 0, original)
 
 
@@ -355,5 +356,5 @@ def _with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark,
     module with such calls is copied."""
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()
-    copy = module.clone()
+    copy = clone_of(module)
     return copy, take_marks(copy).remarks

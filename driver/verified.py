@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
+from ..dialects.cloning import clone_of
 from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..mlir_io.repeated_operations import verify_nested
+from ..mlir_io.repeated_operations import VerifiedOperations
 from ..proof.declarations import registered_pure
 from ..proof.prove import Proof, ProofOptions, prove
 from ..rules.registry import BUILT_IN
@@ -24,13 +25,16 @@ from ..support.timing import part
 from ..transforms.verify import verify_input
 
 
-def verify_module(module: ModuleOp) -> None:
+def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) -> None:
     """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
-    operation."""
+    operation.
+
+    `verified`: the operations of earlier modules, of which equal ones are not verified again; extended by those of this
+    module."""
     # Dominance first: xDSL's own verifier takes it for granted.
     verify_input(module)
     try:
-        verify_nested(module)
+        (verified or VerifiedOperations()).verify(module)
     except Exception:
         # Some operations of xDSL raise other exceptions than `VerifyException`; all of them mean an invalid module.
         _raise_at_operation(module)
@@ -87,14 +91,15 @@ def change_in_place(
         Refusal: If the module does not verify, before or after a change.
         NotProved: If the result is not proved equal.
     """
+    verified = VerifiedOperations()
     if verify:
-        _verify(module)
+        _verify(module, verified)
     listed = list(changes)
-    before = (original or module.clone()) if listed and proof else None
+    before = (original or clone_of(module)) if listed and proof else None
     for change in listed:
         change(module)
         if verify:
-            _verify(module)
+            _verify(module, verified)
     return None if before is None else _proved(before, module)
 
 
@@ -116,15 +121,16 @@ def changed_copy(
         Refusal: If the module or its changed copy does not verify.
         NotProved: If the result is not proved equal.
     """
-    _verify(original)
+    verified = VerifiedOperations()
+    _verify(original, verified)
     module = write(original)
-    _verify(module)
+    _verify(module, verified)
     return module, _proved(original, module) if proof else None
 
 
 @part("verify")
-def _verify(module: ModuleOp) -> None:
-    verify_module(module)
+def _verify(module: ModuleOp, verified: VerifiedOperations) -> None:
+    verify_module(module, verified)
 
 
 def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:

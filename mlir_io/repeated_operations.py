@@ -1,60 +1,103 @@
-"""Verification of a module in which equal operations are verified once: a step has thousands of additions of one type.
+"""Verification of modules in which equal operations are verified once: a step has thousands of additions of one type,
+and its rewritten form has the same ones.
 
 Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of its operands and
-results, and its properties.
+results, and its properties. For a reduction, a sort or another operation that applies a small region to elements, it
+depends on the same facts of the operations in the region too, and on the values that each of them reads.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
-from xdsl.ir import Block, ErasedSSAValue, Operation
-from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure
+from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, Region
+from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure, RecursiveMemoryEffect
 
 from .xdsl_workarounds import symbols_remembered
 
 _DIALECTS = frozenset({"stablehlo", "chlo"})
 # Traits whose verification does not depend on an operation's position, operands or users.
 _LOCAL = (Commutative, ConstantLike, Pure)
+_OF_ELEMENTS = frozenset(
+    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "select_and_scatter", "scatter", "sort", "map")
+)
+"""Operations whose region applies to elements."""
+_MAX_PARTS = 128
+"""The parts of a key, about eight for each operation, up to which a region has one: few large regions are repeated."""
+
+
+class VerifiedOperations:
+    """The keys of operations that are known to be valid, for several modules."""
+
+    def __init__(self) -> None:
+        self._verified = set[tuple[object, ...]]()
+        self._numbers: dict[int, int] = {}
+        """The number of each type and property, by its id."""
+        self._equal: dict[Attribute, int] = {}
+        """The number of each type and property, by its value: text has several objects for equal ones."""
+        self._alive = list[Attribute]()
+        """Keeps the objects alive whose ids are known."""
+
+    def verify(self, root: Operation) -> None:
+        """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
+        with symbols_remembered():
+            self._verify(root)
+
+    def _verify(self, op: Operation) -> None:
+        op.verify(verify_nested_ops=False)
+        for region in op.regions:
+            for block in region.blocks:
+                _verify_pointers(block, region)
+                self._verify_block(block)
+
+    def _verify_block(self, block: Block) -> None:
+        last, verified = block.last_op, self._verified
+        op = block.first_op
+        while op is not None:
+            if op.parent is not block:
+                raise ValueError("the operation does not point to the block that it is in")
+            key = None if op is last else self._key(op)
+            if key is None or key not in verified:
+                self._verify(op)
+                if key is not None:
+                    verified.add(key)
+            op = op.next_op
+
+    def _key(self, op: Operation) -> tuple[object, ...] | None:
+        """Return a key as `key_of` does, in which equal types and properties are equal numbers; also for an operation
+        that applies a small region to elements."""
+        is_simple = not op.regions and _is_local(type(op))
+        if not is_simple and not _is_of_elements(type(op)):
+            return None
+        shape, facts = list[object](), list[Attribute]()
+        if not (_add(op, shape, facts, {}) if is_simple else _add_with_regions(op, shape, facts)):
+            return None
+        numbers = self._numbers
+        try:
+            return (*shape, *[numbers[id(fact)] for fact in facts])
+        except KeyError:
+            return (*shape, *map(self._number, facts))
+
+    def _number(self, fact: Attribute) -> int:
+        number = self._numbers.get(id(fact))
+        if number is None:
+            number = self._numbers[id(fact)] = self._equal.setdefault(fact, len(self._equal))
+            self._alive.append(fact)
+        return number
 
 
 def verify_nested(root: Operation) -> None:
     """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
-    with symbols_remembered():
-        _Verifier().verify(root)
+    VerifiedOperations().verify(root)
 
 
-class _Verifier:
-    """xDSL's verifier with a set of keys of operations that are known to be valid.
-
-    The keys contain ids of types and properties, which the operations keep alive.
-    """
-
-    def __init__(self) -> None:
-        self.verified = set[tuple[object, ...]]()
-
-    def verify(self, op: Operation) -> None:
-        op.verify(verify_nested_ops=False)
-        for region in op.regions:
-            for block in region.blocks:
-                # As xDSL verifies a block, apart from its operations: parent pointers, and whether it may be empty.
-                if block.parent is not region:
-                    raise ValueError("the block does not point to the region that it is in")
-                self._verify_block(block)
-
-    def _verify_block(self, block: Block) -> None:
-        if block.is_empty:
-            block.verify()
-        last = block.last_op
-        for op in block.ops:
-            if op.parent is not block:
-                raise ValueError("the operation does not point to the block that it is in")
-            key = None if op is last else key_of(op)
-            if key is None:
-                self.verify(op)
-            elif key not in self.verified:
-                op.verify(verify_nested_ops=False)
-                self.verified.add(key)
+def _verify_pointers(block: Block, region: Region) -> None:
+    """Verify a block as xDSL does, apart from its operations: its parent pointer, and whether it may be empty."""
+    if block.parent is not region:
+        raise ValueError("the block does not point to the region that it is in")
+    if block.is_empty:
+        block.verify()
 
 
 @cache
@@ -62,6 +105,17 @@ def _is_local(kind: type[Operation]) -> bool:
     if kind.name.partition(".")[0] not in _DIALECTS or kind.has_trait(IsTerminator):
         return False
     return all(isinstance(trait, _LOCAL) for trait in kind.traits)
+
+
+@cache
+def _is_of_elements(kind: type[Operation]) -> bool:
+    return kind.name in _OF_ELEMENTS and all(isinstance(trait, RecursiveMemoryEffect) for trait in kind.traits)
+
+
+@cache
+def _may_be_inside(kind: type[Operation]) -> bool:
+    """Return whether a region with operations of this class may have a key."""
+    return _is_local(kind) or kind.name == "stablehlo.return"
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
@@ -72,9 +126,66 @@ def key_of(op: Operation) -> tuple[object, ...] | None:
     """
     if op.regions or not _is_local(type(op)):
         return None
-    operands, results = op.operands, op.results
-    if any(isinstance(value, ErasedSSAValue) for value in operands):
-        return (id(op),)
-    types = [*[id(value.type) for value in operands], *[id(result.type) for result in results]]
-    properties = [part for name, value in op.properties.items() for part in (name, id(value))]
-    return (type(op), len(operands), len(op.successors), *types, *properties)
+    # Private fields: the properties of xDSL cost as much as all the rest, and this runs for every operation.
+    untyped: Any = op
+    operands, properties = untyped._operands, op.properties
+    for value in operands:
+        if type(value) is ErasedSSAValue:
+            return (id(op),)
+    return (
+        type(op),
+        len(operands),
+        len(untyped._successors),
+        *[id(value._type) for value in operands],
+        *[id(result._type) for result in untyped.results],
+        *properties,
+        *map(id, properties.values()),
+    )
+
+
+def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
+    """Add an operation to the parts of a key; return whether it may have one.
+
+    `values`: the numbers of the values that the key contains, by their ids; extended by the results.
+    """
+    untyped: Any = op
+    operands = untyped._operands
+    if untyped._successors:
+        return False
+    shape.extend((type(op), len(operands), len(op.results), *op.properties))
+    for value in operands:
+        if type(value) is ErasedSSAValue:
+            return False
+        facts.append(value._type)
+        # A value from outside has no number.
+        if values:
+            shape.append(values.get(id(value)))
+    for result in untyped.results:
+        facts.append(result._type)
+        values[id(result)] = len(values)
+    facts.extend(op.properties.values())
+    return True
+
+
+def _add_with_regions(op: Operation, shape: list[object], facts: list[Attribute]) -> bool:
+    """Add an operation and those in its regions to the parts of a key; return whether it may have one."""
+    values = dict[int, int]()
+    if not _add(op, shape, facts, values):
+        return False
+    for region in op.regions:
+        for block in region.blocks:
+            _verify_pointers(block, region)
+            shape.append(len(block.args))
+            for argument in block.args:
+                facts.append(argument.type)
+                values[id(argument)] = len(values)
+            inner = block.first_op
+            while inner is not None:
+                if inner.parent is not block:
+                    raise ValueError("the operation does not point to the block that it is in")
+                is_small = len(shape) <= _MAX_PARTS and not inner.regions and _may_be_inside(type(inner))
+                if not is_small or not _add(inner, shape, facts, values):
+                    return False
+                inner = inner.next_op
+        shape.append(None)
+    return True

@@ -55,6 +55,8 @@ class Identities:
         self._heads = heads
         # By the id of the result type, which is kept beside the answer so that its id is not reused.
         self._splats = dict[tuple[int, int], tuple[Attribute, int | None]]()
+        # Likewise by the id of a type.
+        self._static = dict[int, tuple[Attribute, bool]]()
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
         """Return the simpler term that equals the operation applied to these operands, or None."""
@@ -63,7 +65,7 @@ class Identities:
             return None
         if name == ELEMENT:
             return self._element(op, operands)
-        if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
+        if len(operands) != 1 or not self._has_static_types(op):
             return None
         attributes, operand = attributes_of(op), operands[0]
         match name, attributes.keys():
@@ -81,6 +83,16 @@ class Identities:
                 return self._splat(op, operand)
             case _:
                 return None
+
+    def _has_static_types(self, op: Operation) -> bool:
+        known = self._static
+        for value in (*op.operands, *op.results):
+            type_ = value.type
+            if (entry := known.get(id(type_))) is None:
+                entry = known[id(type_)] = type_, _is_static(type_)
+            if not entry[1]:
+                return False
+        return True
 
     def _element(self, op: Operation, operands: tuple[int, ...]) -> int | None:
         """Return the operand of `stablehlo.tuple` that a `stablehlo.get_tuple_element` reads, or None."""

@@ -202,7 +202,8 @@ class Terms:
         number = self._term_numbers.setdefault(key, len(self.terms))
         if number == len(self.terms):
             self.terms.append(key)
-            self._depths.append(max((self._depths[operand] for operand in operands), default=depth))
+            depths = self._depths
+            depths.append(max([depths[operand] for operand in operands]) if operands else depth)
         return number
 
     def bound(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:

@@ -114,6 +114,8 @@ class Numbering(TransparentOperations):
         # Heads of operations without regions, and whether they are effects.
         self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
         self._simple_heads = dict[tuple[object, ...] | None, SimpleHead]()
+        # The same by the id of the operation, for functions that are called again: the program keeps operations alive.
+        self._simple_operations = dict[int, SimpleHead]()
         self._conditions = RunTimeConditions(terms)
         self.constraints = set[int]()
         self._constraints_before = constraints_before
@@ -188,8 +190,10 @@ class Numbering(TransparentOperations):
         return tuple(numbers)
 
     def _operation(self, op: Operation, scope: RegionScope) -> None:
-        if not scope.literal and (simple := self._simple_heads.get(key_of_head(op))) is not None:
-            scope.define(op.results, (self._simple(op, simple, scope),))
+        if not scope.literal and (simple := self._simple_head(op)) is not None:
+            term = self._simple(op, simple, scope)
+            for result in op.results:
+                scope.values[id(result)] = term
             return
         refuse_branches(op)
         match name_of(op):
@@ -212,6 +216,13 @@ class Numbering(TransparentOperations):
             case _:
                 results = self._apply(op, scope)
         scope.define(op.results, results)
+
+    def _simple_head(self, op: Operation) -> SimpleHead | None:
+        """Return the head of an operation that is simple, or None."""
+        simple = self._simple_operations.get(id(op))
+        if simple is None and (simple := self._simple_heads.get(key_of_head(op))) is not None:
+            self._simple_operations[id(op)] = simple
+        return simple
 
     def _simple(self, op: Operation, head: SimpleHead, scope: RegionScope) -> int:
         """Return the term of the result of an operation whose head is simple."""
@@ -370,9 +381,11 @@ class Numbering(TransparentOperations):
         last = block.last_op
         if last is not None and scope.literal and not (ends_function(block) and is_plain_terminator(last)):
             last = None
-        for op in block.ops:
+        op = block.first_op
+        while op is not None:
             if op is not last:
                 self._operation(op, scope)
+            op = op.next_op
         if last is None:
             return -1, ()
         refuse_branches(last)

@@ -74,7 +74,11 @@ _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 def why_impure(op: Operation) -> str | None:
     """Return why executing the operation twice could change a result, or None if it could not."""
-    facts = facts_of(op)
+    return why_impure_by(op, facts_of(op))
+
+
+def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
+    """Return what `why_impure` does of an operation with these facts."""
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
         return reason

@@ -45,7 +45,11 @@ class Work:
 
 def flops(op: Operation) -> int:
     """Return the FLOPs of one execution, with one FLOP for each transcendental."""
-    return work(op).together
+    facts = facts_of(op)
+    if facts is None or facts.body_runs is not None:
+        return work(op).together
+    own = (facts.flops or _ONE_EACH)(op)
+    return own if facts.transcendentals is None else own + facts.transcendentals(op)
 
 
 def work(op: Operation) -> Work:

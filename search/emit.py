@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
+from ..analysis.step.graph_of import Numbered
 from ..analysis.step.step import Step
 from ..options.recompute_options import Emission
 from ..support.diagnostics import Remark
@@ -37,6 +38,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
         The steps of the result.
     """
     phases_of = {function: step.phases for function, step in before}
+    graphs = dict[FuncOp, Numbered]()
     with part("cse"):
         if emission.calls:
             origins.follow_copies(work)
@@ -51,8 +53,8 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
         lower(work, emission.target)
     if emission.staggered and emission.target == "stablehlo":
         with part("stagger"):
-            stagger(work, phases_of=phases_of)
-    steps = numbered_steps(work, bare=True)
+            stagger(work, phases_of=phases_of, unchanged=graphs)
+    steps = numbered_steps(work, bare=True, graphs=graphs)
     with part("verify"):
         if emission.keeps_barriers:
             verify(work, steps)

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.request.value_names import named_by
 from ..analysis.step.order import functions_of
+from ..dialects.cloning import clone_of
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.names import Names
 from ..options.loop_schedule import Loops, LoopSchedule
@@ -127,7 +128,7 @@ class _Flat:
 
 
 def _flat(module: ModuleOp, selection: Selection) -> _Flat:
-    work = module.clone()
+    work = clone_of(module)
     origins, stay = Origins(), why_calls_stay(work)
     with part("inline"):
         inline(work, origins)
@@ -162,7 +163,7 @@ def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[S
     """Return the selection without the checkpoints that only dead code computes, and a remark for each of them."""
     if selection.checkpoints is None:
         return selection, []
-    alive = module.clone()
+    alive = clone_of(module)
     drop_dead(alive)
     kept, remarks = list[str](), list[Remark]()
     named, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)

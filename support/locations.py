@@ -84,11 +84,11 @@ _FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
     """Return the locations directly inside this one: the child of a name, callee and caller, or the fused locations."""
+    if type(location) is NameLoc:
+        # First, and by class: nearly every location is a name, and patterns are slow for the classes of xDSL.
+        child = location.location
+        return () if type(child) in (NoneAttr, UnknownLoc) else (child,)
     match location:
-        case NameLoc(location=NoneAttr() | UnknownLoc()):
-            return ()
-        case NameLoc():
-            return (location.location,)
         case CallSiteLoc():
             return location.callee, location.caller
         case FusedLoc(locations=ArrayAttr() as locations):
@@ -130,11 +130,11 @@ def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]
     `key_of_part` gives the keys of the nested locations, so that the key is computed without recursion, unlike xDSL's
     hash.
     """
+    if type(location) is NameLoc:
+        return NameLoc, location.desc.data, *map(key_of_part, parts_of(location))
     match location:
         case FileLineColLoc():
             return FileLineColLoc, location.filename.data, location.line.data, location.column.data
-        case NameLoc():
-            return NameLoc, location.desc.data, *map(key_of_part, parts_of(location))
         case CallSiteLoc():
             return CallSiteLoc, *map(key_of_part, parts_of(location))
         case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
@@ -158,6 +158,8 @@ class LocationNumbers:
 
     def of(self, location: Attribute) -> int:
         """Return the number of the location."""
+        if (number := self._numbers.get(id(location))) is not None:
+            return number
         for part in parts_first(location, self._numbers):
             key = key_of_location(part, lambda inner: self._numbers[id(inner)])
             self._numbers[id(part)] = self._number_of_key.setdefault(key, len(self._number_of_key))

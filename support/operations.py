@@ -1,4 +1,4 @@
-"""Names of operations of any dialect, and a fast traversal of nested operations.
+"""Names of operations of any dialect, and fast traversals of blocks and nested operations.
 
 xDSL's `walk` nests a generator for each region, which is slow in deep modules.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import UnregisteredOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 
 def name_of(op: Operation) -> str:
@@ -25,6 +25,16 @@ def check_operation_name(name: object) -> None:
     """
     if not isinstance(name, str) or not all(name.partition(".")):
         raise ValueError(f"name: expected a name such as 'acme.swish', not {name!r}")
+
+
+def operations_in(block: Block) -> list[Operation]:
+    """Return the operations of a block as `list(block.ops)` does, which follows the block twice, the first time to
+    count."""
+    operations, op = list[Operation](), block.first_op
+    while op is not None:
+        operations.append(op)
+        op = op._next_op  # pyright: ignore[reportPrivateUsage]
+    return operations
 
 
 def every_operation(root: Operation) -> list[Operation]:

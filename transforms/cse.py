@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 
 from xdsl.context import Context
@@ -25,10 +26,10 @@ from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import scope_of
 from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
-from ..dialects.dead_code import drop_dead_code
+from ..dialects.dead_code import drop_dead_code, erase_unread
 from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
-from ..support.operations import every_operation, name_of
+from ..support.operations import every_operation, name_of, operations_in
 from .offload import withdraw
 from .preparation.nested_steps import nested_steps_apart
 
@@ -69,11 +70,14 @@ class ValueNumbers:
         return self.count
 
     def _key(self, op: Operation) -> tuple[object, ...]:
-        attributes = frozenset([(k, self._number(v)) for k, v in op.attributes.items() if k not in _BOOKKEEPING])
-        properties = frozenset([(name, self._number(value)) for name, value in op.properties.items()])
-        types = tuple([self._number(result.type) for result in op.results])
-        read = map(self.same.get, op.operands, op.operands) if self.same else op.operands
-        return name_of(op), attributes, properties, tuple(map(id, read)), types, len(op.regions)
+        number, properties = self._number, op.properties
+        attributes = [(name, number(value)) for name, value in op.attributes.items() if name not in _BOOKKEEPING]
+        named = [(name, number(value)) for name, value in properties.items()]
+        types = tuple([number(result.type) for result in op.results])
+        read = op._operands  # pyright: ignore[reportPrivateUsage]
+        if self.same:
+            read = map(self.same.get, read, read)
+        return name_of(op), _in_order(attributes), _in_order(named), tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
         """Return a number that is equal for equal attributes, by id if possible, because comparing by value is slow."""
@@ -81,6 +85,10 @@ class ValueNumbers:
             entry = attribute, self.values.setdefault(attribute, len(self.values))
             self.attribute_numbers[id(attribute)] = entry
         return entry[1]
+
+
+def _in_order(named: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple(named) if len(named) < 2 else tuple(sorted(named))
 
 
 def _same_regions(op: Operation, other: Operation) -> bool:
@@ -144,7 +152,12 @@ def _place(classified: Phases | None) -> Callable[[Operation], str]:
 
 
 def _may_merge(op: Operation) -> bool:
-    return name_of(op) != "recompute.token" and why_impure(op) is None and not op.has_trait(IsTerminator)
+    return not _never_merged(type(op)) and why_impure(op) is None
+
+
+@cache
+def _never_merged(kind: type[Operation]) -> bool:
+    return kind.name == "recompute.token" or kind.has_trait(IsTerminator)
 
 
 def _merge_twins(
@@ -159,8 +172,8 @@ def _merge_twins(
         # At most one operation and its terminator, as in most reductions.
         return kind_of
     first = dict[tuple[int, str, object], Operation]()
-    for op in list(block.ops):
-        for region in op.regions if call_of(op) is None else ():
+    for op in operations_in(block):
+        for region in op.regions if op.regions and call_of(op) is None else ():
             for inner in region.blocks:
                 _merge_twins(inner, lambda _: "", call_of, may_go)
         if not _may_merge(op):
@@ -176,8 +189,7 @@ def _merge_twins(
         for old, new in zip(op.results, kept.results, strict=True):
             old.replace_all_uses_with(new)
         _keep_marks(kept, op)
-        op.detach()
-        op.erase()
+        erase_unread(op)
     return kind_of
 
 
@@ -208,12 +220,12 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
     A forward operation between two gradients of one forward pass is skipped, since its location would contradict the
     attribute; the phase of its twin suffices.
     """
-    twins = dict[int, list[Operation]]()
+    first, twins = dict[int, Operation](), dict[int, list[Operation]]()
     for op, kind in kinds.items():
-        if not is_constant(op):
-            twins.setdefault(kind, []).append(op)
+        if (earlier := first.setdefault(kind, op)) is not op:
+            twins.setdefault(kind, [earlier]).append(op)
     for group in twins.values():
-        if len({classified.phase[op] for op in group}) > 1:
+        if not is_constant(group[0]) and len({classified.phase[op] for op in group}) > 1:
             for op in group:
                 phase = classified.phase[op]
                 if phase not in BACKWARD or scope_of(op.location).direction is not Direction.FORWARD:

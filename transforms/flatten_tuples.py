@@ -52,12 +52,12 @@ def read_elements(module: ModuleOp) -> None:
     """Replace elements of tuples by the values from which the tuples were created, and erase tuples without uses."""
     operations = every_operation(module)
     for op in operations:
-        if isinstance(op, GetTupleElementOp) and (value := _element(op)) is not None:
+        if type(op) is GetTupleElementOp and (value := _element(op)) is not None:
             value.name_hint = value.name_hint or op.result.name_hint
             op.result.replace_all_uses_with(value)
             _erase(op)
     for op in reversed(operations):
-        if isinstance(op, TupleOp) and not _has_attributes(op) and not op.result.uses:
+        if type(op) is TupleOp and not _has_attributes(op) and not op.result.uses:
             _erase(op)
 
 

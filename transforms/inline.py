@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from ..analysis.request.value_names import propagate_names
 from ..analysis.step.marks import mark_result
 from ..analysis.step.order import single_block
+from ..dialects.cloning import Cloner
 from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
@@ -72,7 +73,7 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
     for call in every_operation(module):
-        if not isinstance(call, CallOp) or (name := call.callee.string_value()) not in staying or name in first:
+        if type(call) is not CallOp or (name := call.callee.string_value()) not in staying or name in first:
             continue
         entry, others = reserved_name(name), others_on.get(functions[name])
         why = "it is recompute.whole" if others is None else f"{others} would be lost"
@@ -104,7 +105,7 @@ class _Inliner:
                 pending.pop()
                 continue
             if name not in active:
-                calls = (op for op in every_operation(pending[-1]) if isinstance(op, CallOp))
+                calls = (op for op in every_operation(pending[-1]) if type(op) is CallOp)
                 active[name] = [callee for call in calls if (callee := self._callee(call)) is not None]
             for callee in active[name]:
                 if callee.sym_name.data in active:
@@ -129,7 +130,7 @@ class _Inliner:
             name, total = function.sym_name.data, 0
             for op in every_operation(function):
                 total += 1
-                if isinstance(op, CallOp) and (callee := self._callee(op)) is not None:
+                if type(op) is CallOp and (callee := self._callee(op)) is not None:
                     total += sizes[callee.sym_name.data]
                 if total > MAX_OPERATIONS:
                     raise Refusal(
@@ -140,7 +141,7 @@ class _Inliner:
     def in_place(self, function: FuncOp) -> int:
         """Inline the calls in a function and return their number; calls in the callees must be inlined already."""
         inlined = 0
-        for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
+        for call in [op for op in every_operation(function) if type(op) is CallOp]:
             if (callee := self._callee(call)) is not None:
                 _inline_call(call, callee, self.inherited, self.origins)
                 inlined += 1
@@ -158,19 +159,19 @@ class _Inliner:
 def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
     block = call.parent
     assert block is not None, "a call stands in a block"
-    mapping: dict[SSAValue, SSAValue] = dict(zip(single_block(callee).args, call.operands, strict=True))
+    cloner = Cloner(dict(zip(map(id, single_block(callee).args), call.operands, strict=True)))
     returned = list[SSAValue]()
     copies = list[Operation]()
     for op in single_block(callee).ops:
-        if isinstance(op, ReturnOp):
-            returned = [mapping[value] for value in op.operands]
+        if type(op) is ReturnOp:
+            returned = [cloner.values[id(value)] for value in op.operands]
             break
-        copies.append(copy := op.clone(mapping))
+        copies.append(copy := cloner.clone(op))
         inherited.propagate(call, copy, len(copies))
         for inner in every_operation(copy):
             inner.location = called_from(call.location, inner.location)
     if origins is not None:
-        origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), mapping)
+        origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), cloner.values)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
     propagate_names(call, returned, inlined)
@@ -194,16 +195,23 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
     """Erase private functions without references, be they calls, decompositions or comparators."""
-    named = {name for op in every_operation(module) for name in _names_in(op)}
+    # By id, since operations share attributes, and keep them alive.
+    attributes = {
+        id(attribute): attribute
+        for op in every_operation(module)
+        for held in (op.properties, op.attributes)
+        for attribute in held.values()
+    }
+    named = set(_names_in(attributes.values()))
     for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
         if (name := op.sym_name.data) not in named and name not in staying:
             op.detach()
             op.erase()
 
 
-def _names_in(op: Operation) -> Iterator[str]:
-    """Yield the symbols that the properties and attributes of an operation refer to."""
-    waiting = [*op.properties.values(), *op.attributes.values()]
+def _names_in(attributes: Iterable[Attribute]) -> Iterator[str]:
+    """Yield the symbols that attributes refer to."""
+    waiting = list(attributes)
     while waiting:
         match waiting.pop():
             case SymbolRefAttr() as reference:

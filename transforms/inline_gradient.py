@@ -32,7 +32,7 @@ def inline_gradient(module: ModuleOp) -> int:
     Raises:
         Refusal: A region is at an invalid place.
     """
-    gradients = [op for op in every_operation(module) if isinstance(op, GradientOp)]
+    gradients = [op for op in every_operation(module) if type(op) is GradientOp]
     for gradient in gradients:
         _check_place(gradient)
     for block in dict.fromkeys(op.parent for op in gradients):

@@ -33,7 +33,7 @@ from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, tell
-from ..support.operations import name_of
+from ..support.operations import name_of, operations_in
 from ..support.units import format_bytes, readable_bytes
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
@@ -103,7 +103,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 copies += repeat(cut, numbers, replaced)
             # These are split again after all blocks inside them.
             pending.extend((joined, copies) for joined in join_branches(block, crossings))
-            pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
+            pending.extend(inner for op in operations_in(block) for region in op.regions for inner in region.blocks)
         if schedule.kind != "cut":
             drop_dead_code(function.body)
             for held in _pairs_with_saved_carries(function.body.block, crossings, schedule, may_repeat, remarks):

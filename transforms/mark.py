@@ -43,6 +43,11 @@ NAMED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
+# Shared by all marked operations: constructors of xDSL verify each attribute.
+_FLAGS = {flag: BoolAttr.from_bool(flag) for flag in (False, True)}
+_UNIT = UnitAttr()
+
+
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     """Flatten segments and mark the operations that the selection selects.
 
@@ -138,14 +143,14 @@ def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
     """Return the attributes of an operation with its mark."""
     op, attributes = mark.operation, dict(mark.operation.attributes)
     if mark.source is MarkSource.REFUSED_PREFERENCE:
-        attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+        attributes[Names.RECOMPUTE] = _FLAGS[False]
         return attributes
     if mark.segment:
         attributes[Names.SEGMENT] = StringAttr(mark.segment)
     if not mark.recomputed:
-        attributes[Names.CHECKPOINT] = UnitAttr()
+        attributes[Names.CHECKPOINT] = _UNIT
     elif mark.source is MarkSource.DECISION:
-        flags = [BoolAttr.from_bool(result in mark.recomputed) for result in op.results]
+        flags = [_FLAGS[result in mark.recomputed] for result in op.results]
         attributes[Names.RECOMPUTE] = flags[0] if len(mark.recomputed) == len(flags) else ArrayAttr(flags)
         attributes.pop(Names.CHECKPOINT, None)
     return attributes

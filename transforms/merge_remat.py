@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
 from ..analysis.step.order import functions_of, producers, single_block
+from ..dialects.cloning import clone_of
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import is_constant, why_impure
 from ..support.operations import every_operation, name_of
@@ -59,7 +60,7 @@ def merge_remat(module: ModuleOp) -> int:
 
 def without_remat(module: ModuleOp) -> ModuleOp:
     """Return a copy of the module without the second forward passes of `jax.checkpoint`."""
-    merged = module.clone()
+    merged = clone_of(module)
     merge_remat(merged)
     return merged
 

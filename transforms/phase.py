@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -17,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.request.value_names import named_by
 from ..analysis.step.direction import Direction
+from ..analysis.step.graph_of import Numbered
 from ..analysis.step.guessed_phases import guessed_phases
 from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order, functions_of, single_block
@@ -99,13 +101,19 @@ Steps = Sequence[tuple[FuncOp, Step]]
 """The functions with a gradient and their graphs; valid until the module is changed."""
 
 
-def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None = None) -> Steps:
+def numbered_steps(
+    module: ModuleOp,
+    bare: bool = False,
+    costs: CostsOf | None = None,
+    graphs: Mapping[FuncOp, Numbered] = MappingProxyType({}),
+) -> Steps:
     """Return the steps of the module.
 
     Args:
         module: The module.
         bare: Omit the data that only planners read.
         costs: The recomputation costs that planners minimise, as in `graph_of`.
+        graphs: The graphs of functions for which they are known, apart from the phases.
 
     Raises:
         Refusal: There is no gradient, a storage has an unknown size, or an operation has no cost.
@@ -113,7 +121,12 @@ def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None =
     with part("phases"):
         classified = list(steps_of(module))
     with part("graph"):
-        return [(function, Step.of(step_phases, bare, costs)) for function, step_phases in classified]
+        return [
+            (function, Step.with_graph(step_phases, graphs[function]))
+            if function in graphs
+            else (function, Step.of(step_phases, bare, costs))
+            for function, step_phases in classified
+        ]
 
 
 def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:

@@ -77,7 +77,7 @@ def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Re
 
 def _is_switched_on(op: Operation) -> bool:
     switch = op.attributes.get(Names.SLICE_ACTIVATION)
-    return isinstance(switch, IntegerAttr) and bool(switch.value.data)
+    return switch is not None and isinstance(switch, IntegerAttr) and bool(switch.value.data)
 
 
 def _mesh_of(module: ModuleOp) -> _MeshAxes | None:

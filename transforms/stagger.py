@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.segments import NoSuchSegment, find_segments
+from ..analysis.step.graph_of import Numbered
 from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases_now
@@ -36,7 +37,10 @@ from .preparation.nested_steps import nested_steps_apart
 
 
 def stagger(
-    module: ModuleOp, segments: str = "auto", phases_of: Mapping[FuncOp, Phases] = MappingProxyType({})
+    module: ModuleOp,
+    segments: str = "auto",
+    phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
+    unchanged: dict[FuncOp, Numbered] | None = None,
 ) -> list[Early]:
     """Insert a barrier before each part of a segment that could run early, and return these parts.
 
@@ -44,6 +48,7 @@ def stagger(
         module: The module, which is changed in place.
         segments: `auto`, or a shell-style pattern for scopes.
         phases_of: The phases of functions from before operations were inserted that wait for the gradient.
+        unchanged: Filled with the bare graphs of the functions without such a part.
 
     Raises:
         Refusal: The pattern matches no segment.
@@ -59,6 +64,8 @@ def stagger(
             raise BadRequest(function, str(error)) from error
         step = Step.of(phases, bare=True)
         parts = early_parts(step.graph, {step.position(op): segment for op, segment in segment_of.items()})
+        if not parts and unchanged is not None:
+            unchanged[function] = step.numbered
         newest = dict[SSAValue, SSAValue]()
         for part in parts:
             _hold_back(part, step, newest)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
@@ -44,9 +45,10 @@ def verify_input(module: ModuleOp) -> None:
     operations = every_operation(module)
     verify_functions(operations)
     verify_dominance(module)
-    verify_attributes(operations)
-    verify_marks(operations)
-    _verify_shardings(operations)
+    annotated = [op for op in operations if op.attributes or type(op) is FuncOp]
+    verify_attributes(annotated)
+    verify_marks(annotated)
+    _verify_shardings(annotated)
     _verify_bounds(operations)
 
 
@@ -64,16 +66,23 @@ def _verify_bounds(operations: Iterable[Operation]) -> None:
     # By id, since a step has few types; the operations keep them alive.
     checked = set[int]()
     for op in operations:
-        types = [result.type for result in op.results]
-        if op.regions:
-            types += [argument.type for region in op.regions for block in region.blocks for argument in block.args]
-        try:
-            for type_ in types:
-                if id(type_) not in checked:
-                    check_bounds(type_)
-                    checked.add(id(type_))
-        except VerifyException as error:
-            raise Refusal(op, str(error)) from None
+        for result in op.results:
+            if id(result.type) not in checked:
+                _verify_bounds_of(op, result.type)
+                checked.add(id(result.type))
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.args:
+                    if id(argument.type) not in checked:
+                        _verify_bounds_of(op, argument.type)
+                        checked.add(id(argument.type))
+
+
+def _verify_bounds_of(op: Operation, type_: Attribute) -> None:
+    try:
+        check_bounds(type_)
+    except VerifyException as error:
+        raise Refusal(op, str(error)) from None
 
 
 def verify(module: ModuleOp, steps: Steps | None = None) -> None:

@@ -155,14 +155,14 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
     members = dict[Path, list[Operation]]()
     for op, path in segment_path.items():
         members.setdefault(path, []).append(op)
-    name_of_op = dict[Operation, str]()
+    name_of_op, numbers = dict[Operation, str](), LocationNumbers()
     for path, operations in members.items():
-        for op, repetition in zip(operations, _repetitions(operations), strict=True):
+        for op, repetition in zip(operations, _repetitions(operations, numbers), strict=True):
             name_of_op[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
     return {op: name_of_op[op] for op in segment_path}
 
 
-def _repetitions(operations: Sequence[Operation]) -> list[int]:
+def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> list[int]:
     """Return for each operation of a scope the index of the scope's repetition in which it runs.
 
     If a scope is entered n times, most of its operations (by source location) occur n times. A repetition starts at the
@@ -172,7 +172,6 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     occur n times lie between operations that occur once, as the steps of an unrolled loop do, the scope was entered
     once.
     """
-    numbers = LocationNumbers()
     places = [None if not op.operands else (name_of(op), numbers.of(op.location)) for op in operations]
     own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]
     places = own if any(own) else places

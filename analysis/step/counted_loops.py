@@ -144,7 +144,7 @@ def scalar_integer(value: SSAValue) -> int | None:
 
 def counted_loop(op: Operation) -> CountedLoop | None:
     """Return the operation as a counted loop with at least one iteration; None for any other operation."""
-    if not isinstance(op, WhileOp) or (compared := _comparison(op)) is None:
+    if type(op) is not WhileOp or (compared := _comparison(op)) is None:
         return None
     argument, bound = compared
     index = argument.index

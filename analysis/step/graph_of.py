@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...planning.graph import NO_MAKER, Graph
 from ...planning.liveness import live_bytes
-from ...rules.buffers import carried_values, is_allocated, region_storage, stored_bytes, viewed_operand
-from ...rules.costs.cost import CostsOf
-from ...rules.effects import is_cast, is_constant, why_impure
+from ...rules.buffers import carried_values, region_storage, stored_bytes, viewed_operand
+from ...rules.costs.cost import FLOPS_OF_EACH, CostsOf
+from ...rules.effects import is_cast, why_impure_by
+from ...rules.facts import Facts, OpClass
 from ...rules.flops import flops
 from ...support.diagnostics import Refusal
-from ...support.operations import name_of
+from ...support.operations import name_of, operations_in
 from .marks import is_copy
 from .order import Order, constants_only
 from .views import Storages, storages, value_bytes
@@ -44,18 +44,20 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
         key.append(id(value.type))
 
     def visit(current: Operation) -> None:
-        key.extend((name_of(current), len(current.operands), len(current.results), len(current.regions)))
-        for operand in current.operands:
+        operands = current._operands  # pyright: ignore[reportPrivateUsage]
+        key.extend((name_of(current), len(operands), len(current.results), len(current.regions)))
+        for operand in operands:
             add_use(operand)
         for result in current.results:
             add_def(result)
-        for block in chain.from_iterable(region.blocks for region in current.regions):
-            key.append(len(block.args))
-            for argument in block.args:
-                add_def(argument)
-            for inner in block.ops:
-                visit(inner)
-            key.append(None)
+        for region in current.regions:
+            for block in region.blocks:
+                key.append(len(block.args))
+                for argument in block.args:
+                    add_def(argument)
+                for inner in operations_in(block):
+                    visit(inner)
+                key.append(None)
 
     visit(op)
     return tuple(key)
@@ -103,14 +105,16 @@ def graph_of(
         Refusal: A storage has an unknown size, or an operation has no cost.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
-    operations, reads = order.operations, order.reads
+    operations, reads, facts = order.operations, order.reads, order.facts
     values = _values(order, reads)
     number = {value: index for index, value in enumerate(values)}
     # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
     index = {id(value): index for index, value in enumerate(values)}
     made = [[index[id(result)] for result in op.results] for op in operations]
+    pairs = list(zip(operations, facts, strict=True))
     inner = _InnerBytes(constants, shared)
-    allocated, sizes = any(map(is_allocated, operations)), _sizes(values, constants, shared)
+    allocated = any([about is not None and about.allocated for about in facts])
+    sizes = _sizes(values, constants, shared)
     graph = Graph(
         names=tuple(map(name_of, operations)),
         phases=tuple([phase[op] for op in operations]) if phase is not None else ("",) * len(operations),
@@ -118,15 +122,15 @@ def graph_of(
         makes=tuple(map(tuple, made)),
         flops=() if bare else tuple(map(flops, operations)),
         inner_bytes=tuple([inner.of(op) if op.regions else 0 for op in operations]),
-        viewed=() if bare else tuple([None if (v := _looks_at(op)) is None else number[v] for op in operations]),
-        effects=() if bare else tuple(map(why_impure, operations)),
+        viewed=() if bare else tuple([_looks_at(op, about, index) for op, about in pairs]),
+        effects=() if bare else tuple([why_impure_by(op, about) for op, about in pairs]),
         maker=_makers(made, len(values)),
         root=_roots(index, values, shared),
         sizes=_with_stored(sizes, made, operations) if allocated else sizes,
         constants=frozenset([number[value] for value in constants if value in number]),
-        literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
+        literals=frozenset([i for i, about in enumerate(facts) if _is_literal(about)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
-        costs=() if bare or costs is None else costs(operations),
+        costs=() if bare or costs in (None, FLOPS_OF_EACH) else costs(operations),
         counts_returned=allocated,
     )
     return Numbered(graph, operations, values, number, shared.strided)
@@ -155,8 +159,17 @@ def _roots(index: Mapping[int, int], values: Sequence[SSAValue], shared: Storage
     return tuple(roots)
 
 
-def _looks_at(op: Operation) -> SSAValue | None:
-    return op.operands[0] if is_cast(op) else viewed_operand(op)
+def _is_literal(facts: Facts | None) -> bool:
+    # Nearly all operations have no kinds; a lookup in the empty set would still hash the class.
+    return facts is not None and bool(facts.kinds) and OpClass.CONSTANT in facts.kinds
+
+
+def _looks_at(op: Operation, facts: Facts | None, index: Mapping[int, int]) -> int | None:
+    """Return the number of the value that the operation converts or is a view of; None for another operation."""
+    if facts is None or not (facts.kinds or facts.view):
+        return None
+    value = op.operands[0] if is_cast(op) else viewed_operand(op)
+    return None if value is None else index[id(value)]
 
 
 def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storages) -> tuple[int, ...]:

@@ -47,6 +47,11 @@ NOWHERE = JaxPath((), (), Direction.NONE)
 
 def path_of(location: Attribute) -> str:
     """Return the path of the operation with this location; "" if it has none."""
+    if type(location) is NameLoc:
+        # Nearly every location is a name, and most names are paths.
+        name = location.desc.data
+        if name and name[-1] != ":":
+            return name
     visited, pending = set[int](), [location]
     while pending:
         part = pending.pop()
@@ -93,6 +98,8 @@ def _direction(wrappers: list[str]) -> Direction:
 _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 
 
+# The paths of a step are parsed by several passes.
+@lru_cache(maxsize=100_000)
 def parse_path(path: str) -> JaxPath:
     """Parse the path of an operation, whose last part is the operation itself."""
     scope, _, last = path.rpartition("/")

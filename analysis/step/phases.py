@@ -29,7 +29,7 @@ from ...rules.buffers import type_bytes
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
 from .direction import Direction
-from .order import Order, constants_only, single_block
+from .order import Order, single_block
 from .phase_sources import PhaseSource, directions_of, source_of, sources, stated_phase
 
 FORWARD = frozenset({"primal", "residual"})
@@ -77,7 +77,7 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
         _check_flat(order)
     phase_sources = sources(use_attributes)
     stated_phases = _explicit_phases(order) if use_attributes else {}
-    constants = _constant_operations(order)
+    constants = order.constant_operations
     direction = _directions(order, constants, phase_sources)
     backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
     if not backward:
@@ -97,20 +97,15 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
     return Phases(order, phase | stated_phases)
 
 
-def _constant_operations(order: Order) -> frozenset[Operation]:
-    """Return the operations that are computed from constants alone.
-
-    They have no phase of their own and take that of the surrounding operations, because compilers hoist them to
-    arbitrary places: JAX divides two constants for the gradient of an inner loss under the path of the outer gradient.
-    """
-    values = constants_only(order)
-    return frozenset(op for op in order.operations if op.results and all(result in values for result in op.results))
-
-
 def _directions(
     order: Order, constants: Collection[Operation], phase_sources: Sequence[PhaseSource]
 ) -> Mapping[Operation, Direction]:
-    """Return the direction of each operation; that of constants counts only if no other operation is backward."""
+    """Return the direction of each operation; that of `constants` counts only if no other operation is backward.
+
+    Operations that are computed from constants alone have no phase of their own and take that of the surrounding
+    operations, because compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner
+    loss under the path of the outer gradient.
+    """
     direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
     if Direction.BACKWARD not in direction.values():
         return directions_of(order.operations, phase_sources)
@@ -139,7 +134,7 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
         return None
     *operations, terminator = order.operations
     unmarked = [op for op in operations if op not in explicit]
-    if not _constant_operations(order).issuperset(unmarked):
+    if not order.constant_operations.keys() >= set(unmarked):
         return None
     phase = {terminator: "update"} | dict(explicit)
     for op in reversed(unmarked):

@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
+from ...support.operations import operations_in
 from .counted_loops import Affine, CountedLoop, counted_loop, is_bare, scalar_integer
 from .views import value_bytes
 
@@ -91,7 +92,7 @@ class LoopPair:
 
 def links_of(block: Block) -> Iterator[LoopPair]:
     """Yield the pairs of writing and reading loops in the block, in the order of the writing loops."""
-    loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
+    loops = {op: loop for op in operations_in(block) if (loop := counted_loop(op)) is not None}
     for writer in loops.values():
         candidates = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
         stacks = tuple(stack for stack in candidates if stack is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
@@ -31,6 +31,14 @@ class Step:
             Refusal: A storage has an unknown size, or an operation has no cost.
         """
         return cls(phases, graph_of(phases.order, phases.phase, bare=bare, costs=costs))
+
+    @classmethod
+    def with_graph(cls, phases: Phases, numbered: Numbered) -> Step:
+        """Build the step from its phases and the graph of the same operations with other phases."""
+        stated = tuple([phases.phase[op] for op in phases.order.operations])
+        if stated != numbered.graph.phases:
+            numbered = replace(numbered, graph=replace(numbered.graph, phases=stated))
+        return cls(phases, numbered)
 
     @property
     def graph(self) -> Graph:

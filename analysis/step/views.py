@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ...rules.buffers import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
-from ...rules.registry import facts_of
 from ...support.diagnostics import DynamicShape, Refusal
 from ...support.operations import name_of
 from ...support.type_guards import is_shaped
@@ -83,8 +82,8 @@ def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Stor
     """
     root = dict[SSAValue, SSAValue]()
     strided, on_host = set(strided_outside), set[SSAValue]()
-    for op in order.operations:
-        if (facts := facts_of(op)) is None or facts.view is None:
+    for op, facts in zip(order.operations, order.facts, strict=True):
+        if facts is None or facts.view is None:
             if facts is not None and facts.on_host:
                 on_host.update(op.results)
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -43,18 +43,24 @@ def _check_region(region: Region, visible: set[int]) -> None:
 
 
 def _check_block(block: Block, visible: set[int], added: list[int]) -> None:
-    _define(block.args, visible, added)
-    for op in block.ops:
-        for index, operand in enumerate(op.operands):
-            if id(operand) not in visible:
-                cycle = "; a token must not wait for an operation that waits for the token" if is_ordering(op) else ""
-                raise Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined{cycle}")
-        if op.regions:
-            _check_operation(op, visible)
-        _define(op.results, visible, added)
-
-
-def _define(values: Sequence[SSAValue], visible: set[int], added: list[int]) -> None:
-    made = [id(value) for value in values]
+    made = [id(argument) for argument in block.args]
     visible.update(made)
     added.extend(made)
+    op: Any = block.first_op
+    while op is not None:
+        # Private fields: xDSL's properties cost as much as all the rest, and this runs for every operation.
+        for operand in op._operands:
+            if id(operand) not in visible:
+                raise _refusal(op, operand)
+        if op.regions:
+            _check_operation(op, visible)
+        for result in op.results:
+            visible.add(id(result))
+            added.append(id(result))
+        op = op._next_op
+
+
+def _refusal(op: Operation, operand: SSAValue) -> Refusal:
+    cycle = "; a token must not wait for an operation that waits for the token" if is_ordering(op) else ""
+    index = next(index for index, value in enumerate(op.operands) if value is operand)
+    return Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined{cycle}")

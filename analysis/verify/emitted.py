@@ -33,6 +33,8 @@ def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
             replacing.setdefault(value, []).append(group)
     for reader, op in enumerate(step.numbered.operations):
         for value, read in zip(graph.reads[reader], read_values(op), strict=True):
+            if read is step.value(value) and value not in replacing:
+                continue
             groups = [] if graph.forward[reader] else replacing.get(value, [])
             latest = next((group for group in reversed(groups) if group.before <= reader), None)
             if (wrong := _difference(step, value, latest, read)) is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects.names import Names
@@ -51,6 +51,22 @@ class Recomputed:
     def copies(self) -> list[Operation]:
         return [op for op in self.phases.order.operations if is_copy(op)]
 
+    @cached_property
+    def tokens_and_delays(self) -> list[Operation]:
+        """The tokens, and the operations that forward their operands, in program order."""
+        operations = self.phases.order.operations
+        names = {name for name in set(map(name_of, operations)) if name == "recompute.token" or name in FORWARDS}
+        return [op for op in operations if name_of(op) in names]
+
+    @cached_property
+    def delayed_copies(self) -> dict[Operation, list[Operation]]:
+        """For each `recompute.depend` and barrier the copies that read a result, directly or in their regions."""
+        delays = [op for op in self.tokens_and_delays if name_of(op) != "recompute.token"]
+        readers_of = self.phases.order.readers
+        return {
+            op: [reader for result in op.results for reader in readers_of(result) if is_copy(reader)] for op in delays
+        }
+
     def delays(self, value: SSAValue) -> Operation | None:
         """Return the barrier or `recompute.depend` that defines the value; None if another operation does."""
         owner = value.owner
@@ -68,8 +84,9 @@ def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
     """Yield copies that lack an attribute without which the next CSE may merge a copy with its original."""
     required = (Names.DUPLICATED, Names.COPY, Names.ID)
     for op in function.phases.order.operations:
-        missing = [name for name in required if name not in op.attributes]
-        if missing and (Names.DUPLICATED in op.attributes or Names.COPY in op.attributes):
+        if Names.DUPLICATED not in op.attributes and Names.COPY not in op.attributes:
+            continue
+        if missing := [name for name in required if name not in op.attributes]:
             yield op, f"this copy of {name_of(op)} lacks the attribute '{missing[0]}'"
 
 
@@ -106,7 +123,7 @@ def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
     """Yield every copy that has the same segment instance, id and copy number as an earlier one."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
-        key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
+        key = (*_identity(op), _data(op, Names.COPY))
         if key in keys:
             yield op, f"a second copy of {name_of(op)} with the same segment, id and copy number"
         keys.add(key)
@@ -163,7 +180,7 @@ def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
 
 def _unused_gates(function: Recomputed) -> Iterator[Violation]:
     """Yield tokens without users or without a gate, and barriers of copies whose gradient results are all unused."""
-    for op in function.phases.order.operations:
+    for op in function.tokens_and_delays:
         if name_of(op) == "recompute.token":
             if not any(is_gradient_value(function, value) for value in op.operands):
                 yield (
@@ -173,7 +190,7 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
                 )
             elif op.results[0].first_use is None:
                 yield op, "this token has no uses"
-        elif name_of(op) in FORWARDS and _delayed_copies(function, op):
+        elif function.delayed_copies[op]:
             gates = gates_of(function, op)
             gradient_results = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
             if gradient_results and all(leg.first_use is None for leg in gradient_results):
@@ -190,8 +207,8 @@ def _early_gates(function: Recomputed) -> Iterator[Violation]:
     Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt, because the
     caller determines when they exist.
     """
-    for op in function.phases.order.operations:
-        if name_of(op) not in FORWARDS or not (delayed := _delayed_copies(function, op)):
+    for op, delayed in function.delayed_copies.items():
+        if not delayed:
             continue
         after = max(function.originals.get(_identity(copy), -1) for copy in delayed)
         makers = [owner for value in gates_of(function, op) if isinstance(owner := value.owner, Operation)]
@@ -203,13 +220,15 @@ def _early_gates(function: Recomputed) -> Iterator[Violation]:
 
 
 def _identity(op: Operation) -> tuple[object, ...]:
-    return op.attributes.get(Names.SEGMENT), op.attributes.get(Names.ID)
+    return _data(op, Names.SEGMENT), _data(op, Names.ID)
 
 
-def _delayed_copies(function: Recomputed, delay: Operation) -> list[Operation]:
-    """Return the copies that read a result of a `recompute.depend` or a barrier, directly or in their regions."""
-    readers = (reader for result in delay.results for reader in function.phases.order.readers(result))
-    return [reader for reader in readers if is_copy(reader)]
+def _data(op: Operation, name: str) -> object:
+    """Return the text or the number in an attribute: attributes are slow to hash."""
+    attribute = op.attributes.get(name)
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else attribute
 
 
 def _describe(value: SSAValue) -> str:

@@ -70,7 +70,7 @@ def cost_named(name: str) -> Cost:
         BadCost: The name is unknown, or the file cannot be read or contains no costs.
     """
     if name == FLOPS:
-        return Cost(name, "FLOPs", _each(flops))
+        return Cost(name, "FLOPs", FLOPS_OF_EACH)
     if name == "bytes":
         return Cost(name, "bytes", _each(partial(_in_regions, traffic)))
     if (match := _ROOFLINE.fullmatch(name)) is not None:
@@ -134,6 +134,10 @@ def _each(cost_of: Callable[[Operation], int]) -> CostsOf:
     return lambda operations: tuple(map(cost_of, operations))
 
 
+FLOPS_OF_EACH = _each(flops)
+"""The default cost, which graphs hold anyway."""
+
+
 def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
     """Return the cost of an operation. For a loop it is the cost of its regions, as often as they run; for a
     conditional, that of the most expensive region."""
@@ -146,4 +150,4 @@ def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
     return sum(runs * total for runs, total in zip(region_runs(op, facts), sums, strict=True))
 
 
-__all__ = ["FLOPS", "BadCost", "Cost", "CostsOf", "cost_named", "device_of", "picoseconds"]
+__all__ = ["FLOPS", "FLOPS_OF_EACH", "BadCost", "Cost", "CostsOf", "cost_named", "device_of", "picoseconds"]

@@ -13,13 +13,14 @@ operations, so it computes what they compute even if the match were wrong.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ...support.operations import every_operation, name_of
+from ...dialects.cloning import clone_of
+from ...support.operations import every_operation, name_of, operations_in
 from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"
@@ -51,13 +52,15 @@ class CallReading:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the operands match the template exactly, because no operation has regions or calls a part.
+        """Whether the operands match the template exactly, because no operation calls a part, and those in regions
+        read the same values of the regions.
 
         Then a reading of all operations of the template has the template's body.
         """
         present = {**self.cloned, **self.members}
-        return not any(
-            op.regions or part_called(op, self.template.operations[index], self.parts) is not None
+        return all(
+            part_called(op, self.template.operations[index], self.parts) is None
+            and (not op.regions or _reads_alike(op, self.template.operations[index]))
             for index, op in present.items()
         )
 
@@ -72,6 +75,9 @@ class CallReading:
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operation and those in its regions, each with its counterpart in the template."""
+        if not (op.regions or was.regions) and same_kind(op, was, self.parts):
+            yield op, was
+            return
         inside, template_inside = every_operation(op), every_operation(was)
         if len(inside) != len(template_inside):
             raise LeftInlined("its loop contains other operations than before")
@@ -82,7 +88,7 @@ class CallReading:
 
     def _read(self, index: int, op: Operation) -> None:
         for inner, original in self.pairs(op, self.template.operations[index]):
-            operands = tuple(inner.operands)
+            operands = tuple(inner._operands)  # pyright: ignore[reportPrivateUsage]
             for place, original_operand in operand_pairs(inner, original, self.parts):
                 if not _is_inside(operands[place], op):
                     self._record(operands[place], original_operand)
@@ -110,13 +116,44 @@ class CallReading:
             raise LeftInlined(
                 f"it reads another value where the template reads the result of {name_of(template_value.op)}"
             )
-        if value not in self.constants and value.op not in self.members.values():
+        if value not in self.constants and all(member is not value.op for member in self.members.values()):
             raise LeftInlined(f"it reads {name_of(value.op)} from outside instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
             # A literal merged with one elsewhere, or an operation of this call merged with an equal one.
             self._read(index, value.op)
             return
         raise LeftInlined(f"it reads two different values where the template reads {name_of(template_value.op)}")
+
+
+def _reads_alike(op: Operation, other: Operation) -> bool:
+    """Return whether two operations whose insides are of the same kinds have equal regions: the same arguments, and
+    operations that read corresponding values of the regions. No value from outside may be read."""
+    if len(op.regions) != len(other.regions):
+        return False
+    numbers, other_numbers = dict[int, int](), dict[int, int]()
+    for region, other_region in zip(op.regions, other.regions, strict=True):
+        block, other_block = region.first_block, other_region.first_block
+        if block is None or other_block is None or block.next_block is not None or other_block.next_block is not None:
+            return False
+        inner, other_inner = operations_in(block), operations_in(other_block)
+        if block.arg_types != other_block.arg_types or len(inner) != len(other_inner):
+            return False
+        _number(block.args, numbers)
+        _number(other_block.args, other_numbers)
+        for one, two in zip(inner, other_inner, strict=True):
+            read = [numbers.get(id(value)) for value in one.operands]
+            if one.regions or two.regions or None in read:
+                return False
+            if read != [other_numbers.get(id(value)) for value in two.operands]:
+                return False
+            _number(one.results, numbers)
+            _number(two.results, other_numbers)
+    return True
+
+
+def _number(values: Iterable[SSAValue], numbers: dict[int, int]) -> None:
+    for value in values:
+        numbers[id(value)] = len(numbers)
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
@@ -199,9 +236,9 @@ def _return_of(template: CallTemplate) -> Operation:
 
 def _clone_operation(reading: CallReading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
     template_op, located = reading.template.operations[index], reading.template.locations[index]
-    copy = op.clone()
+    copy = clone_of(op)
     for inner, original, located_inner, current in zip(
-        copy.walk(), template_op.walk(), located.walk(), op.walk(), strict=True
+        *map(every_operation, (copy, template_op, located, op)), strict=True
     ):
         strip(inner)
         inner.location = located_inner.location

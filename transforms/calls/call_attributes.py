@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -25,7 +26,6 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
     NameLoc,
-    StringAttr,
     UnitAttr,
     i64,
 )
@@ -35,6 +35,7 @@ from xdsl.utils.hints import isa
 
 from ...analysis.step.jax_paths import as_backward, path_of
 from ...analysis.step.marks import asks_to_recompute, is_copy
+from ...dialects.making import name_location
 from ...dialects.names import Names
 from ...support.operations import every_operation
 from .bodies import LeftInlined
@@ -61,6 +62,14 @@ _REPEATS_THE_TYPE = frozenset({"jax.token"})
 (jax/_src/interpreters/mlir.py)."""
 
 
+_UNIT = UnitAttr()
+
+
+@cache
+def _number(number: int) -> IntegerAttr:
+    return IntegerAttr(number, i64)
+
+
 @dataclass(frozen=True)
 class CallAttributes:
     """The attributes and the location of a call."""
@@ -85,7 +94,7 @@ class CallAttributes:
             attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
             location = _backward(location)
         if any(map(is_copy, members)):  # Operations inside a copied loop have no copy number.
-            attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
+            attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT}
         for name in (Names.SEGMENT, Names.PHASE):
             if (shared := _shared_attribute(members, name)) is not None:
                 attributes[name] = shared
@@ -121,7 +130,7 @@ def _location(instance: InlinedCall) -> LocationAttr:
 
 def _backward(location: LocationAttr) -> LocationAttr:
     position = location.location if isinstance(location, NameLoc) else location
-    return NameLoc(StringAttr(as_backward(path_of(location) or "call")), position)
+    return name_location(as_backward(path_of(location) or "call"), position)
 
 
 def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
@@ -130,10 +139,10 @@ def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
     outer, own = path_of(call), path_of(location)
     if not outer:
         return location
-    position = location
+    position: LocationAttr = location
     while isinstance(position, NameLoc) and isinstance(position.location, LocationAttr):
         position = position.location
-    return NameLoc(StringAttr(f"{outer}/{own}" if own else outer), position)
+    return name_location(f"{outer}/{own}" if own else outer, position)
 
 
 class Inherited:
@@ -180,7 +189,7 @@ def attributed(module: ModuleOp) -> dict[FuncOp, str]:
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):
-        callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
+        callee = functions.get(call.callee.string_value()) if type(call) is CallOp else None
         if callee is not None and (others := foreign_attributes(call.attributes, callee)):
             attribute_names.setdefault(callee, ", ".join(others))
     return attribute_names

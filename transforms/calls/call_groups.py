@@ -20,8 +20,9 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from ...analysis.step.order import read_values
+from ...dialects.dead_code import erase_unread
 from ...rules.effects import PURE_IF_BODY_IS, is_constant, why_impure
-from ...support.operations import every_operation, name_of
+from ...support.operations import every_operation, name_of, operations_in
 from .bodies import CallReading, InlinedBody, LeftInlined, body_of
 from .origins import InlinedCall, Origins
 from .templates import CallTemplate, Parts, result_pairs, same_body
@@ -49,7 +50,7 @@ class Positions:
         self._renumber()
 
     def _renumber(self) -> None:
-        self.of = {op: float(index) for index, op in enumerate(self.block.ops)}
+        self.of = {op: float(index) for index, op in enumerate(operations_in(self.block))}
 
     def definition(self, value: SSAValue) -> Operation | None:
         """Return the operation of the block that defines the value; None if it is defined elsewhere."""
@@ -150,27 +151,34 @@ class Group:
         Raises:
             LeftInlined: The template lacks such a result.
         """
-        original_results, inside = dict[SSAValue, SSAValue](), set(self.members.values())
+        original_results, inside = dict[SSAValue, SSAValue](), self._ids()
         for index, op in self.members.items():
+            outside = [result for result in op.results if any(self._is_by_others(use, inside) for use in result.uses)]
+            if not outside:
+                continue
             original = dict(result_pairs(op, template.operations[index], parts))
-            for result in op.results:
-                if not any(self._is_by_others(use, inside) for use in result.uses):
-                    continue
+            for result in outside:
                 if result not in original:
                     raise LeftInlined(f"a new result of {name_of(op)} has other uses")
                 original_results[result] = original[result]
         return original_results
 
+    def _ids(self) -> set[int]:
+        """The ids of the members, which are several times as fast to look up as operations."""
+        return set(map(id, self.members.values()))
+
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
         """Yield the uses of the value by operations outside the group: operation and operand index."""
-        inside = set(self.members.values())
+        inside = self._ids()
         for use in list(value.uses):
             if self._is_by_others(use, inside):
                 yield use.operation, use.index
 
-    def _is_by_others(self, use: Use, inside: Collection[Operation]) -> bool:
+    def _is_by_others(self, use: Use, inside: Collection[int]) -> bool:
         reader = use.operation
-        return reader not in inside and self.block.find_ancestor_op_in_block(reader) not in inside
+        if id(reader) in inside:
+            return False
+        return reader.parent is self.block or id(self.block.find_ancestor_op_in_block(reader)) not in inside
 
 
 def whole_body(
@@ -280,5 +288,4 @@ def erase(members: Iterable[Operation]) -> None:
 
 def _erase_unread(op: Operation) -> None:
     if not any(result.first_use is not None for result in op.results):
-        op.detach()
-        op.erase()
+        erase_unread(op)

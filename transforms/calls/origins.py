@@ -79,7 +79,7 @@ class Origins:
             self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
     def inlined(
-        self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[SSAValue, SSAValue]
+        self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[int, SSAValue]
     ) -> None:
         """Record that the operations of a callee were cloned in place of a call.
 
@@ -89,7 +89,7 @@ class Origins:
         Args:
             call: The call.
             body: Each operation of the callee, which contains no calls, with its clone.
-            mapping: For each value of the callee, the value of the clone.
+            mapping: For each value of the callee, by its id, the value of the clone.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
@@ -127,14 +127,15 @@ class Origins:
         If several originals share an id, their copies get no origin; copies in another block than their original, as in
         repeated loops, get none either. Both stay inlined.
         """
-        originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
+        # By number: attributes are slow to hash.
+        originals, copies = dict[object, list[Operation]](), list[Operation]()
         for op in every_operation(module):
             if is_copy(op):
                 copies.append(op)
             elif (identity := op.attributes.get(Names.ID)) is not None:
-                originals.setdefault(identity, []).append(op)
+                originals.setdefault(_number(identity), []).append(op)
         for copy in copies:
-            candidates = originals.get(copy.attributes[Names.ID], [])
+            candidates = originals.get(_number(copy.attributes[Names.ID]), [])
             if len(candidates) == 1 and candidates[0].parent is copy.parent and _are_alike(candidates[0], copy):
                 self._follow(candidates[0], copy)
 
@@ -148,6 +149,10 @@ class Origins:
             if (origin := self.of.get(inner_op)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, new_instances)
                 self.of[inner_copy] = Origin(inner, origin.index, number.value.data)
+
+
+def _number(identity: Attribute) -> object:
+    return identity.value.data if isinstance(identity, IntegerAttr) else identity
 
 
 def _is_deep(instance: InlinedCall) -> bool:
@@ -172,6 +177,8 @@ def _is_gone(value: SSAValue) -> bool:
 def _are_alike(original: Operation, copy: Operation) -> bool:
     """Return whether both operations still contain the same operations; one of two loops may have been cut
     meanwhile."""
+    if not (original.regions or copy.regions):
+        return original.name == copy.name and len(original.operands) == len(copy.operands)
     originals, copies = every_operation(original), every_operation(copy)
     return [op.name for op in originals] == [op.name for op in copies] and all(
         len(a.operands) == len(b.operands) for a, b in zip(originals, copies, strict=True)
@@ -207,13 +214,13 @@ def _copied(
 def _within(
     outer: InlinedCall,
     inner: InlinedCall,
-    mapping: Mapping[SSAValue, SSAValue],
+    mapping: Mapping[int, SSAValue],
     new_instances: dict[InlinedCall, InlinedCall],
 ) -> InlinedCall:
     """Return the instance that represents an inlined call of a callee, after the callee itself was inlined by the call
     `outer`."""
     if inner not in new_instances:
         nearest = outer if inner.at.instance is None else _within(outer, inner.at.instance, mapping, new_instances)
-        operands = tuple(mapping.get(value, value) for value in inner.operands)
+        operands = tuple(mapping.get(id(value), value) for value in inner.operands)
         new_instances[inner] = replace(inner, at=Origin(nearest, inner.at.index), operands=operands)
     return new_instances[inner]

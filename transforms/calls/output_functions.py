@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, Region
 
+from ...dialects.cloning import clone_of
 from ...support.operations import every_operation
 from .bodies import InlinedBody
 from .templates import CallPart, CallTemplate, Templates, same_body
@@ -75,7 +76,7 @@ class OutputFunctions:
             if name in here:
                 listed.append(here[name])
             elif name in called:
-                listed.append(op.clone())
+                listed.append(clone_of(op))
             listed += [part for part in self.parts.get(name, ()) if part.sym_name.data in called]
         listed += others
         for op in list(module.ops):
@@ -88,7 +89,7 @@ class OutputFunctions:
         names, waiting = set(here), list[Operation](module.ops)
         while waiting:
             for call in every_operation(waiting.pop()):
-                if not isinstance(call, CallOp) or (name := call.callee.string_value()) in names:
+                if type(call) is not CallOp or (name := call.callee.string_value()) in names:
                     continue
                 names.add(name)
                 waiting.append(parts[name] if name in parts else self.templates.of(name).function)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -158,7 +158,7 @@ class _Restoring:
         Literals are left out, because they belong to their readers.
         """
         origin = self.origins.of.get(op)
-        if origin is None or origin.instance is None or is_constant(op) or op.parent is None:
+        if origin is None or origin.instance is None or op.parent is None or is_constant(op):
             return
         template = self.templates.of(origin.instance.callee)
         if template.operations[origin.index].parent is not template.block:
@@ -189,7 +189,8 @@ class _Restoring:
         self.effects.demand_order(members, place, positions)
         call_attributes = CallAttributes.of(group.instance, group.copy, members)
         name = group.instance.callee if is_whole else self.output_functions.name_of_part(template, body)
-        call = CallOp(name, body.passed, [value.type for value in body.returned])
+        types = [value.type for value in body.returned]
+        call = CallOp.create(operands=body.passed, result_types=types, properties={"callee": SymbolRefAttr(name)})
         call_attributes.write(call)
         insert_call(call, place, positions)
         if is_whole:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.cloning import clone_of
 from ...dialects.names import Names
 from ...support.operations import name_of
 
@@ -24,7 +25,7 @@ class CallTemplate:
 
     @cached_property
     def bare(self) -> FuncOp:
-        bare = self.function.clone()
+        bare = clone_of(self.function)
         for op in bare.walk():
             strip(op)
         return bare
@@ -111,7 +112,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
     """Return the part that `op` calls where `template_op` calls the whole function; None if it calls no part."""
-    if not parts or not isinstance(op, CallOp) or not isinstance(template_op, CallOp):
+    if not parts or type(op) is not CallOp or type(template_op) is not CallOp:
         return None
     part = parts.get(op.callee.string_value())
     return part if part is not None and part.whole == template_op.callee.string_value() else None
@@ -123,7 +124,7 @@ def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
         return False
     return part_called(op, template_op, parts) is not None or (
         op.properties == template_op.properties
-        and tuple(op.result_types) == tuple(template_op.result_types)
+        and [result.type for result in op.results] == [result.type for result in template_op.results]
         and len(op.operands) == len(template_op.operands)
         and len(op.regions) == len(template_op.regions)
     )

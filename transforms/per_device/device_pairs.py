@@ -38,7 +38,7 @@ from ...dialects.sdy.computations import ManualComputationOp
 from ...dialects.sdy.operations import axes_of_mesh
 from ...dialects.sdy.shardings import layout_of
 from ...rules.effects import is_constant
-from ...support.operations import every_operation
+from ...support.operations import every_operation, operations_in
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
 
 def _pairs_in(block: Block) -> Iterator[DevicePair]:
     """Yield the pairs of one block; candidates with the most linked operands take precedence."""
-    bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
+    bodies = [op for op in operations_in(block) if type(op) is ManualComputationOp]
     candidates = [
         pair
         for index, backward in enumerate(bodies)

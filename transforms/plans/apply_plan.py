@@ -15,7 +15,7 @@ Later gradient operations read `%x` in place of `%0` too; otherwise both would b
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -28,10 +28,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.jax_paths import as_backward, as_read_by, path_of, split_path
 from ...analysis.step.step import Step
 from ...dialects.channels import free_channels, take_channels
+from ...dialects.cloning import Cloner
+from ...dialects.making import name_location
 from ...dialects.names import Names
 from ...dialects.recompute import DependOp, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
 from ...support.operations import every_operation, name_of
+
+_UNIT = UnitAttr()
 
 
 @lru_cache(maxsize=10_000)
@@ -40,7 +44,7 @@ def _number(number: int) -> IntegerAttr:
 
 
 def copy_of_original(
-    op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue], reader: str = ""
+    op: Operation, identity: int, number: int, clone: Callable[[Operation], Operation], reader: str = ""
 ) -> Operation:
     """Clone an operation as a copy, with ids and backward locations; the clone is not inserted.
 
@@ -48,14 +52,14 @@ def copy_of_original(
         op: The original, which gets the id too.
         identity: The id that links original and copy.
         number: The number of the copy.
-        mapping: The operands to replace; extended by the results.
+        clone: Returns a clone, with operands replaced.
         reader: The path of the loop that executes the copy; "" outside loops.
     """
     op.attributes[Names.ID] = _number(identity)
-    copy = op.clone(mapping)
+    copy = clone(op)
     for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
         copy.attributes.pop(name, None)
-    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
+    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT, Names.NEED_CSE: _UNIT}
     for inner in every_operation(copy):
         path = path_of(inner.location) or name_of(inner)
         inner.location = _at(inner.location, as_read_by(path, reader) if reader else as_backward(path))
@@ -73,7 +77,7 @@ def token_location(location: LocationAttr, word: str) -> LocationAttr:
 def _at(location: LocationAttr, path: str) -> LocationAttr:
     """Return the same source position under another path."""
     position = location.location if isinstance(location, NameLoc) else location
-    return NameLoc(StringAttr(path), position)
+    return name_location(path, position)
 
 
 @dataclass(frozen=True)
@@ -136,45 +140,47 @@ class _Cloner:
         numbered = self.step.numbered
         before, inputs = self.step.operation(group.before), numbered.values_of(group.inputs)
         # Values that were copied for the same reader wait for the same gates already.
-        mapping = {
-            value: latest.value
-            for value in inputs
-            if (latest := self.latest.get(value)) is not None and latest.before is before
-        }
-        delayed = [value for value in inputs if value not in mapping]
+        cloner = Cloner(
+            {
+                id(value): latest.value
+                for value in inputs
+                if (latest := self.latest.get(value)) is not None and latest.before is before
+            }
+        )
+        delayed = [value for value in inputs if id(value) not in cloner.values]
         copy_of = dict(zip(group.operations, group.numbers, strict=True))
         gates = numbered.values_of(group.gates)
         for batch in group.batches:
-            new = self._copies_behind_a_token(batch, gates, mapping, copy_of)
+            new = self._copies_behind_a_token(batch, gates, cloner, copy_of)
             _state_phase(new, before)
             Rewriter.insert_op(new, InsertPoint.before(before))
         for value in delayed:
-            self.delays.setdefault(self._latest_copy_of(value), []).append((group.before, mapping[value]))
-        self._redirect(group, before, mapping)
+            self.delays.setdefault(self._latest_copy_of(value), []).append((group.before, cloner.values[id(value)]))
+        self._redirect(group, before, cloner.values)
 
     def _copies_behind_a_token(
-        self, batch: Batch, gates: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], copy_of: Mapping[int, int]
+        self, batch: Batch, gates: Iterable[SSAValue], cloner: Cloner, copy_of: Mapping[int, int]
     ) -> list[Operation]:
         """Create the copies of a batch behind a token.
 
-        `mapping`: from originals and inputs to their copies; extended by those of the batch.
+        `cloner`: has the copies of originals and inputs; extended by those of the batch.
 
         Returns:
             The operations to insert, in order.
         """
-        numbered = self.step.numbered
-        inputs = [value for value in numbered.values_of(batch.inputs) if value not in mapping]
-        token = TokenOp([*(mapping[value] for value in numbered.values_of(batch.awaited)), *gates])
+        numbered, mapping = self.step.numbered, cloner.values
+        inputs = [value for value in numbered.values_of(batch.inputs) if id(value) not in mapping]
+        token = TokenOp([*(mapping[id(value)] for value in numbered.values_of(batch.awaited)), *gates])
         depend = DependOp([self._latest_copy_of(value) for value in inputs], token.token)
         for value, delayed in zip(inputs, depend.delayed, strict=True):
-            mapping[value] = delayed
+            mapping[id(value)] = delayed
             delayed.name_hint = value.name_hint
         originals = numbered.operations_of(batch.operations)
         for op, word in ((token, "token"), (depend, "depend")):
             op.location = token_location(originals[0].location, word)
         waiting = [token, depend] if inputs else []
         pairs = zip(originals, batch.operations, strict=True)
-        copies = [copy_of_original(op, self.numbers.id_of(op), copy_of[number], mapping) for op, number in pairs]
+        copies = [copy_of_original(op, self.numbers.id_of(op), copy_of[number], cloner.clone) for op, number in pairs]
         take_channels(copies, self.numbers.channels)
         return [*waiting, *copies]
 
@@ -200,15 +206,18 @@ class _Cloner:
     def _groups_before(self, reader: Operation, delays: Sequence[tuple[int, SSAValue]]) -> int:
         return bisect_right(delays, self.step.position(reader), key=itemgetter(0))
 
-    def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[SSAValue, SSAValue]) -> None:
-        """Redirect later uses of the values that the group replaces to the copies."""
+    def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[int, SSAValue]) -> None:
+        """Redirect later uses of the values that the group replaces to the copies.
+
+        `mapping`: for each value, by its id, the copy.
+        """
         for value in self.step.numbered.values_of(group.replaces):
             current = self._latest_copy_of(value)
-            self.latest[value] = _LatestCopy(mapping[value], before)
+            self.latest[value] = _LatestCopy(mapping[id(value)], before)
             for use in list(current.uses):
                 if (reader := self._later_reader(use, group.before)) is not None:
-                    use.operation.operands[use.index] = mapping[value]
-                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
+                    use.operation.operands[use.index] = mapping[id(value)]
+                    reader.attributes[Names.TARGET_GRAD] = _UNIT
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
         """Return the operation that contains the use if it must read the copy inserted at position `before`, else None.

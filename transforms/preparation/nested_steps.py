@@ -31,7 +31,7 @@ from ...analysis.step.order import Order, functions_of, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
 from ...analysis.step.phases import step_starts
 from ...dialects.stablehlo.control import OptimizationBarrierOp
-from ...support.operations import every_operation
+from ...support.operations import every_operation, operations_in
 from ..per_device.outline import outline_device_steps
 from ..per_device.split import split_device_steps
 
@@ -86,7 +86,7 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
         for result, value in zip(step.placeholder.results, list(returned.operands), strict=True):
             result.replace_all_uses_with(value)
         inside.erase_op(returned)
-        operations = list(inside.ops)
+        operations = operations_in(inside)
         _move(operations, holder, step.placeholder)
         for argument, value in zip(inside.args, (*step.first, *step.placeholder.operands), strict=True):
             argument.replace_all_uses_with(value)
@@ -227,7 +227,7 @@ def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:
 def _is_step(block: Block) -> bool:
     """Return whether the block contains operations of both directions, by any of the phase sources."""
     phase_sources, directions = sources(), set[Direction]()
-    for op in block.ops:
+    for op in operations_in(block):
         directions.update(stated for source in phase_sources if (stated := source.direction(op)) is not None)
     return directions >= {Direction.FORWARD, Direction.BACKWARD}
 
@@ -239,10 +239,10 @@ def _later_steps(block: Block) -> list[list[Operation]]:
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):
         return []  # The stated phases decide which operations are forward.
-    constants, phase_sources, direction = order.constants, sources(), dict[Operation, Direction]()
-    for op in order.operations:
-        is_constant = bool(op.results) and all(result in constants for result in op.results)
-        stated = None if is_constant else _direction(phase_sources, op)
-        direction[op] = stated or Direction.NONE
+    constants, phase_sources = order.constant_operations, sources()
+    direction = {
+        op: Direction.NONE if op in constants else _direction(phase_sources, op) or Direction.NONE
+        for op in order.operations
+    }
     starts = step_starts(order, direction)
     return [operations[start:end] for start, end in pairwise((*starts[1:], len(operations)))]

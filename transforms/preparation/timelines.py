@@ -11,6 +11,7 @@ from ...analysis.memory.timeline import Labels, Timeline, peak_in_order, timelin
 from ...analysis.memory.xla.memory import xla_timeline
 from ...analysis.step.order import functions_of
 from ...analysis.step.phases import Phases, phases
+from ...dialects.cloning import clone_of
 from ...options.memory_model import ORDER, XLA
 from ..calls.call_attributes import is_private
 from ..inline import inline
@@ -23,7 +24,7 @@ _TIMELINES: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {OR
 
 def flat(module: ModuleOp) -> ModuleOp:
     """Return a copy of the module with calls, gradient regions and segments inlined."""
-    copy = module.clone()
+    copy = clone_of(module)
     inline(copy)
     inline_gradient(copy)
     inline_segments(copy)

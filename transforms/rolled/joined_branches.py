@@ -27,7 +27,7 @@ from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp
 from ...rules.effects import is_constant
-from ...support.operations import every_operation
+from ...support.operations import every_operation, operations_in
 from ...support.type_guards import is_tensor
 from .carries import Replaced
 
@@ -60,7 +60,7 @@ def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
     """Move the branches of each forward conditional of the block into those of its gradient, before their
     operations."""
     joined, paired = list[JoinedBranches](), set[Operation]()
-    conditionals = [op for op in block.ops if isinstance(op, _CONDITIONALS)]
+    conditionals = [op for op in operations_in(block) if op.regions and isinstance(op, _CONDITIONALS)]
     for number, backward in enumerate(conditionals):
         for forward in conditionals[:number]:
             if paired.isdisjoint((forward, backward)) and _are_pair(forward, backward, crossings):

@@ -169,7 +169,7 @@ def clone_as_copy(numbers: Numbers) -> Repeat:
     """Return a function that clones operations as copies, with the ids of their originals."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
-        copy = copy_of_original(op, numbers.id_of(op), 1, mapping)
+        copy = copy_of_original(op, numbers.id_of(op), 1, lambda original: original.clone(mapping))
         take_channels([copy], numbers.channels)
         return copy
 

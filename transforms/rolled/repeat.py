@@ -178,7 +178,10 @@ class _Repetition:
         place = next(op for op in self.cut.link.reader.block.ops if op in ops)
         mapping = self._inputs(kept, place)
         reader = path_of(self.cut.link.reader.op.location)
-        copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping, reader) for op in self.cut.again]
+        copies = [
+            copy_of_original(op, self.numbers.id_of(op), 1, lambda original: original.clone(mapping), reader)
+            for op in self.cut.again
+        ]
         take_channels(copies, self.numbers.channels)
         Rewriter.insert_op(copies, InsertPoint.before(place))
         for reading in readings:

@@ -32,6 +32,7 @@ from xdsl.irdl import IRDLOperation
 
 from ....dialects.context import make_context
 from ....dialects.dense import to_small
+from ....dialects.making import can_be_made, fill, make, name_location
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....mlir_io.normalize import CHECKS, UNKNOWN_PROPERTIES, normalize
 from ....support.garbage import no_collection
@@ -39,7 +40,6 @@ from ....support.locations import file_range, is_plain
 from ....support.type_guards import is_standard_dense
 from .bindings import Dictionary, NotBridged, Texts, defaults_of
 from .constants import bits_in, small, standard
-from .making import can_be_made, fill, make, name_location
 
 
 class ValueHints:
@@ -218,6 +218,7 @@ class _OperationKind:
     properties: dict[str, object]
     """Definitions by name; empty without an IRDL definition."""
     has_definition: bool
+    may_have_regions: bool
     is_constant: bool
     is_checked: bool
     """Whether `normalize` must run."""
@@ -253,7 +254,7 @@ class _OpReader:
         except KeyError:
             raise NotBridged("a value is used before its definition") from None
         location = self._locations.get(op.location)
-        regions = [self._region(region) for region in op.regions]
+        regions = [self._region(region) for region in op.regions] if kind.may_have_regions else ()
         # Only if a region has several blocks can an operation have successors.
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
         dictionaries = self._dictionaries(op, kind)
@@ -314,6 +315,7 @@ class _OpReader:
             op_class,
             properties,
             has_definition,
+            not has_definition or bool(op_class.get_irdl_definition().regions),
             is_constant,
             op_class in CHECKS or op_class in UNKNOWN_PROPERTIES,
             can_be_made(op_class),

@@ -17,6 +17,7 @@ import jax
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
@@ -282,7 +283,7 @@ class _CompilerSearch:
         return ordinary if alike is None and needs < least else None
 
     def _pool(self, is_over: Stop) -> Pool:
-        marked = self.module.clone()
+        marked = clone_of(self.module)
         take_marks(marked)
         options = with_moves(marked, self.options)
         if not is_compiled():

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ....analysis.request.value_names import named_by, names_of
+from ....dialects.cloning import clone_of
 from ....driver.api import as_module
 from ....options.selection import BadSelection
 from ....support.operations import every_operation
@@ -44,7 +45,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     if not requested or not _without_match(every_operation(module), requested):
         return
     # Scopes of a called function are complete only after inlining.
-    flat = as_module(module).clone()
+    flat = clone_of(as_module(module))
     inline(flat)
     operations = every_operation(flat)
     missing = _without_match(operations, requested)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ....dialects.cloning import clone_of
 from ....dialects.mark_calls import NAME, is_named_as_mark
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
@@ -47,4 +48,4 @@ def _selects_places(request: RecomputeOptions) -> bool:
 def _is_marked(module: ModuleOp) -> bool:
     """Return whether the step has marks or marked calls. Names are no marks. Raises `Refusal` for invalid marks."""
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
-    return any(op.call_target_name.data != NAME for op in marks) or take_scopes(module.clone()) > 0
+    return any(op.call_target_name.data != NAME for op in marks) or take_scopes(clone_of(module)) > 0

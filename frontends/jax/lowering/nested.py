@@ -19,6 +19,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from xdsl.utils.exceptions import ParseError
 
+from ....dialects.cloning import clone_of
 from ....dialects.mark_calls import MARKS
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
@@ -191,7 +192,7 @@ def _serialize(rewritten: Rewritten) -> bytes:
     """Return the rewritten module as a portable artifact, a format without attributes that StableHLO does not define.
 
     Raises `ValueError` if MLIR cannot serialize the module."""
-    module = rewritten.module.clone()
+    module = clone_of(rewritten.module)
     for op in every_operation(module):
         strip(op)
     return private.portable_artifact(print_module(module, debuginfo=True))

@@ -18,6 +18,7 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
+from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, as_module
 from ....driver.cache_keys import cache_key, options_key
 from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, spelled_as
@@ -161,7 +162,7 @@ class StepCache:
 
         def after() -> ModuleOp:
             if record.spelling is None:
-                return before().clone()
+                return clone_of(before())
             return spelled_as(crossing.module_of(less, self.name), record.spelling)
 
         return StoredRewrite(record, after, before)

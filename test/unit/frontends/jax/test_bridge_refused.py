@@ -9,8 +9,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import recompute
+from recompute.dialects import making
 from recompute.frontends.jax import bridge, private
-from recompute.frontends.jax.bridge import NotBridged, crossing, making, read, write
+from recompute.frontends.jax.bridge import NotBridged, crossing, read, write
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.unit.frontends.jax.crossings import crosses, theirs

@@ -1,26 +1,28 @@
 """Create xDSL operations and fill blocks without xDSL's checks, which hold here by construction.
 
 xDSL checks of each operation that joins a block that it has no parent and does not contain the block, and fills in
-default properties. Here operations and blocks are new, and operations were complete in MLIR. If the fields of xDSL's
-classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
+default properties. Here operations and blocks are new, and operations were complete in MLIR, or are clones. If the
+fields of xDSL's classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr, UnregisteredOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnregisteredOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import IRDLOperation, OptionalDef
 
-from ....dialects.stablehlo.creation import DenseConstantOp
+from .stablehlo.creation import DenseConstantOp
 
 EXPECTED_FIELDS = {
     Operation: "_operands _operand_uses results _successors _successor_uses properties attributes location regions "
     "parent _next_op _prev_op",
     Use: "_operation _index _prev_use _next_use",
+    OpResult: "_name first_use _type op index",
+    BlockArgument: "_name first_use _type block index location",
     NameLoc: "desc location",
     StringAttr: "data",
 }
@@ -42,7 +44,7 @@ def can_be_made(kind: type[Operation]) -> bool:
     irdl = kind.get_irdl_definition()
     definitions = (*irdl.properties.values(), *irdl.attributes.values())
     has_default = any(not isinstance(named, OptionalDef) and named.default_value is not None for named in definitions)
-    # `create` of a constant converts its value to `DenseAttr`, which the bridge has done already.
+    # `create` of a constant converts its value to `DenseAttr`, which a clone has, and which the bridge has made.
     own = kind.create.__func__ not in (Operation.create.__func__, DenseConstantOp.create.__func__)  # type: ignore
     return not (has_default or own or kind.__post_init__ is not IRDLOperation.__post_init__)
 
@@ -58,6 +60,21 @@ def make(
     """Make an operation as `kind.create` does. It takes over the dictionaries, properties and attributes, and the
     regions, which must not be shared."""
     op: Any = object.__new__(kind)
+    give_operands(op, operands)
+    op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
+    op.properties, op.attributes = dictionaries
+    op.location = location
+    op.regions = tuple(regions)
+    for region in regions:
+        region.parent = op
+    return op
+
+
+def give_operands(op: Any, operands: Sequence[SSAValue]) -> None:
+    """Set the operands of an operation that has none."""
+    if not HAS_EXPECTED_FIELDS:
+        op.operands = operands
+        return
     uses: list[Any] = []
     for index, value in enumerate(operands):
         use: Any = Use(op, index)
@@ -69,13 +86,6 @@ def make(
         uses.append(use)
     op._operands = SSAValues(operands)
     op._operand_uses = tuple(uses)
-    op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
-    op.properties, op.attributes = dictionaries
-    op.location = location
-    op.regions = tuple(regions)
-    for region in regions:
-        region.parent = op
-    return op
 
 
 def fill(block: Block, ops: Sequence[Operation]) -> None:
@@ -95,7 +105,7 @@ def fill(block: Block, ops: Sequence[Operation]) -> None:
         untyped_block._first_op, untyped_block._last_op = ops[0], ops[-1]
 
 
-def _unchecked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
+def _unchecked_name(text: str, child: Attribute) -> NameLoc:
     name: Any = object.__new__(StringAttr)
     object.__setattr__(name, "data", text)
     location: Any = object.__new__(NameLoc)
@@ -104,11 +114,9 @@ def _unchecked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
     return location
 
 
-def checked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
-    return NameLoc(StringAttr(text), child)
+def checked_name(text: str, child: Attribute) -> NameLoc:
+    return NameLoc(StringAttr(text), cast(LocationAttr, child))
 
 
-name_location: Callable[[str, LocationAttr | NoneAttr], NameLoc] = (
-    _unchecked_name if HAS_EXPECTED_FIELDS else checked_name
-)
+name_location: Callable[[str, Attribute], NameLoc] = _unchecked_name if HAS_EXPECTED_FIELDS else checked_name
 """Creates `loc("text"(child))`. Nearly every location is one, and no two are equal."""
