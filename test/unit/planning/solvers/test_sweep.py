@@ -134,7 +134,7 @@ def test_an_interrupt_ends_with_the_best_so_far() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("0.3", 300), ("30%", 300), ("1", 1000), ("1.0", 1000), ("2", 2), ("1kB", 1000), ("1 KiB", 1024), ("1e3", 1000),
+    [("0.3", 300), ("30%", 300), ("1", 1000), ("1.0", 1000), ("2B", 2), ("1kB", 1000), ("1 KiB", 1024), ("1e3B", 1000),
      ("8GiB", 8 * 2**30), (".5", 500), ("1.5MB", 1_500_000), ("min", None), (" MIN ", None), ("7b", 7)],
 )  # fmt: skip
 def test_budgets(text: str, expected: int | None) -> None:
