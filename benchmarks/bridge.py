@@ -21,7 +21,7 @@ from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.support.timing import TimedPart, timed
+from recompute.support.timing import TimedPart, time_parts
 from recompute.test.imports import ROOT
 
 
@@ -80,7 +80,7 @@ def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
     result: list[tuple[float, TimedPart]] = []
     for _ in range(rounds):
         module = read(theirs)
-        with timed() as parts:
+        with time_parts() as parts:
             took = seconds(lambda arguments=module: rewrite(arguments))
         result.append((took, parts))
     took, parts = min(result, key=lambda entry: entry[0])

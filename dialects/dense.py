@@ -19,7 +19,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ..support.type_guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
-from .dense_literal import count_of, dense_text, masked, parse_dense, shortest
+from .dense_literal import count_of, dense_text, mask_bits, parse_dense, shortest
 from .elements import SUB_BYTE_BITS, dtype_of
 
 LARGEST_EXPANDED = 1 << 20
@@ -139,8 +139,8 @@ def small_bits(attr: AnyDense) -> bytes:
     """Return the bits of xDSL's own attribute, in the form of `DenseAttr`: xDSL sign-extends integers below a byte."""
     dtype = dtype_of(attr.type.element_type)
     if isinstance(attr.data, SplatBytes):
-        return masked(attr.data.element, dtype)
-    return shortest(masked(attr.data.data, dtype), dtype)
+        return mask_bits(attr.data.element, dtype)
+    return shortest(mask_bits(attr.data.data, dtype), dtype)
 
 
 def standard_text(attr: AnyDense) -> str | None:

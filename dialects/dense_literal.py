@@ -50,7 +50,7 @@ def _repeats(raw: bytes, element: bytes) -> bool:
     )
 
 
-def masked(raw: bytes, dtype: DType) -> bytes:
+def mask_bits(raw: bytes, dtype: DType) -> bytes:
     """Clear the bits that the element type does not have. A true i1 may be any non-zero byte."""
     if dtype not in SUB_BYTE_BITS:
         return raw
@@ -101,7 +101,7 @@ def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
         if digits is None:
             raise ValueError(_NOT_HEXADECIMAL)
     if digits is not None:
-        raw = masked(_bytes_of_digits(digits.string, *digits.span(1)), dtype)
+        raw = mask_bits(_bytes_of_digits(digits.string, *digits.span(1)), dtype)
         if len(raw) not in (dtype.itemsize, dtype.itemsize * count_of(type)):
             raise ValueError(f"{len(raw)} bytes of data do not fill {type}")
         return shortest(raw, dtype)
@@ -127,7 +127,7 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
     if not literal.strip():
         return [], None
     try:
-        level: list[Nested] = [json.loads(_quoted(literal), strict=False)]
+        level: list[Nested] = [json.loads(_quote(literal), strict=False)]
     except json.JSONDecodeError as error:
         raise ValueError("expected a number, or numbers in nested brackets") from error
     shape: list[int] = []
@@ -140,7 +140,7 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
     return elements, tuple(shape) or None
 
 
-def _quoted(literal: str) -> str:
+def _quote(literal: str) -> str:
     """Return the literal as JSON: each scalar is a string."""
     return _ATOM.sub(r'"\g<0>"', _AFTER_MINUS.sub("-", literal))
 

@@ -66,8 +66,8 @@ class AttributeRule:
     """An attribute: its carrier, a description of its valid values, a test of these, and its meaning."""
 
     carrier: str
-    words: str
-    holds: Callable[[Attribute], bool]
+    expected: str
+    is_valid: Callable[[Attribute], bool]
     meaning: str
 
 
@@ -170,8 +170,8 @@ def verify_attributes(operations: Iterable[Operation]) -> None:
                 continue
             if name not in KNOWN:
                 raise Refusal(op, _unknown(name))
-            if not KNOWN[name].holds(value):
-                raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].words}, not {value}")
+            if not KNOWN[name].is_valid(value):
+                raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].expected}, not {value}")
             if name == Names.RECOMPUTE and isinstance(value, ArrayAttr):
                 # Depends on the operation too.
                 _verify_length(op, len(cast(ArrayAttr[Attribute], value)))
@@ -205,7 +205,7 @@ def _is_backward(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """`holds`: whether the operation contradicts itself this way. `words`: the message, with a remedy."""
+    """`is_valid`: whether the operation contradicts itself this way. `expected`: the message, with a remedy."""
 
     holds: Callable[[Operation], bool]
     words: str

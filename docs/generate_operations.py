@@ -25,7 +25,7 @@ from recompute.interpreters.block_compiler import is_known
 from recompute.proof.per_device import COLLECTIVES
 from recompute.proof.pure_operations import PURE_OPERATIONS, TERMINATORS
 from recompute.rules.facts import Effect, Facts
-from recompute.rules.registry import facts_named
+from recompute.rules.registry import facts_by_name
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = Path(__file__).with_name("operations.md")
@@ -66,7 +66,7 @@ def _summary() -> Iterator[str]:
             len(kinds),
             sum(_has_own_form(kind) for kind in kinds),
             sum(_is_executed(kind) for kind in kinds),
-            sum(facts_named(kind.name) is not None for kind in kinds),
+            sum(facts_by_name(kind.name) is not None for kind in kinds),
             sum(_proof(kind.name) != "effect" for kind in kinds),
         )
         yield f"| {dialect.name} | {' | '.join(map(str, counts))} |"
@@ -83,7 +83,7 @@ def _table(dialect: Dialect) -> Iterator[str]:
             "both" if _has_own_form(kind) else "generic",
             _ranges(_labels(kind)),
             "yes" if _is_executed(kind) else "",
-            _facts(facts_named(kind.name)),
+            _facts(facts_by_name(kind.name)),
             _proof(kind.name),
             "yes" if _is_tested(kind.name) else "",
         )

@@ -142,7 +142,7 @@ def attributes() -> Iterator[str]:
     yield "On any operation of any dialect. The driver and `recompute-verify` check them.\n"
     yield "| attribute | on | value | meaning |\n|---|---|---|---|"
     for name, rule in KNOWN.items():
-        yield f"| `{name}` | {rule.carrier} | {rule.words} | {rule.meaning} |"
+        yield f"| `{name}` | {rule.carrier} | {rule.expected} | {rule.meaning} |"
     yield ""
 
 

@@ -20,7 +20,8 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.explanation import Explanation, SavedValue
+from ..analysis.explain.explanation import Explanation
+from ..analysis.explain.saved_values import SavedValue
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
@@ -51,7 +52,7 @@ from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import explanations_of, still_saved_of, timelines_apart
-from .verified import NotProved, assumption_remarks, change_in_place, changed_copy, verify_module
+from .verified import NotProved, assumption_remarks, change_in_place, rewrite_copy, verify_module
 
 
 @runtime_checkable
@@ -153,7 +154,7 @@ def rewrite(
         NotProved: If the result was not proved equal.
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
-    options = options.validated()
+    options = options.validate()
     original, import_remarks = _with_marks_as_attributes(_to_module(step, name))
     remarks = without_move_remarks(import_remarks, bool(options.offload))
     if options.pipeline is not None:
@@ -172,7 +173,7 @@ def rewrite(
         return clone_of(start) if result.module is None else result.module
 
     try:
-        module, proof = changed_copy(original, write, options.proof)
+        module, proof = rewrite_copy(original, write, options.proof)
     except NotProved as error:
         if options.planned is not None or not outcomes or not outcomes[0].rolled.copies:
             raise
@@ -291,7 +292,7 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
         ParseError: For text that is not MLIR.
         Refusal: For a module without a gradient or with dynamic shapes, and for an unknown segment or cost.
     """
-    return explain_verified(_verified_module(step), selection, cost)
+    return explain_verified(_verify_step(step), selection, cost)
 
 
 def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
@@ -312,7 +313,7 @@ def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Time
         ValueError: For an unknown model.
     """
     _demand_model(model)
-    return dict(timelines_of(_verified_module(step), model))
+    return dict(timelines_of(_verify_step(step), model))
 
 
 def _demand_model(model: str) -> None:
@@ -333,7 +334,7 @@ def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp
     return _with_marks_as_attributes(_to_module(step, name))[0]
 
 
-def _verified_module(step: ModuleOp | str | HasText) -> ModuleOp:
+def _verify_step(step: ModuleOp | str | HasText) -> ModuleOp:
     module = as_module(step)
     verify_module(module)
     return module

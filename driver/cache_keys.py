@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..analysis.request.policies import SelectionByFunction
 from ..analysis.step.phase_sources import registered_sources
-from ..options.option_facts import facts_of
+from ..options.option_facts import option_facts_of
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import is_compiled
 from ..proof.declarations import registered_pure
@@ -40,7 +40,7 @@ def cache_key(kind: str, *parts: object) -> str | None:
         parts: The values that it depends on, which have a fingerprint.
     """
     try:
-        return fingerprint((kind, versions(), is_compiled(), _registered(), parts))
+        return fingerprint((kind, versions(), is_compiled(), _registrations(), parts))
     except (NoFingerprint, RecursionError):
         return None
 
@@ -52,7 +52,7 @@ def options_key(options: RecomputeOptions) -> str:
     without_key = [
         option.name
         for option in fields(options)
-        if not facts_of(option).is_plain_data and getattr(options, option.name) is not None
+        if not option_facts_of(option).is_plain_data and getattr(options, option.name) is not None
     ]
     if isinstance(options.selection, SelectionByFunction):
         without_key.append("policy")
@@ -69,7 +69,7 @@ def content_of(path: str) -> str | None:
         return None
 
 
-def _registered() -> object:
+def _registrations() -> object:
     """Return the declarations of users that change how a step is read, rewritten or proved."""
     return registrations(), registered_pure(), tuple(registered_sources().items())
 

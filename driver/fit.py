@@ -15,7 +15,7 @@ from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.memory.timeline import described
+from ..analysis.memory.timeline import describe_operation
 from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
@@ -52,26 +52,26 @@ class LowerBound:
         bytes: The lower bound.
         operation: The operation at the bound, with its source line.
         values: The values that are live there, with their bytes, the largest first, at most ten.
-        more: The number of further values.
-        since: A value that a later operation reads, and that is either live here or recomputed right after this
-            operation; empty if the operation itself needs all of `values`.
+        unlisted_count: The number of further values.
+        spanning_value: A value that a later operation reads, and that is either live here or recomputed right after
+            this operation; empty if the operation itself needs all of `values`.
     """
 
     bytes: int
     operation: str
     values: tuple[tuple[str, int], ...]
-    more: int
-    since: str = ""
+    unlisted_count: int
+    spanning_value: str = ""
 
     def lines(self) -> Iterator[str]:
         """Yield a line for the operation, then a line for each value."""
         yield f"{self.operation}, which runs then"
-        if self.since:
-            yield self.since
+        if self.spanning_value:
+            yield self.spanning_value
         for value, size in self.values:
             yield f"{format_bytes(size):>10}  {value}"
-        if self.more:
-            yield f"and {self.more} more"
+        if self.unlisted_count:
+            yield f"and {self.unlisted_count} more"
 
 
 def lower_bound(step: Step) -> LowerBound:
@@ -106,7 +106,7 @@ def operation_text(step: Step, op: int) -> str:
     """Describe operation number `op` and its result for a message: `stablehlo.tanh %h (train.py:41:9)`.
 
     Parts that the program lacks are left out."""
-    return described(step.operation(op))
+    return describe_operation(step.operation(op))
 
 
 class Verdict(Enum):
@@ -131,10 +131,10 @@ class Fit:
 
     Attributes:
         budget: The budget as text.
-        by: The memory model, in words.
+        memory_model: The memory model, in words.
         verdict: Whether the step fits, unchanged or with recomputation.
         plain: Temporaries of the unchanged step in bytes.
-        around: Bytes of arguments and results on the device.
+        argument_and_result_bytes: Bytes of arguments and results on the device.
         limits: Bytes of temporaries that the budget allows.
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
         copies: The number of recomputed operations.
@@ -147,10 +147,10 @@ class Fit:
     """
 
     budget: str
-    by: str
+    memory_model: str
     verdict: Verdict
     plain: Mapping[str, int]
-    around: Mapping[str, int]
+    argument_and_result_bytes: Mapping[str, int]
     limits: Mapping[str, int]
     peaks: Mapping[str, int]
     copies: int = 0
@@ -169,7 +169,9 @@ class Fit:
     @property
     def minimum_bytes(self) -> int | None:
         """The proven lower bound on the bytes on the device, in program order; None without one."""
-        return None if self.lower_bound is None else self.lower_bound.bytes + sum(self.around.values())
+        return (
+            None if self.lower_bound is None else self.lower_bound.bytes + sum(self.argument_and_result_bytes.values())
+        )
 
 
 def fit(

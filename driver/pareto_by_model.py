@@ -13,7 +13,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..analysis.memory.timeline import Labels, described
+from ..analysis.memory.timeline import Labels, describe_operation
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
@@ -136,14 +136,14 @@ def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: 
     runs = dict[str, list[tuple[int, Operation]]]()
     for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=candidate.loops)).module):
         labels = Labels.of(step.phases)
-        for op in _copied(plans.get(function.sym_name.data)):
+        for op in _copied_operations(plans.get(function.sym_name.data)):
             operation = step.operation(op)
             runs.setdefault(labels.segment_of(operation), []).append((step.graph.flops[op], operation))
     for segment, operations in sorted(runs.items(), key=lambda run: (-sum(cost for cost, _ in run[1]), run[0])):
         by_cost = sorted(operations, key=lambda cost_and_operation: -cost_and_operation[0])
-        values = tuple(dict.fromkeys(described(op) for _, op in by_cost))[:NAMED_VALUES]
+        values = tuple(dict.fromkeys(describe_operation(op) for _, op in by_cost))[:NAMED_VALUES]
         yield SegmentRecomputation(segment, len(operations), 100 * sum(cost for cost, _ in operations) / total, values)
 
 
-def _copied(plan: StepPlan | None) -> Iterable[int]:
+def _copied_operations(plan: StepPlan | None) -> Iterable[int]:
     return [] if plan is None else [op for group in plan.plan.groups for op in group.operations]

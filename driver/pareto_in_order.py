@@ -89,41 +89,45 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> l
     prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
     loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
-    return [_swept(f"@{function.sym_name.data}{loops}", step, options) for function, step in steps]
+    return [_sweep_step(f"@{function.sym_name.data}{loops}", step, options) for function, step in steps]
 
 
-def _swept(name: str, step: Step, options: SweepOptions) -> SweptStep:
+def _sweep_step(name: str, step: Step, options: SweepOptions) -> SweptStep:
     problem, plain = problem_of_graph(step.graph), peak_bytes(step.graph)
     budgets = tuple(max(1, plain * at // options.count) for at in range(1, options.count + 1))
 
     def named(budget: int) -> SweepOptions:
-        words = f"budget {budgets.index(budget) + 1} of {options.count}, {format_bytes(budget)}"
-        return replace(options, progress=lambda line: options.progress(f"{words}: {line}"))
+        prefix = f"budget {budgets.index(budget) + 1} of {options.count}, {format_bytes(budget)}"
+
+        def progress(line: str) -> None:
+            options.progress(f"{prefix}: {line}")
+
+        return replace(options, progress=progress)
 
     outcomes = tuple(
-        sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, named(budget)), options.stop)
+        sweep(budgets, lambda budget, starts: _solve(step, problem, budget, starts, named(budget)), options.stop)
     )
     labels = Labels.of(step.phases)
 
-    def again(result: Result) -> tuple[SegmentRecomputation, ...]:
+    def recomputation_of(result: Result) -> tuple[SegmentRecomputation, ...]:
         return tuple(_recomputed_by_segment(step, problem, labels, result.pairs))
 
     holding = tuple(lower_bound(step).lines())
-    curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), again=again, holding=holding)
+    curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), recomputation_of=recomputation_of, holding=holding)
     return SweptStep(name, problem, plain, budgets, outcomes, curve)
 
 
-def _solved(
+def _solve(
     step: Step, problem: Problem, budget: int, starts: Iterable[frozenset[Pair]], options: SweepOptions
 ) -> Outcome:
     options.progress("solving")
     starts = tuple(starts)
 
-    def solved(limit: int) -> Outcome:
+    def solve_within(limit: int) -> Outcome:
         best = Incumbent(problem, limit, options.seconds, options.progress, options.stop)
         return solve(problem, limit, options.solver, best, starts, options.effort)
 
-    fitting = solve_until_rewritten_fits(step.graph, problem, budget, solved)
+    fitting = solve_until_rewritten_fits(step.graph, problem, budget, solve_within)
     return fitting if isinstance(fitting, Infeasible) else fitting.result
 
 

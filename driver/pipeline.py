@@ -37,14 +37,14 @@ _TYPES = {
 }
 
 
-def passes_known() -> Passes:
+def known_passes() -> Passes:
     """Return the passes by name: those of this project, and of all packages with an entry point `xdsl.universe`."""
     return Universe.get_multiverse().all_passes | UNIVERSE.all_passes
 
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
     """Return the passes of a pipeline, which is a text, or a sequence of texts and passes. Raises `BadPipeline`."""
-    registered, passes = passes_known(), list[ModulePass]()
+    registered, passes = known_passes(), list[ModulePass]()
     for part in [pipeline] if isinstance(pipeline, str) else pipeline:
         if isinstance(part, ModulePass):
             passes.append(part)
@@ -58,7 +58,7 @@ def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
 def parse_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse passes on a module, `a,func.func(b)`. Raises `BadPipeline`."""
     demand_closed_brackets(text)
-    return tuple(_scheduled(text, passes, ()))
+    return tuple(_schedule(text, passes, ()))
 
 
 def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
@@ -77,13 +77,13 @@ def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...
     raise BadPipeline(f"the pipeline '{text}' is not anchored at a module: write '{MODULE}({inside})'")
 
 
-def _scheduled(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[ScheduledPass]:
+def _schedule(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[ScheduledPass]:
     parts = list(elements(text))
     for element in parts:
         if not element.strip() and len(parts) > 1:
             raise BadPipeline(f"cannot read the pipeline '{text}': expected the name of a pass at each side of a comma")
         if (match := _ANCHORED.fullmatch(element)) is not None:
-            yield from _scheduled(match[2], passes, (*path, match[1]))
+            yield from _schedule(match[2], passes, (*path, match[1]))
             continue
         for spec in specs(element):
             module_pass = resolve(spec, passes, "pass")

@@ -7,7 +7,8 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.explanation import Explanation, SavedValue, explain, still_saved
+from ..analysis.explain.explanation import Explanation, explain
+from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..options.selection import Selection
@@ -35,7 +36,7 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
     selection, _ = with_stated_checkpoints(copy, selection)
     explanations, misfits = list[Explanation](), Misfits()
     for function, step in steps_of(copy):
-        explanation = misfits.fitted(function, partial(explain, function, step, selection, cost))
+        explanation = misfits.try_on(function, partial(explain, function, step, selection, cost))
         explanations.extend([] if explanation is None else [explanation])
     misfits.refuse()
     return explanations

@@ -134,7 +134,7 @@ def _proof_to_json(proof: Proof) -> dict[str, Any]:
         "results": proof.results,
         "operations_before": proof.operations_before,
         "operations_after": proof.operations_after,
-        "believed": list(proof.believed),
+        "assumed_pure": list(proof.assumed_pure),
         "identical": proof.identical,
         "tier": proof.tier,
         "added_constraints": proof.added_constraints,
@@ -151,7 +151,7 @@ def _proof_from_json(record: Mapping[str, Any]) -> Proof:
         results=record["results"],
         operations_before=record["operations_before"],
         operations_after=record["operations_after"],
-        believed=tuple(record["believed"]),
+        assumed_pure=tuple(record["assumed_pure"]),
         identical=record["identical"],
         tier=record["tier"],
         added_constraints=record["added_constraints"],
@@ -171,7 +171,7 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
     return {"orders": list(map(list, orders)), "order_of": order_of, "names": list(names), "name_of": name_of}
 
 
-def spelled_as(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
+def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
     """Return the module, changed in place, with a spelling that `spelling_of` returned."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}

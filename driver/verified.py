@@ -1,6 +1,6 @@
 """Rewrites of modules with verification before and after each change, and a proof that the result is equal.
 
-All rewrites of the driver go through `change_in_place` or `changed_copy`.
+All rewrites of the driver go through `change_in_place` or `rewrite_copy`.
 """
 
 from __future__ import annotations
@@ -54,17 +54,12 @@ def _raise_at_operation(module: ModuleOp) -> None:
 Change = Callable[[ModuleOp], None]
 
 
-NOTHING = "nothing is written", "nothing is returned"
-WITHOUT_PROOF = "--no-proof writes it anyway", "proof=False returns it anyway"
-"""The consequence and the remedy of a failed proof, on the command line and in Python."""
-
-
 class NotProved(DiagnosticException):
     """The result of a rewrite is not proved equal to its input; `proof.reason` names the first difference."""
 
-    def __init__(self, proof: Proof, words: str):
+    def __init__(self, proof: Proof, message: str):
         self.proof = proof
-        super().__init__(words)
+        super().__init__(message)
 
 
 @no_collection()
@@ -100,14 +95,14 @@ def change_in_place(
         change(module)
         if verify:
             _verify(module, verified)
-    return None if before is None else _proved(before, module)
+    return None if before is None else _prove(before, module)
 
 
 @no_collection()
-def changed_copy(
+def rewrite_copy(
     original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
 ) -> tuple[ModuleOp, Proof | None]:
-    """Verify, write and prove as `change_in_place` does, with a function that returns a changed copy.
+    """Return a changed copy of a module, verified before and after the change, and prove it equal.
 
     Args:
         original: The module, which is left unchanged.
@@ -125,7 +120,7 @@ def changed_copy(
     _verify(original, verified)
     module = write(original)
     _verify(module, verified)
-    return module, _proved(original, module) if proof else None
+    return module, _prove(original, module) if proof else None
 
 
 @part("verify")
@@ -139,7 +134,7 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
 
 
 @part("prove")
-def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
+def _prove(before: ModuleOp, after: ModuleOp) -> Proof:
     # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
     adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
     repeatable = {op.call_target_name.data for op in after.walk() if isinstance(op, CustomCallOp) and _is_declared(op)}
@@ -152,10 +147,12 @@ def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
         ),
     )
     if not proof.proved:
+        consequence = by_interface("nothing is written", "nothing is returned")
+        remedy = by_interface("--no-proof writes it anyway", "proof=False returns it anyway")
         raise NotProved(
             proof,
-            f"{by_interface(*NOTHING)}: the result is not proved equal to the input: {proof.reason} "
-            f"{_undeclared_purity_hint(after)}({by_interface(*WITHOUT_PROOF)})",
+            f"{consequence}: the result is not proved equal to the input: {proof.reason} "
+            f"{_undeclared_purity_hint(after)}({remedy})",
         )
     return proof
 

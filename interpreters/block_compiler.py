@@ -30,8 +30,8 @@ from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import works_on_memory
 from ..support.diagnostics import Refusal
 from ..support.operations import name_of
-from .block_programs import BlockProgram, Observer, ProgramStep, captured
-from .checked_kernels import checked
+from .block_programs import BlockProgram, Observer, ProgramStep, captures_of
+from .checked_kernels import add_result_checks
 from .combiners import combiner
 from .control_flow import CONTROL_FLOW
 from .identity_kernels import ORDERING, identity_kernel
@@ -40,7 +40,7 @@ from .kernels.collectives_run import ON_DEVICES, REDUCING_ON_DEVICES, SimulatedD
 from .kernels.movement import is_view
 from .kernels.properties import symbol
 from .kernels.random_bits import rng
-from .kernels.structured import structured
+from .kernels.structured import structured_kernel
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .user_kernels import registered_kernel
 
@@ -88,7 +88,7 @@ class BlockCompiler:
             raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
         captures = set(outer)
         operations = [op for op in block.ops if op is not end and not (op.results and captures.issuperset(op.results))]
-        reads = [(*op.operands, *captured(op)) for op in operations]
+        reads = [(*op.operands, *captures_of(op)) for op in operations]
         places: dict[SSAValue, int] = {}
         for value in (*block.args, *outer, *(result for op in operations for result in op.results)):
             places[value] = len(places)
@@ -121,13 +121,20 @@ class BlockCompiler:
         return self._following_layout(op, kernel)
 
     def _kernel(self, op: Operation) -> Kernel | None:
+        """Return the kernel of an operation, without its layout; None if there is none.
+
+        Kernels of users come first, then operations that run blocks or functions, then the tables of kernels.
+
+        Raises:
+            ValueError: The operation cannot be executed, with the reason.
+        """
         if works_on_memory(op):
             raise ValueError("it operates on a memref; the interpreter executes only operations on values")
         for value in (*op.operands, *op.results):
             shape_at(value)
         name = name_of(op)
         if (make := registered_kernel(name)) is not None:
-            return checked(op, make)
+            return add_result_checks(op, make)
         if name in CONTROL_FLOW:
             if any(isinstance(value.type, TupleType) for value in (*op.operands, *op.results)):
                 raise ValueError("it carries a tuple")
@@ -136,26 +143,30 @@ class BlockCompiler:
             return self._group(op)
         if isinstance(op, CallOp):
             return self._call(op, op.callee)
+        if name == "stablehlo.composite":
+            return self._composite(op)
+        if isinstance(op, RngOp):
+            return rng(op, self.generator)
+        return self._kernel_from_tables(op, name)
+
+    def _kernel_from_tables(self, op: Operation, name: str) -> Kernel | None:
+        """Return the kernel that the tables have for an operation; on a device, its collectives come first."""
         if self.device is not None and name in ON_DEVICES:
             return ON_DEVICES[name](op, self.device)
         if self.device is not None and name in REDUCING_ON_DEVICES:
             return REDUCING_ON_DEVICES[name](op, self.device, self._combiner(op, op.regions[0].block))
-        if name == "stablehlo.composite":
-            return self._composite(op)
         if name in STRUCTURED:
-            return self._structured(op)
+            return self._structured_kernel(op)
         if name in WITH_COMBINER:
             return WITH_COMBINER[name](op, self._combiner(op, op.regions[0].block))
         if name in WITH_TWO_COMBINERS:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
-        if isinstance(op, RngOp):
-            return rng(op, self.generator)
         if name in KERNELS:
             return KERNELS[name](op)
         return identity_kernel(op)
 
     def _group(self, op: GroupOp) -> Kernel:
-        run = self.block(op.body.block, captured(op)).run
+        run = self.block(op.body.block, captures_of(op)).run
         for result, value in zip(op.results, op.terminator.operands, strict=True):
             if value in self.strided:
                 self.strided.add(result)
@@ -180,16 +191,16 @@ class BlockCompiler:
 
     def _combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
         # Operations on scalars have no storages that the observer counts.
-        return combiner(BlockCompiler().block(block, (*numbers, *captured(op))), block, len(numbers))
+        return combiner(BlockCompiler().block(block, (*numbers, *captures_of(op))), block, len(numbers))
 
-    def _structured(self, op: Operation) -> Kernel:
+    def _structured_kernel(self, op: Operation) -> Kernel:
         """Make the kernel of a structured operation. Besides its arguments, the body takes the loop indices that
         `linalg.index` reads.
         """
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
         combine = self._combiner(op, block, [inner.result for inner in index_ops])
-        return structured(op, combine, [inner.dim.value.data for inner in index_ops])
+        return structured_kernel(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
         """Record which results are views; a reshape of an operand that is not row-major becomes a copy."""

@@ -16,15 +16,15 @@ from .kernels.arrays import Array, Kernel
 class Observer(Protocol):
     """Callbacks that a `BlockProgram` invokes while it runs."""
 
-    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         """Receive the results of an operation, before its dead operands are freed."""
         ...
 
-    def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
+    def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None:
         """Receive the values that the terminator of a loop body yields, before its dead operands are freed."""
         ...
 
-    def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
+    def on_carry(self, op: Operation, arrays: Sequence[Array]) -> None:
         """Receive the arrays that hold the results of a loop or branch from now on."""
         ...
 
@@ -70,15 +70,15 @@ class BlockProgram:
             except (TypeError, ValueError, MemoryError) as error:
                 raise Refusal(step.op, f"{name_of(step.op)} cannot be executed: {error}") from error
             if observer is not None:
-                observer.made(step.op, places[step.results])
+                observer.on_results(step.op, places[step.results])
             for place in step.dead:
                 places[place] = None
         if observer is not None:
-            observer.made(self.end, ())
+            observer.on_results(self.end, ())
         return tuple(places[place] for place in self.outputs)
 
 
-def captured(op: Operation) -> list[SSAValue]:
+def captures_of(op: Operation) -> list[SSAValue]:
     """Return the values that an operation's regions read from outside, each once, in order of first use."""
     inside, read = set[SSAValue](), dict[SSAValue, None]()
     for region in op.regions:

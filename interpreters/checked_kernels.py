@@ -15,7 +15,7 @@ from .kernels.arrays import Array, Kernel, dtype_at, row_by_row, shape_at
 from .user_kernels import MakeKernel
 
 
-def checked(op: Operation, make: MakeKernel) -> Kernel:
+def add_result_checks(op: Operation, make: MakeKernel) -> Kernel:
     """Wrap a user's kernel in checks of its results.
 
     The wrapped kernel raises `ValueError` if the original one raises, or if a result does not match the types of the
@@ -30,7 +30,7 @@ def checked(op: Operation, make: MakeKernel) -> Kernel:
         if not isa(results, tuple[Any, ...]) or len(results) != len(op.results):
             raise ValueError(f"its kernel must return a tuple of {len(op.results)} arrays")
         arrays = [_of_type(value, result) for value, result in zip(results, op.results, strict=True)]
-        return tuple(arrays if is_view else [_owned(array, operands) for array in arrays])
+        return tuple(arrays if is_view else [_copy_unless_owned(array, operands) for array in arrays])
 
     return run
 
@@ -54,6 +54,6 @@ def _of_type(value: Any, result: SSAValue) -> Array:
     return array
 
 
-def _owned(array: Array, operands: Sequence[Array]) -> Array:
+def _copy_unless_owned(array: Array, operands: Sequence[Array]) -> Array:
     dense = row_by_row(array)
     return dense if dense.flags.owndata and not any(dense is operand for operand in operands) else dense.copy()

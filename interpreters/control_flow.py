@@ -16,7 +16,7 @@ from xdsl.dialects.scf import IndexSwitchOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects.chlo.scan import ScanOp
-from .block_programs import BlockProgram, Observer, captured
+from .block_programs import BlockProgram, Observer, captures_of
 from .kernels.arrays import Array, Kernel, dtype_at, shape_at
 
 
@@ -38,18 +38,18 @@ class Programs(Protocol):
 
 
 def _body(programs: Programs, op: Operation, region: Region, flags: int = 0) -> LoopBody:
-    program = programs.block(region.block, captured(op))
+    program = programs.block(region.block, captures_of(op))
     return LoopBody(program, yield_moves(region.block, programs.views, flags), flags)
 
 
 def _conditional_loop(programs: Programs, op: Operation) -> Kernel:
     condition, body = op.regions
-    program = programs.block(condition.block, captured(op))
+    program = programs.block(condition.block, captures_of(op))
     return conditional_loop(op, program, _body(programs, op, body), programs.observer)
 
 
-def _counted_loop(programs: Programs, op: Operation) -> Kernel:
-    return counted_loop(op, _body(programs, op, op.regions[0]), programs.observer)
+def _for_loop(programs: Programs, op: Operation) -> Kernel:
+    return for_loop(op, _body(programs, op, op.regions[0]), programs.observer)
 
 
 def _two_part_loop(programs: Programs, op: Operation) -> Kernel:
@@ -94,9 +94,9 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
     body = _body(programs, op, op.regions[0])
 
     def run(*values: Array) -> tuple[Array, ...]:
-        results = tuple(body.yielded(body.program.run(*values)))
+        results = tuple(body.take_results(body.program.run(*values)))
         if programs.observer is not None:
-            programs.observer.carried(op, results)
+            programs.observer.on_carry(op, results)
         return results
 
     return run
@@ -116,34 +116,34 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
         carry = [value.copy() for value in values[count:]]
         for index in order:
             slices = [np.array(value.take(index, axis), order="C") for value in values[:count]]
-            returned = body.yielded(body.program.run(*slices, *carry))
+            returned = body.take_results(body.program.run(*slices, *carry))
             carry = returned[outputs:]
             for stack, piece in zip(stacks, returned, strict=False):
                 stack[(slice(None),) * axis + (index,)] = piece
         results = (*stacks, *carry)
         if programs.observer is not None:
-            programs.observer.carried(op, results)
+            programs.observer.on_carry(op, results)
         return results
 
     return run
 
 
-def _started(programs: Programs, op: Operation) -> Kernel:
+def _async_start(programs: Programs, op: Operation) -> Kernel:
     """Make the kernel of `stablehlo.async_start`: the region runs at once, and its results form the future."""
     body = _body(programs, op, op.regions[0])
-    return lambda *values: (tuple(body.yielded(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
+    return lambda *values: (tuple(body.take_results(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
 
 
 CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "stablehlo.while": _conditional_loop,
     "stablehlo.if": _branches(_first_if_true),
     "stablehlo.case": _branches(_by_number),
-    "scf.for": _counted_loop,
+    "scf.for": _for_loop,
     "scf.while": _two_part_loop,
     "scf.if": _branches(_first_if_true),
     "scf.index_switch": _branches(_by_case),
     "scf.execute_region": _branches(_only_one),
-    "stablehlo.async_start": _started,
+    "stablehlo.async_start": _async_start,
     "sdy.named_computation": _computation,
     "chlo.scan": _scan,
 }
@@ -163,7 +163,7 @@ class LoopBody:
     moves: Sequence[bool]
     flags: int = 0
 
-    def yielded(self, values: Sequence[Any]) -> list[Any]:
+    def take_results(self, values: Sequence[Any]) -> list[Any]:
         """Return the yielded values: those that may be moved unchanged, copies of the others."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
@@ -171,9 +171,9 @@ class LoopBody:
         """Run one iteration and return the next carry."""
         # Values that are not moved are live beside their copies until the observer is notified.
         results = self.program.run(*carry, *outer)
-        following = self.yielded(results)
+        following = self.take_results(results)
         if observer is not None:
-            observer.yielded(self.program.end, following)
+            observer.on_yield(self.program.end, following)
         return following
 
 
@@ -183,17 +183,17 @@ def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, obs
 
     def run(*values: Array) -> tuple[Array, ...]:
         outer = values[count:]
-        carry = _entered(op, values[:count], observer)
+        carry = _copy_initial(op, values[:count], observer)
         while condition.run(*carry, *outer)[0]:
             carry = body.iterate(carry, outer, observer)
             if observer is not None:
-                observer.carried(op, carry)
+                observer.on_carry(op, carry)
         return tuple(carry)
 
     return run
 
 
-def counted_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
+def for_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
     """Make the kernel of `scf.for`. It takes lower bound, upper bound, step and initial values, then the captures of
     the region.
     """
@@ -203,20 +203,20 @@ def counted_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Ke
         if int(step) <= 0:
             raise ValueError(f"its step is {int(step)}, and must be positive")
         outer = values[count - 3 :]
-        carry = _entered(op, values[: count - 3], observer)
+        carry = _copy_initial(op, values[: count - 3], observer)
         for index in range(int(low), int(high), int(step)):
             carry = body.iterate([np.asarray(index, low.dtype), *carry], outer, observer)
             if observer is not None:
-                observer.carried(op, carry)
+                observer.on_carry(op, carry)
         return tuple(carry)
 
     return run
 
 
-def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None) -> list[Array]:
+def _copy_initial(op: Operation, initial: Sequence[Array], observer: Observer | None) -> list[Array]:
     carry = [value.copy() for value in initial]
     if observer is not None:
-        observer.carried(op, carry)
+        observer.on_carry(op, carry)
     return carry
 
 
@@ -233,7 +233,7 @@ def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Ob
         outer = values[count:]
         carry = [value.copy() for value in values[:count]]
         if observer is not None:
-            observer.yielded(before.program.end, carry)
+            observer.on_yield(before.program.end, carry)
         continues, passed = first_part(carry, outer)
         while continues:
             carry[:] = after.iterate(passed, outer, observer)
@@ -243,10 +243,10 @@ def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Ob
 
     def first_part(carry: list[Array], outer: Sequence[Array]) -> tuple[bool, list[Array]]:
         results = before.program.run(*carry, *outer)
-        passed = before.yielded(results)
+        passed = before.take_results(results)
         if observer is not None:
-            observer.yielded(before.program.end, passed)
-            observer.carried(op, passed)
+            observer.on_yield(before.program.end, passed)
+            observer.on_carry(op, passed)
         carry.clear()
         return bool(results[0]), passed
 
@@ -270,9 +270,9 @@ def branches(
         chosen = blocks[choose(values[:count])]
         if chosen is None:
             return ()
-        results = tuple(chosen.yielded(chosen.program.run(*values[count:])))
+        results = tuple(chosen.take_results(chosen.program.run(*values[count:])))
         if observer is not None:
-            observer.carried(op, results)
+            observer.on_carry(op, results)
         return results
 
     return run

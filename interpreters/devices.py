@@ -19,7 +19,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 
 from .block_compiler import BlockCompiler
-from .inputs import checked_inputs
+from .inputs import check_inputs
 from .kernels.arrays import Array
 from .kernels.collectives_run import Group, SimulatedDevice, Values
 
@@ -124,7 +124,7 @@ class _Run(Thread):
     def run(self) -> None:
         try:
             program = BlockCompiler(device=self._device).function(self._function)
-            arrays = checked_inputs(self._function, self._inputs)
+            arrays = check_inputs(self._function, self._inputs)
             with np.errstate(all="ignore"):
                 self.results = program.run(*arrays)
         except Exception as error:

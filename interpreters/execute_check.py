@@ -158,13 +158,13 @@ class Digests:
         self.block = function.body.block
         self.of = dict[Operation, list[bytes]]()
 
-    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         if op.parent is self.block:
             self.of[op] = [digest(array) for value in arrays for array in leaves(value) if array is not None]
 
-    def yielded(self, op: Operation, arrays: Sequence[Array]) -> None: ...
+    def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 
-    def carried(self, op: Operation, arrays: Sequence[Array]) -> None: ...
+    def on_carry(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 
 
 def digest(array: Array) -> bytes:

@@ -16,10 +16,11 @@ from xdsl.dialects.func import FuncOp
 
 from ..proof.nested_modules import named_modules
 from ..support.diagnostics import BadRequest, Refusal
+from ..support.operations import is_private
 from ..support.suggestions import did_you_mean
 from .block_compiler import BlockCompiler
 from .block_programs import BlockProgram, Observer
-from .inputs import checked_inputs
+from .inputs import check_inputs
 from .kernels.arrays import Array, leaves
 
 
@@ -52,7 +53,7 @@ class Executable:
 
     def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
         """Run the function and return its results, with tuples flattened. Raises as `execute` does."""
-        arrays = checked_inputs(self.function, inputs)
+        arrays = check_inputs(self.function, inputs)
         with np.errstate(all="ignore"):
             return tuple(leaf for result in self.program.run(*arrays) for leaf in leaves(result))
 
@@ -72,16 +73,12 @@ def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
         raise BadRequest(module, f"there is no function '{name}'{did_you_mean(name, functions) or names}")
     if name is not None or "main" in functions:
         return functions[name or "main"]
-    public = {name: op for name, op in functions.items() if not _is_private(op)}
+    public = {name: op for name, op in functions.items() if not is_private(op)}
     mains = [name for name in public if name.endswith("::main")]
     if len(public) != 1 and len(mains) != 1:
         names = f": {', '.join(public)}" if public else ""
         raise Refusal(module, f"{len(public)} functions can be called from outside: name one{names}")
     return public[mains[0]] if len(mains) == 1 else next(iter(public.values()))
-
-
-def _is_private(function: FuncOp) -> bool:
-    return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
 def _named_functions(module: ModuleOp) -> Iterator[tuple[str, FuncOp]]:

@@ -16,7 +16,7 @@ from .kernels.arrays import Kernel
 def identity_kernel(op: Operation) -> Kernel | None:
     """Return the kernel of an operation that returns its operands, or None for any other operation."""
     if is_placement(op):
-        return _moved
+        return _copy_operands
     return _first if is_mark(op) else ORDERING.get(type(op))
 
 
@@ -24,7 +24,7 @@ def _first(*operands: Any) -> tuple[Any, ...]:
     return operands[:1]
 
 
-def _moved(*operands: Any) -> tuple[Any, ...]:
+def _copy_operands(*operands: Any) -> tuple[Any, ...]:
     """Copy the operands, which stands for a transfer to another memory."""
     return tuple([operand.copy() for operand in operands])
 

@@ -115,10 +115,10 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
     types = types_of(function)
     if len(arrays) != len(types):
         raise ValueError(f"{len(arrays)} arrays for a function of {len(types)} arguments")
-    return [_typed(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
+    return [_reinterpret(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
 
 
-def _typed(array: Array, dtype: DType) -> Array:
+def _reinterpret(array: Array, dtype: DType) -> Array:
     is_foreign = dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize and array.dtype.kind in "uV"
     return array.view(dtype) if is_foreign else array
 
@@ -146,7 +146,7 @@ def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
     return Refusal(function, f"argument #{number} of type {type_} cannot be given, so nothing is run: {reason}")
 
 
-def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
+def check_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
     """Return the inputs as row-major arrays.
 
     Raises:

@@ -23,7 +23,7 @@ from ..analysis.step.views import storages
 from ..dialects.placements import is_to_host
 from ..support.operations import name_of
 from .executor import execute
-from .inputs import checked_inputs
+from .inputs import check_inputs
 from .kernels.arrays import Array
 
 CALLS = ("func.call", "stablehlo.composite")
@@ -77,7 +77,7 @@ def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], M
         Refusal: An operation cannot be executed.
     """
     ledger = Ledger(BufferRoles(function))
-    arrays = checked_inputs(function, inputs)
+    arrays = check_inputs(function, inputs)
     for array in arrays:
         ledger.enter(array, BufferRole.ARGUMENT)
     results = execute(function, arrays, ledger)
@@ -130,7 +130,7 @@ class Ledger:
         self.constant_bytes = list[int]()
         self.highest = dict.fromkeys(BufferRole, 0)
 
-    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
             # Tokens have no array, and tuples only those of their elements.
             if array is None or isinstance(array, tuple):
@@ -143,7 +143,7 @@ class Ledger:
         if op.parent is self.kinds.order.block:
             self._next_operation()
 
-    def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
+    def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None:
         """Count the next carry as temporary, unless the results of the loop are constants."""
         loop = op.parent_op()
         assert loop is not None, "a yield lies in a loop"
@@ -152,7 +152,7 @@ class Ledger:
             self.count_as(array, BufferRole.CONSTANT if all_constant else BufferRole.TEMPORARY)
         self._update_peaks()
 
-    def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
+    def on_carry(self, op: Operation, arrays: Sequence[Array]) -> None:
         for value, array in zip(op.results, arrays, strict=True):
             self.count_as(array, self.kinds.of(value))
 

@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 from ..dialects.recompute import RECOMPUTE
 from ..dialects.stablehlo import STABLEHLO
 from .block_compiler import BlockCompiler, is_known
-from .block_programs import captured
+from .block_programs import captures_of
 
 
 class NumpyFunctions(InterpreterFunctions):
@@ -25,7 +25,7 @@ class NumpyFunctions(InterpreterFunctions):
 
     def run(self, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         with np.errstate(all="ignore"):
-            return BlockCompiler().kernel(op)(*values, *interpreter.get_values(captured(op)))
+            return BlockCompiler().kernel(op)(*values, *interpreter.get_values(captures_of(op)))
 
 
 def _implementation(kind: type[Operation]) -> Any:

@@ -92,7 +92,7 @@ class CustomSyntaxParser(Parser):
                 self.raise_error(f"'{name}' would be lost: write {op.name} in generic form", start)
 
 
-LEAVE_ATTRIBUTES_OUT = frozenset(
+WITHOUT_ATTRIBUTES = frozenset(
     """
     arith.cmpf arith.cmpi linalg.broadcast linalg.reduce linalg.transpose memref.cast memref.copy memref.rank
     scf.execute_region scf.parallel tensor.empty
@@ -103,10 +103,10 @@ LEAVE_ATTRIBUTES_OUT = frozenset(
 ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.reshape"})
 """Operations whose custom form has the attributes in a different place than MLIR expects."""
 
-ELIDE_TERMINATORS = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})
+WITHOUT_TERMINATOR = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})
 """Operations whose custom form omits a terminator without operands, and with it the terminator's attributes."""
 
-MOVE_ELEMENTS = frozenset({"linalg.broadcast", "linalg.transpose"})
+WITHOUT_REGION = frozenset({"linalg.broadcast", "linalg.transpose"})
 """Operations whose custom form omits the region, which yields its first argument by default."""
 
 NOT_SHOWN_BY_LINALG = ("indexing_maps", "linalg.memoized_indexing_maps", "iterator_types", "doc", "library_call")
@@ -140,7 +140,7 @@ def _is_never_lossy(kind: type[Operation]) -> bool:
         OptimizationBarrierOp,
         NamedOperation,
     )
-    names = MOVE_ELEMENTS | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
+    names = WITHOUT_REGION | WITHOUT_ATTRIBUTES | ATTRIBUTES_ELSEWHERE | WITHOUT_TERMINATOR
     return not issubclass(kind, special) and kind.name not in names
 
 
@@ -168,7 +168,7 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
             return op.result_types == op.operand_types
         case NamedOperation():
             return _has_default_body(op)
-        case _ if op.name in MOVE_ELEMENTS:
+        case _ if op.name in WITHOUT_REGION:
             return _yields_its_first_argument(op) and not op.attributes and op.result_types == op.operand_types[-1:]
         case _:
             return not (_loses_attributes(op) or _loses_terminator(op))
@@ -180,11 +180,11 @@ def _is_a_function(types: Sequence[Attribute]) -> bool:
 
 
 def _loses_attributes(op: Operation) -> bool:
-    return op.name in LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE and bool(op.attributes)
+    return op.name in WITHOUT_ATTRIBUTES | ATTRIBUTES_ELSEWHERE and bool(op.attributes)
 
 
 def _loses_terminator(op: Operation) -> bool:
-    if op.name not in ELIDE_TERMINATORS:
+    if op.name not in WITHOUT_TERMINATOR:
         return False
     last = [block.last_op for region in op.regions for block in region.blocks if block.last_op is not None]
     # xDSL adds no terminator after an unregistered operation, which might be one.

@@ -33,7 +33,7 @@ def parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr])
         parse_nested: Parses a nested location, which may be an alias.
     """
     text = _optional_text(parser)
-    return _composed(parser, parse_nested) if text is None else _after_text(parser, text, parse_nested)
+    return _parse_location(parser, parse_nested) if text is None else _after_text(parser, text, parse_nested)
 
 
 def _optional_text(parser: AttrParser) -> str | None:
@@ -48,7 +48,7 @@ def _optional_text(parser: AttrParser) -> str | None:
         parser.raise_error("a name in a location must be UTF-8", start, parser.pos)
 
 
-def _composed(parser: AttrParser, parse_nested: Callable[[], LocationAttr]) -> LocationAttr:
+def _parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr]) -> LocationAttr:
     start = parser.pos
     match parser.parse_optional_identifier():
         case "unknown":

@@ -35,8 +35,8 @@ from .custom_forms import start_of_name
 from .normalize import normalize
 from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
+from .workarounds import install
 from .xdsl_syntax import SYNTAXES
-from .xdsl_workarounds import install
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
@@ -103,7 +103,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             module = self._parse_top_level(allow_implicit_module)
             self.check_definitions()
         except ParseError as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
         except RecursionError as error:
             limit, levels = sys.getrecursionlimit(), len(self._operations)
             message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
@@ -134,7 +134,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         module.location = self.location_at(0)
         return module
 
-    def _explained(self, error: ParseError) -> ParseError:
+    def _explain(self, error: ParseError) -> ParseError:
         """Return an error that replaces two of xDSL's.
 
         An undefined value is reported at its first use, not at the end of the file; a text without operations gets a

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc, U
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.dense import standard_text
+from ..support.caching_printer import CachingPrinter
 from ..support.locations import is_plain, location_pieces, location_text, parts_first
-from ..support.memoize import RememberingPrinter
 from ..support.type_guards import is_standard_dense
 from .custom_forms import is_lossless
 
@@ -51,7 +51,7 @@ def attribute_text(attribute: Attribute) -> str:
 
 
 @dataclass(eq=False, repr=False)
-class ModulePrinter(RememberingPrinter):
+class ModulePrinter(CachingPrinter):
     """xDSL's printer with bit-exact constants and location aliases."""
 
     definitions: list[str] = field(default_factory=list[str], init=False)

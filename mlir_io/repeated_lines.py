@@ -32,16 +32,21 @@ from .location_syntax import LocationParser
 # At most one result, no attributes, regions, strings or comments; and the next line does not continue it.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"
 _PLAIN = r"[^\n\"{}/]*+"
+# An operation in its custom form, and one in the generic form without regions.
 _CUSTOM = rf"(?:(?:stablehlo|chlo)\.|call ){_PLAIN}"
 _GENERIC = rf'"(?:stablehlo\.|chlo\.|func\.call)\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?{_PLAIN}'
+# An operation in the generic form with one region: the text before, inside and after it.
 _WITH_REGION = rf'("(?:stablehlo|chlo)\.\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?)\(\{{\n([^{{}}]*+)(\}}\) : {_PLAIN})'
+# The start of the next line: the end of the block, a result, a label, or an operation.
 _NEXT = r"(?=[ \t\r\n]*(?:[%}^\"]|(?!loc\b)[a-z]))"
 _LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?({_CUSTOM}|{_GENERIC})\n{_NEXT}", re.ASCII)
 _REGION_LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?(?:{_WITH_REGION})\n{_NEXT}", re.ASCII)
+# The start of a location that is an alias, and such a location inside a region, alone or in a name.
 _LOCATION = " loc(#"
 _INNER_LOCATION = re.compile(r' loc\((?:"([^"\\\n\v\f]*)"\()?(#[\w$-]+)\)?\)', re.ASCII)
 _LOCATED = " @@"
 """In place of a location in the text of a region."""
+# A name that a line defines, an operation inside a region, and an operand with its result index.
 _DEFINED = re.compile(rf"%({_NAME})(?=: | = )", re.ASCII)
 _INNER_OPERATION = re.compile(rf'^[ \t]*(?:%(?:{_NAME}) = )?(?=")', re.ASCII | re.MULTILINE)
 _OPERAND = re.compile(rf"%({_NAME})(#[0-9]+)?", re.ASCII)

@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, Region
 from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure, RecursiveMemoryEffect
 
-from .xdsl_workarounds import symbols_remembered
+from .workarounds.symbols import cached_symbols
 
 _DIALECTS = frozenset({"stablehlo", "chlo"})
 # Traits whose verification does not depend on an operation's position, operands or users.
@@ -41,7 +41,7 @@ class VerifiedOperations:
 
     def verify(self, root: Operation) -> None:
         """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
-        with symbols_remembered():
+        with cached_symbols():
             self._verify(root)
 
     def _verify(self, op: Operation) -> None:

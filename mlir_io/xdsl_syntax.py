@@ -25,8 +25,8 @@ from xdsl.dialects.tensor import ReshapeOp
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 
-from .arith_on_tensors import with_elements
 from .function_syntax import FunctionSyntax
+from .workarounds.arith_on_tensors import with_elements
 
 ComparisonT = TypeVar("ComparisonT", CmpiOp, CmpfOp)
 OVERFLOW = "overflowFlags"

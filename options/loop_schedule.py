@@ -45,7 +45,7 @@ class LoopSchedule:
         """Whether the proof has rules for loops under this schedule."""
         return self.kind != "binomial"
 
-    def most_kept(self, all_stacks: int) -> int | None:
+    def kept_limit(self, all_stacks: int) -> int | None:
         """Return the limit of `cut` in bytes, if all stacks take `all_stacks` bytes; None for the smallest set."""
         return None if self.keep is None else amount_bytes(self.keep, all_stacks)
 

@@ -21,7 +21,7 @@ class BadOffload(BadSelection):
     """An invalid value of the option `offload`."""
 
 
-def offload_named(text: str, cost: str) -> Offload:
+def parse_offload(text: str, cost: str) -> Offload:
     """Parse the option `offload`.
 
     Args:
@@ -36,7 +36,7 @@ def offload_named(text: str, cost: str) -> Offload:
         return NOTHING_MOVED
     if text == MARKED:
         return Offload(marked=True, cost=cost)
-    stated = None if text == AUTO_SPEED else _stated(text)
+    stated = None if text == AUTO_SPEED else _parse_speed(text)
     device = device_of(cost)
     if device is None:
         raise BadOffload(
@@ -50,7 +50,7 @@ def offload_named(text: str, cost: str) -> Offload:
     return Offload(True, int(speed), cost=cost)
 
 
-def _stated(text: str) -> int:
+def _parse_speed(text: str) -> int:
     """Return the bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
     try:
         if not text.endswith("/s") or text[:1].isspace():

@@ -38,18 +38,18 @@ class OptionFacts:
     selects: bool = True
 
 
-def facts(
+def option_facts(
     *entry_points: EntryPoint, minimum: int | None = None, is_plain_data: bool = True, selects: bool = True
 ) -> Mapping[str, OptionFacts]:
     """Return the metadata of a field; see `OptionFacts`."""
     return {_KEY: OptionFacts(frozenset(entry_points), minimum, is_plain_data, selects)}
 
 
-def facts_of(option: Field[Any]) -> OptionFacts:
+def option_facts_of(option: Field[Any]) -> OptionFacts:
     """Return the facts about an option from its field."""
     return option.metadata.get(_KEY, OptionFacts())
 
 
 def options_with(options: type[Any], entry_point: EntryPoint) -> Iterator[Field[Any]]:
     """Yield the fields of an options class that an interface has, in their order."""
-    return (option for option in fields(options) if entry_point in facts_of(option).entry_points)
+    return (option for option in fields(options) if entry_point in option_facts_of(option).entry_points)

@@ -19,8 +19,8 @@ from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
 from .loop_schedule import Loops, LoopSchedule, demand_proof, schedule_of
-from .offload_option import offload_named
-from .option_facts import EntryPoint, facts, facts_of
+from .offload_option import parse_offload
+from .option_facts import EntryPoint, option_facts, option_facts_of
 from .segment_budgets import budget_texts
 from .selection import AUTO, Selection
 
@@ -90,42 +90,42 @@ class RecomputeOptions:
     """
 
     selection: Selection = AUTO
-    copies: int = field(default=2, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
-    target: str = field(default="stablehlo", metadata=facts(RECOMPUTE_PASS, PLAN_PASS))
-    stagger: bool = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
-    calls: bool = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS))
-    plan: str | Sequence[StepPlan] | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS))
-    planner: Planner | None = field(default=None, metadata=facts(JIT, is_plain_data=False))
-    budget: str | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
-    memory_model: str = field(default="", metadata=facts(RECOMPUTE_PASS, PLAN_PASS))
-    strict: bool = field(default=False, metadata=facts(JIT, RECOMPUTE_PASS))
-    attempts: int = field(default=ATTEMPTS, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
-    measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=facts(is_plain_data=False))
+    copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    target: str = field(default="stablehlo", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
+    stagger: bool = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    calls: bool = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS))
+    plan: str | Sequence[StepPlan] | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS))
+    planner: Planner | None = field(default=None, metadata=option_facts(JIT, is_plain_data=False))
+    budget: str | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    memory_model: str = field(default="", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
+    strict: bool = field(default=False, metadata=option_facts(JIT, RECOMPUTE_PASS))
+    attempts: int = field(default=ATTEMPTS, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=option_facts(is_plain_data=False))
     workers: int = 1
-    proof: bool = field(default=True, metadata=facts(JIT))
+    proof: bool = field(default=True, metadata=option_facts(JIT))
     merge_remat: bool = False
-    loops: Loops | LoopSchedule = field(default=True, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
-    cost: str = field(default=FLOPS, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
-    offload: str | Offload = field(default="", metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
-    pipeline: Pipeline | None = field(default=None, metadata=facts(JIT, is_plain_data=False))
+    loops: Loops | LoopSchedule = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    cost: str = field(default=FLOPS, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    offload: str | Offload = field(default="", metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    pipeline: Pipeline | None = field(default=None, metadata=option_facts(JIT, is_plain_data=False))
     segment_budgets: Mapping[str, str | float] | None = None
-    time_limit: float | None = field(default=None, metadata=facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
+    time_limit: float | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
         """Return the options that a pass has as fields of the same names, without its plan, a file that the pass reads.
 
-        Raises `ValueError` as `validated` does, also for a plan beside a budget.
+        Raises `ValueError` as `validate` does, also for a plan beside a budget.
         """
         own = _names(cls) - _names(Selection) - {"plan"}
         values = {name: getattr(options, name) for name in own & _names(type(options))}
         if values.get("budget") is not None:
             values["budget"] = str(values["budget"])
         plan = () if getattr(options, "plan", "") else None
-        cls(Selection.of(options), plan=plan, **values).validated()
+        cls(Selection.of(options), plan=plan, **values).validate()
         return cls(Selection.of(options), **values)
 
-    def validated(self) -> RecomputeOptions:
+    def validate(self) -> RecomputeOptions:
         """Return the same options with the plan parsed and the segment budgets in the selection.
 
         Raises:
@@ -139,7 +139,7 @@ class RecomputeOptions:
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
         for option in fields(self):
-            minimum, value = facts_of(option).minimum, getattr(self, option.name)
+            minimum, value = option_facts_of(option).minimum, getattr(self, option.name)
             if minimum is not None and value < minimum:
                 raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
@@ -183,7 +183,7 @@ class RecomputeOptions:
     @property
     def moves(self) -> Offload:
         """The parsed option `offload`. Raises `BadOffload`, and `BadCost` for an unknown cost."""
-        return offload_named(self.offload, self.cost) if isinstance(self.offload, str) else self.offload
+        return parse_offload(self.offload, self.cost) if isinstance(self.offload, str) else self.offload
 
     @property
     def planned_moves(self) -> Offload:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from ..rules.effects import Permission
 from ..support.interface import option
-from .option_facts import facts
+from .option_facts import option_facts
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Selection:
     """
 
     segments: str = "auto"
-    segment_count: int = field(default=0, metadata=facts(minimum=0))
+    segment_count: int = field(default=0, metadata=option_facts(minimum=0))
     checkpoints: tuple[str, ...] | None = None
     skip: tuple[int, ...] = ()
     outputs: bool = False
@@ -83,16 +83,16 @@ class Selection:
     exclude: tuple[str, ...] = ()
     segment_budgets: tuple[str, ...] = ()
     collectives: bool = False
-    preserve_rng_state: bool = field(default=True, metadata=facts(selects=False))
-    repeatable: tuple[str, ...] = field(default=(), metadata=facts(selects=False))
-    primal_results: tuple[int, ...] = field(default=(), metadata=facts(selects=False))
-    primal_values: tuple[str, ...] = field(default=(), metadata=facts(selects=False))
-    cotangents: tuple[int, ...] = field(default=(), metadata=facts(selects=False))
+    preserve_rng_state: bool = field(default=True, metadata=option_facts(selects=False))
+    repeatable: tuple[str, ...] = field(default=(), metadata=option_facts(selects=False))
+    primal_results: tuple[int, ...] = field(default=(), metadata=option_facts(selects=False))
+    primal_values: tuple[str, ...] = field(default=(), metadata=option_facts(selects=False))
+    cotangents: tuple[int, ...] = field(default=(), metadata=option_facts(selects=False))
 
     @classmethod
     def of(cls, options: object) -> Selection:
         """Return the selection of an object with the same fields, such as a pass (`has_options`)."""
-        return cls(**{option.name: getattr(options, option.name) for option in fields(Selection)})
+        return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
 
     @property
     def phase_hint(self) -> PhaseHint:

@@ -54,14 +54,14 @@ def reversal(iterations: int, slots: int) -> Reversal:
     """Return the schedule that runs the fewest iterations. Both numbers are at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]
-    return Reversal(first.advances, (Backwards(_top(first), _reached(first), (), first.last), *steps[1:]))
+    return Reversal(first.advances, (Backwards(_top(first), _end_of(first), (), first.last), *steps[1:]))
 
 
 def _top(step: Backwards) -> int:
     return step.advances[-1].slot if step.advances else step.slot
 
 
-def _reached(step: Backwards) -> int:
+def _end_of(step: Backwards) -> int:
     return step.at + sum(advance.iterations for advance in step.advances)
 
 
@@ -73,7 +73,7 @@ def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
         start, slot, length = pieces.pop()
         from_slot, at, filled = slot, start, list[Advance]()
         while length > 1 and slot + 1 < slots:
-            split = _split(length, slots - slot)
+            split = _split_point(length, slots - slot)
             pieces.append((start, slot, split))
             start, slot, length = start + split, slot + 1, length - split
             filled.append(Advance(split, slot))
@@ -82,7 +82,7 @@ def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
             pieces.append((start, slot, length - 1))
 
 
-def _split(length: int, slots: int) -> int:
+def _split_point(length: int, slots: int) -> int:
     """Return the number of iterations after which the next slot is filled."""
     repeats = _repeats(length, slots)
     return max(1, _reach(slots, repeats - 2), length - _reach(slots - 1, repeats))

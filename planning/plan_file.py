@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, cast
 
-from ..support.strict_json import BadJson, parsed, why_no_amount
+from ..support.strict_json import BadJson, parse_strictly, why_no_amount
 from .host_moves import NOTHING_MOVED, Offload
 from .plan import Batch, CopyGroup, Kept, Plan
 
@@ -183,7 +183,7 @@ def from_option(text: str) -> tuple[StepPlan, ...]:
 def from_json(text: str) -> tuple[StepPlan, ...]:
     """Parse plans. Raises `BadPlan` for text that cannot be parsed."""
     try:
-        data = parsed(text)
+        data = parse_strictly(text)
     except BadJson as error:
         raise BadPlan(f"line {error.line}: the plan is not valid JSON: {error.reason}") from error
     plan = JsonFields.of(data, "plan", ("recompute_plan", "steps"))

@@ -183,7 +183,7 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
     """
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []
-    insides = terms.insides[BEFORE].get(pair.before, ()), terms.insides[AFTER].get(pair.after, ())
+    insides = terms.open_regions[BEFORE].get(pair.before, ()), terms.open_regions[AFTER].get(pair.after, ())
     for region, (before, after) in enumerate(zip(*insides, strict=False)):
         if (len(before.bound), len(before.roots)) != (len(after.bound), len(after.roots)):
             continue
@@ -212,9 +212,9 @@ def _where_they_differ(before: str, after: str) -> tuple[str, str]:
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     start = max(0, same - LONGEST_TEXT // 2)
-    return _cut(before, start), _cut(after, start)
+    return _truncate(before, start), _truncate(after, start)
 
 
-def _cut(text: str, start: int) -> str:
+def _truncate(text: str, start: int) -> str:
     end = start + LONGEST_TEXT
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

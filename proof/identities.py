@@ -70,10 +70,10 @@ class Identities:
         attributes, operand = attributes_of(op), operands[0]
         match name, attributes.keys():
             case "stablehlo.reshape", keys if not keys:
-                return self._reshaped(op, operand, self._heads.types(op.results, op))
+                return self._simplify_reshape(op, operand, self._heads.types(op.results, op))
             case "stablehlo.transpose", keys if keys == {"permutation"}:
                 types = self._heads.types(op.results, op)
-                return self._transposed(op, operand, types, attributes["permutation"])
+                return self._simplify_transpose(op, operand, types, attributes["permutation"])
             case "stablehlo.reduce_precision", keys if keys == {"exponent_bits", "mantissa_bits"}:
                 requested_format = tuple(_integer(attributes[name]) for name in ("exponent_bits", "mantissa_bits"))
                 return operand if requested_format == _format_of(op.operands[0].type) else None
@@ -105,7 +105,7 @@ class Identities:
         is_same = self._terms.types_of(values[index]) == self._heads.types(op.results, op)
         return values[index] if is_same else None
 
-    def _reshaped(self, op: Operation, operand: int, types: tuple[int, ...]) -> int | None:
+    def _simplify_reshape(self, op: Operation, operand: int, types: tuple[int, ...]) -> int | None:
         if (splat := self._splat(op, operand)) is not None:
             return splat
         source = operand
@@ -115,7 +115,7 @@ class Identities:
             return source
         return None if source == operand else self._terms.term(self._heads.of("operation", op, {}), (source,))
 
-    def _transposed(self, op: Operation, operand: int, types: tuple[int, ...], outer: Attribute) -> int | None:
+    def _simplify_transpose(self, op: Operation, operand: int, types: tuple[int, ...], outer: Attribute) -> int | None:
         if (splat := self._splat(op, operand)) is not None:
             return splat
         if not self._is_plain(operand, TRANSPOSE, "permutation") or not is_integer_array(outer):

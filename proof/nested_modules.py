@@ -99,7 +99,7 @@ def _together(proofs: list[Proof]) -> Proof:
         results=sum(proof.results for proof in proofs),
         operations_before=sum(proof.operations_before for proof in proofs),
         operations_after=sum(proof.operations_after for proof in proofs),
-        believed=tuple(sorted({name for proof in proofs for name in proof.believed})),
+        assumed_pure=tuple(sorted({name for proof in proofs for name in proof.assumed_pure})),
         identical=all(proof.identical for proof in proofs),
         tier=max(proof.tier for proof in proofs),
         added_constraints=sum(proof.added_constraints for proof in proofs),

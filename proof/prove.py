@@ -9,17 +9,15 @@ regions closed by lambda lifting (Johnsson, "Lambda lifting: transforming progra
 
 What a proof means
 ------------------
-Every result is the same expression over the same arguments and constants, down to
-the order of operands. It therefore has the same bits on every executor on which an operation is a function of its
-operands, attributes and regions. Compilers that round two instances of one expression differently (fusion, FMA) are not
-covered.
+Every result is the same expression over the same arguments and constants, down to the order of operands. It therefore
+has the same bits on every executor on which an operation is a function of its operands, attributes and regions.
+Compilers that round two instances of one expression differently (fusion, FMA) are not covered.
 
 What a term must contain
 ------------------------
-A term contains every part of its operation: name, attributes, which
-of these are properties, result types, regions, operands. `operation_parts.py` lists the parts, and a test compares the
-list with xDSL. Leaving out a part needs a rule below, and each rule has a test of its own. A part that no rule covers,
-or that cannot be compared, raises `Refusal`.
+A term contains every part of its operation: name, attributes, which of these are properties, result types, regions,
+operands. `operation_parts.py` lists the parts, and a test compares the list with xDSL. Leaving out a part needs a rule
+below, and each rule has a test of its own. A part that no rule covers, or that cannot be compared, raises `Refusal`.
 
 Trusted, and therefore kept small
 ---------------------------------
@@ -30,7 +28,7 @@ Trusted, and therefore kept small
   same way.
 * `conditions.py`: the operations that it does not name are defined for all operands of static extents. Results that
   StableHLO calls implementation-defined are values: integers wrap around.
-* Declarations of the caller, by `also_pure` or `register_pure`; a proof that relies on one lists it (`believed`).
+* Declarations of the caller, by `also_pure` or `register_pure`; a proof that relies on one lists it (`assumed_pure`).
 
 The rules, applied to both programs alike
 -----------------------------------------
@@ -176,7 +174,7 @@ class ProofOptions:
     flattened_results: bool = False
     repeatable: Collection[str] = ()
 
-    def declared(self, before: ModuleOp) -> frozenset[str]:
+    def declared_pure(self, before: ModuleOp) -> frozenset[str]:
         """Return the operations and call targets that are pure only because the caller or the original program declares
         them pure."""
         declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
@@ -197,7 +195,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
     Returns:
         The proof; false, with a reason, if there is none. No valid module raises an exception.
     """
-    declared = options.declared(before)
+    declared = options.declared_pure(before)
 
     def prove_one(before: ModuleOp, after: ModuleOp) -> Proof:
         return _prove_module(before, after, options, declared)
@@ -206,7 +204,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
-    """Prove two modules without inner modules. `declared`: see `ProofOptions.declared`."""
+    """Prove two modules without inner modules. `declared_pure`: see `ProofOptions.declared_pure`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, options, declared.difference(options.pure))
@@ -240,7 +238,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
     numbering_after = Numbering(
         after, AFTER, terms, pure, declared, numbering_before.constraints if options.added_constraints else None
     )
-    first = _compared(terms, numbering_before, numbering_after, options.flattened_results)
+    first = _compare_numbered(terms, numbering_before, numbering_after, options.flattened_results)
     if first or not options.loops or not _has_loops(after):
         return first
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
@@ -248,7 +246,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
     numbering_after = LoopNumbering(
         after, AFTER, rules, pure, declared, numbering_before.constraints if options.added_constraints else None
     )
-    second = _compared(rules.terms, numbering_before, numbering_after, options.flattened_results)
+    second = _compare_numbered(rules.terms, numbering_before, numbering_after, options.flattened_results)
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
     return replace(second if second or second.difference is None else first, tier=2)
 
@@ -265,7 +263,11 @@ def _has_loops(module: ModuleOp) -> bool:
     return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
-def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Numbering, flattened_results: bool) -> Proof:
+def _compare_numbered(
+    terms: Terms, numbering_before: Numbering, numbering_after: Numbering, flattened_results: bool
+) -> Proof:
+    """Compare two numbered programs: signatures, results and effects of each entry function, channels, and the rest of
+    the modules. The verdict names the first difference."""
     before, after = numbering_before.module, numbering_after.module
     numbering_before.demand_bounded_size()
     numbering_after.demand_bounded_size()
@@ -280,22 +282,22 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
         outcomes = numbering_before.function(name), numbering_after.function(name)
         if flattened_results:
             outcomes = (
-                _flattened(terms, numbering_before.functions[name], outcomes[0]),
-                _flattened(terms, numbering_after.functions[name], outcomes[1]),
+                _flatten_tuples(terms, numbering_before.functions[name], outcomes[0]),
+                _flatten_tuples(terms, numbering_after.functions[name], outcomes[1]),
             )
         for side, outcome in zip(exchanges, outcomes, strict=True):
             side.extend(outcome.exchanges)
         for where, number, other_number in _values(name, *outcomes):
             if number != other_number:
                 return _different(terms, where, number, other_number)
-        if (reason := _lost(numbering_after, terms, name, *outcomes)) is not None:
+        if (reason := _why_not_preserved(numbering_after, terms, name, *outcomes)) is not None:
             return Proof(False, reason)
         results += len(outcomes[0].results) if name in public else 0
     if (channel := newly_shared(*exchanges)) is not None:
         return Proof(False, f"operations of the program after share a channel, {channel}, and did not share one before")
     if (number := numbering_before.top_level(after)) != (other_number := numbering_after.top_level(before)):
         return _different(terms, "the top level of the module", number, other_number)
-    believed = tuple(sorted(numbering_before.believed | numbering_after.believed))
+    assumed_pure = tuple(sorted(numbering_before.assumed_pure | numbering_after.assumed_pure))
     composites = numbering_before.composites ^ numbering_after.composites
     return Proof(
         True,
@@ -305,14 +307,14 @@ def _compared(terms: Terms, numbering_before: Numbering, numbering_after: Number
         results,
         size(before),
         size(after),
-        believed,
+        assumed_pure,
         added_constraints=len(numbering_after.added_constraints),
         flattened_results=abs(_tuples(before) - _tuples(after)) if flattened_results else 0,
         composites=tuple(sorted({name for name, _ in composites})),
     )
 
 
-def _flattened(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
+def _flatten_tuples(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
     """Return the terms of a function with the tuples among its results replaced by their elements."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
@@ -337,7 +339,9 @@ def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
     return Proof(False, f"{where} differs: {difference}", where, difference)
 
 
-def _lost(numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms) -> str | None:
+def _why_not_preserved(
+    numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms
+) -> str | None:
     """Describe an operation that must be preserved but is in one program only, or may fail and runs only in the program
     after; return None if there is none."""
     only = "in @{} is only in the program {}, and may not be {}"

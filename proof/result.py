@@ -23,7 +23,7 @@ class Proof:
         results: Number of results that were compared.
         operations_before: Number of operations of the first program.
         operations_after: Number of operations of the second program.
-        believed: Operations that the proof treats as pure only because the user declares them so.
+        assumed_pure: Operations that the proof treats as pure only because the user declares them so.
         identical: Whether identical text alone is the proof.
         tier: 2 if the rules for loops were applied, with or without success, otherwise 1.
         added_constraints: Number of sharding constraints that only the second program has, assumed to change no value.
@@ -38,7 +38,7 @@ class Proof:
     results: int = 0
     operations_before: int = 0
     operations_after: int = 0
-    believed: tuple[str, ...] = ()
+    assumed_pure: tuple[str, ...] = ()
     identical: bool = False
     tier: int = 1
     added_constraints: int = 0
@@ -49,8 +49,8 @@ class Proof:
     def assumptions(self) -> tuple[str, ...]:
         """Unverified assumptions on which the proof rests, as sentences."""
         sentences = list[str]()
-        if self.believed:
-            sentences.append(f"assuming, unverified, that these operations are pure: {', '.join(self.believed)}")
+        if self.assumed_pure:
+            sentences.append(f"assuming, unverified, that these operations are pure: {', '.join(self.assumed_pure)}")
         if self.added_constraints:
             sentences.append(
                 f"assuming, unverified, that added sharding constraints change no value: {self.added_constraints}"

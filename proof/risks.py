@@ -5,7 +5,7 @@
 
 The value of such an operation is an ordinary term. In addition, the scope notes each operation that the program runs,
 once: an operation that has run before with the same operands does not fail later. The program after must not have risks
-that the program before lacks. A loop that may not terminate is noted together with the state, so that it stays after
+that the program before lacks. A loop that may not terminate is recorded together with the state, so that it stays after
 the effects before it.
 """
 
@@ -25,7 +25,7 @@ MAX_CLOSED_APART = 64
 """Maximum number of risks that are closed separately: each closure takes time linear in the size of the region."""
 
 
-def note(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
+def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
     """Record in the scope that the operation of a term runs, unless it has run before.
 
     `ordered`: it runs after the effects so far.
@@ -46,7 +46,7 @@ def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
     return ChainMap(*scopes)
 
 
-def note_regions(
+def record_region_risks(
     terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[ClosedRegion], term: int
 ) -> list[int]:
     """Record that an operation (`term`) runs the operations recorded in its regions, if and when it runs the regions.
@@ -55,13 +55,13 @@ def note_regions(
         The recorded terms.
     """
     decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
-    return note_closures(terms, scope, name_of(op), [region.risks for region in regions], decides)
+    return record_closure_risks(terms, scope, name_of(op), [region.risks for region in regions], decides)
 
 
-def note_closures(
+def record_closure_risks(
     terms: Terms, scope: RegionScope, name: str, regions: Sequence[Iterable[Closure]], decides: int
 ) -> list[int]:
-    """Record the risks of an operation's regions, as `note_regions` does.
+    """Record the risks of an operation's regions, as `record_region_risks` does.
 
     Args:
         terms: The table.
@@ -73,13 +73,13 @@ def note_closures(
     Returns:
         The recorded terms.
     """
-    noted = list[int]()
+    recorded = list[int]()
     for index, closures in enumerate(regions):
         for body, captures in closures:
             head = Head("risk", f"{name}, region {index} of {len(regions)}", bodies=(body,))
-            noted.append(terms.term(head, (decides, *captures)))
-            note(terms, scope, noted[-1], ordered=_is_ordered(terms, body))
-    return noted
+            recorded.append(terms.term(head, (decides, *captures)))
+            record_risk(terms, scope, recorded[-1], ordered=_is_ordered(terms, body))
+    return recorded
 
 
 def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
@@ -129,7 +129,7 @@ def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | Non
     return body.entries[position - len(body.types) - 1] if position > len(body.types) else None
 
 
-def closed_risks(
+def close_risks(
     terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
 ) -> tuple[Closure, ...]:
     """Return the risks of a region as closures over its arguments: one for each risk, or one for all if there are

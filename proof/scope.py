@@ -71,7 +71,7 @@ class RegionScope:
         """Return a scope for operations that run in place: it sees the values of this one and shares its notes."""
         return replace(self, around=self, values={})
 
-    def called(self, state: int) -> RegionScope:
+    def for_callee(self, state: int) -> RegionScope:
         """Return a scope for the body of a called function: it starts in `state` and sees no values of the caller."""
         return replace(self, state=state, around=None, values={})
 

@@ -166,7 +166,7 @@ class ClosedRegion(NamedTuple):
 class Terms:
     """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal values get equal numbers.
 
-    `origins` (first operation of each term) and `insides` (open regions of each term), one for each program, only serve
+    `origins` (first operation of each term) and `open_regions` (regions of each term), one for each program, only serve
     to explain differences.
     """
 
@@ -175,7 +175,7 @@ class Terms:
         self.heads: list[Head] = []
         self.terms: list[tuple[int, tuple[int, ...]]] = []
         self.origins: tuple[dict[int, Operation], dict[int, Operation]] = ({}, {})
-        self.insides: tuple[dict[int, tuple[OpenRegion, ...]], dict[int, tuple[OpenRegion, ...]]] = ({}, {})
+        self.open_regions: tuple[dict[int, tuple[OpenRegion, ...]], dict[int, tuple[OpenRegion, ...]]] = ({}, {})
         self._depths: list[int] = []
         self._head_numbers: dict[Head, int] = {}
         self._term_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -194,9 +194,9 @@ class Terms:
         `depth`: nesting depth of a term without operands; 0 outside all regions. Other terms have the largest depth
         of their operands.
         """
-        return self.applied(self.head(head), operands, depth)
+        return self.apply(self.head(head), operands, depth)
 
-    def applied(self, head: int, operands: tuple[int, ...], depth: int = 0) -> int:
+    def apply(self, head: int, operands: tuple[int, ...], depth: int = 0) -> int:
         """Return the number of the term with this number of a head; see `term`."""
         key = head, operands
         number = self._term_numbers.setdefault(key, len(self.terms))
@@ -206,7 +206,7 @@ class Terms:
             depths.append(max([depths[operand] for operand in operands]) if operands else depth)
         return number
 
-    def bound(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
+    def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
         """Return a fresh term that equals no other: an argument of a region at this depth, or the state at its
         start."""
         return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)

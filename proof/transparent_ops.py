@@ -55,7 +55,7 @@ class TransparentOperations(ABC):
         if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
             raise Refusal(op, f"{name_of(op)} must return its operands one to one, with unchanged types")
         around = self._wrapping.around(("barrier", op, attributes_of(op)))
-        return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
+        return self._wrapping.wrap(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         """Number the operations of a group in the enclosing scope, since a group only brackets them."""
@@ -71,16 +71,16 @@ class TransparentOperations(ABC):
             raise Refusal(op, f"{name_of(op)} must yield its results")
         inner = scope.within()
         around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
-        entered = self._wrapping.wrapped_state(entry_heads(around), scope.state, ())
+        entered = self._wrapping.wrap_state(entry_heads(around), scope.state, ())
         inner.state = entered
         _, numbers = self._block(block, inner)
         if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
             raise Refusal(op, f"{name_of(op)} must yield its results")
         if inner.state != entered:
-            scope.state = self._wrapping.wrapped_state(around, inner.state, numbers)
-        return self._wrapping.wrapped(around, numbers)
+            scope.state = self._wrapping.wrap_state(around, inner.state, numbers)
+        return self._wrapping.wrap(around, numbers)
 
-    def _fetched(self, op: Operation, scope: RegionScope) -> int | None:
+    def _look_through_fetch(self, op: Operation, scope: RegionScope) -> int | None:
         """Return the value that was moved to the host, if the operation only moves it back to the device it came
         from."""
         if not is_from_host(op) or op.regions:
@@ -97,7 +97,7 @@ class TransparentOperations(ABC):
     def _on_each_device(self, body: PerDevice, scope: RegionScope) -> Sequence[int]:
         place = body.place(self._terms, scope.place)
         entered = self._terms.term(Head("place", "entered"), (place, scope.state))
-        inner = replace(scope.called(entered), place=place, kept={})
+        inner = replace(scope.for_callee(entered), place=place, kept={})
         parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
         inner.define(body.block.args, parts)
         _, returned = self._block(body.block, inner)
@@ -136,7 +136,7 @@ class Wrapping:
             if attributes or always
         ]
 
-    def wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
+    def wrap(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
         """Wrap the values in the heads: each becomes the result, at its position, of one term over all values."""
         values = tuple(numbers)
         for head in around:
@@ -147,7 +147,7 @@ class Wrapping:
             values = tuple(self._terms.term(Head("result", str(index)), (term,)) for index in range(len(values)))
         return list(values)
 
-    def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
+    def wrap_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
         """Apply the attributes of surrounding calls to the effect state, and so to the effects inside.
 
         An attribute that does not apply to each value alone also takes the values that enter or leave the call.
@@ -173,7 +173,7 @@ class Wrapping:
             for key, value in extra.items()
             if not (key in _REPEAT_THE_TYPE and _is_token(function, name, index))
         }
-        return self.wrapped(self.around((role, function, attributes)), numbers)
+        return self.wrap(self.around((role, function, attributes)), numbers)
 
 
 def _is_token(function: Operation, name: str, index: int) -> bool:

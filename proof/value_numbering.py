@@ -50,7 +50,7 @@ from .pure_operations import (
     declared_name,
     is_listed,
 )
-from .risks import closed_risks, note, note_regions
+from .risks import close_risks, record_region_risks, record_risk
 from .scope import FunctionTerms, RegionScope
 from .termination import why_endless
 from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms
@@ -71,13 +71,13 @@ class SimpleHead(NamedTuple):
         number: The number of the head.
         may_be_simplified: Whether the result may be a simpler term, depending on the operands.
         first: The first such operation, which keeps alive the attributes and types whose ids are in the key.
-        insides: Its regions as terms.
+        open_regions: Its regions as terms.
     """
 
     number: int
     may_be_simplified: bool
     first: Operation
-    insides: tuple[OpenRegion, ...] = ()
+    open_regions: tuple[OpenRegion, ...] = ()
 
 
 class Numbering(TransparentOperations):
@@ -88,7 +88,7 @@ class Numbering(TransparentOperations):
         side: Which of the two compared programs it is.
         terms: The table that both programs share.
         pure: Names of the operations without effects.
-        declared: Those of `pure` that only the user declares to be pure. `believed` collects the ones that occur.
+        declared: Those of `pure` that only the user declares to be pure. `assumed_pure` collects the ones that occur.
         constraints_before: If set, a sharding constraint that is not among these terms counts as its operand, and
             `added_constraints` collects it.
     """
@@ -108,9 +108,9 @@ class Numbering(TransparentOperations):
         self._pure = pure
         self._memory = MemoryReferences()
         self._declared = declared
-        self.believed = set[str]()
+        self.assumed_pure = set[str]()
         self.composites = set[tuple[str, Attributes]]()
-        self._insides = terms.insides[side]
+        self._open_regions = terms.open_regions[side]
         # Heads of operations without regions, and whether they are effects.
         self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
         self._simple_heads = dict[tuple[object, ...] | None, SimpleHead]()
@@ -205,7 +205,9 @@ class Numbering(TransparentOperations):
                 results = self._identity(op, op.operands, scope)
             case "stablehlo.custom_call" if not scope.literal and is_mark(op) and not without_ours(op.attributes):
                 results = self._operands(op, scope)[:1]
-            case "stablehlo.custom_call" if not scope.literal and (moved := self._fetched(op, scope)) is not None:
+            case "stablehlo.custom_call" if (
+                not scope.literal and (moved := self._look_through_fetch(op, scope)) is not None
+            ):
                 results = (moved,)
             case "recompute.depend" if not scope.literal:
                 results = self._identity(op, op.operands[:-1], scope)
@@ -229,13 +231,13 @@ class Numbering(TransparentOperations):
         operands = self._operands(op, scope)
         if head.may_be_simplified and (value := self._identities.value(op, operands)) is not None:
             return value
-        term = self._terms.applied(head.number, operands)
+        term = self._terms.apply(head.number, operands)
         self._origins.setdefault(term, op)
-        if head.insides:
-            self._insides.setdefault(term, head.insides)
+        if head.open_regions:
+            self._open_regions.setdefault(term, head.open_regions)
         return term
 
-    def _note_simple(self, op: Operation, head: Head, regions: Sequence[ClosedRegion]) -> None:
+    def _record_simple_head(self, op: Operation, head: Head, regions: Sequence[ClosedRegion]) -> None:
         """Record the head of an operation without effects and conditions, if every operation with equal parts has the
         same term for the same operands, and records nothing else.
 
@@ -257,8 +259,8 @@ class Numbering(TransparentOperations):
             return
         if (key := key_of_head(op)) is None or not all(map(self._is_simple, regions, op.regions)):
             return
-        insides = tuple([region.inside for region in regions if region.inside])
-        self._simple_heads[key] = SimpleHead(self._terms.head(head), name in SIMPLIFIED, op, insides)
+        open_regions = tuple([region.inside for region in regions if region.inside])
+        self._simple_heads[key] = SimpleHead(self._terms.head(head), name in SIMPLIFIED, op, open_regions)
 
     def _is_simple(self, closed: ClosedRegion, region: Region) -> bool:
         """Return whether a region consists of operations with simple heads and a plain terminator, and captures
@@ -272,13 +274,18 @@ class Numbering(TransparentOperations):
         )
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
+        """Number an operation: return the terms of its results, and record in the scope what else it does.
+
+        An effect takes the state of the scope as its first operand, and its term is the state after it. The values
+        that the regions capture are further operands. A result that an identity simplifies is the simpler term.
+        """
         name = name_of(op)
         head_and_effect = None if scope.literal else self._heads_of_ops.get(op)
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
         if not scope.literal and (value := self._identities.value(op, operands)) is not None:
             if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
-                self._note_simple(op, self.heads.of("operation", op, attributes_of(op)), ())
+                self._record_simple_head(op, self.heads.of("operation", op, attributes_of(op)), ())
             return (value,)
         if name in OF_THE_REGION and not scope.literal:
             parent = op.parent_op()
@@ -289,19 +296,10 @@ class Numbering(TransparentOperations):
             operands = (scope.place, *operands)
         condition = None if scope.literal else self._conditions.of(op, operands)
         regions = [self._region(op, region, scope) for region in op.regions]
-        insides = [region.inside for region in regions if region.inside]
-        if head_and_effect is None:
-            effect = scope.literal or self._has_effect(op, insides, scope)
-            bodies = tuple([region.body for region in regions])
-            head_and_effect = (
-                self.heads.of("effect" if effect else "operation", op, compared_attributes(op, scope), bodies),
-                effect,
-            )
-            if not op.regions and not scope.literal and name not in COLLECTIVES:
-                self._heads_of_ops[op] = head_and_effect
-        head, effect = head_and_effect
+        open_regions = [region.inside for region in regions if region.inside]
+        head, effect = head_and_effect or self._head_and_effect(op, regions, open_regions, scope)
         if not effect:
-            self.believed.update(self._declared.intersection((name, declared_name(op))))
+            self.assumed_pure.update(self._declared.intersection((name, declared_name(op))))
         for region in regions:
             operands += region.captures
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
@@ -310,16 +308,31 @@ class Numbering(TransparentOperations):
             return operands
         if effect:
             scope.state = term
-        elif name in KEPT or any(inside.kept for inside in insides):
+        elif name in KEPT or any(region.kept for region in open_regions):
             scope.kept[term] = None
-        self._note_runs(op, scope, term, regions, condition is not None or name in self._declared, effect)
+        self._record_runs(op, scope, term, regions, condition is not None or name in self._declared, effect)
         if not (effect or scope.literal or condition is not None):
-            self._note_simple(op, head, regions)
+            self._record_simple_head(op, head, regions)
         if regions:
-            self._insides.setdefault(term, tuple(insides))
+            self._open_regions.setdefault(term, tuple(open_regions))
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
+
+    def _head_and_effect(
+        self,
+        op: Operation,
+        regions: Sequence[ClosedRegion],
+        open_regions: Sequence[OpenRegion],
+        scope: RegionScope,
+    ) -> tuple[Head, bool]:
+        """Return the head of the operation's term, and whether the operation is an effect."""
+        effect = scope.literal or self._has_effect(op, open_regions, scope)
+        bodies = tuple([region.body for region in regions])
+        head = self.heads.of("effect" if effect else "operation", op, compared_attributes(op, scope), bodies)
+        if not op.regions and not scope.literal and name_of(op) not in COLLECTIVES:
+            self._heads_of_ops[op] = head, effect
+        return head, effect
 
     def _is_added(self, constraint: int) -> bool:
         """Record a sharding constraint, and return whether only this program has it, so that it counts as its
@@ -329,7 +342,7 @@ class Numbering(TransparentOperations):
             return False
         return constraint not in self._constraints_before
 
-    def _note_runs(
+    def _record_runs(
         self,
         op: Operation,
         scope: RegionScope,
@@ -340,21 +353,21 @@ class Numbering(TransparentOperations):
     ) -> None:
         """Record in the scope what an operation does besides computing its results: its risks and exchanges. Set its
         origin."""
-        noted = [term, *note_regions(self._terms, scope, op, regions, term)]
+        recorded = [term, *record_region_risks(self._terms, scope, op, regions, term)]
         if may_fail and not effect:
-            note(self._terms, scope, term)
+            record_risk(self._terms, scope, term)
         if not effect and why_endless(op) is not None:
-            note(self._terms, scope, term, ordered=True)
+            record_risk(self._terms, scope, term, ordered=True)
         exchanged_value = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
         scope.exchanges.extend((channel, exchanged_value) for channel in channels_of(op))
-        for number in noted:
+        for number in recorded:
             self._origins.setdefault(number, op)
 
-    def _has_effect(self, op: Operation, insides: Sequence[OpenRegion], scope: RegionScope) -> bool:
+    def _has_effect(self, op: Operation, open_regions: Sequence[OpenRegion], scope: RegionScope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
         if name_of(op) == CUSTOM_CALL and not pure:
             pure = is_listed(op) or declared_name(op) in self._declared
-        if not pure or any(inside.has_effects for inside in insides):
+        if not pure or any(region.has_effects for region in open_regions):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
@@ -365,8 +378,8 @@ class Numbering(TransparentOperations):
         computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_plain_terminator(block.last_op)
         depth = around.depth + 1
         types = self.heads.types(block.args, op)
-        bound = [self._terms.bound("bound", (type_,), depth) for type_ in types]
-        start = self._terms.bound("state", (), depth)
+        bound = [self._terms.fresh("bound", (type_,), depth) for type_ in types]
+        start = self._terms.fresh("state", (), depth)
         scope = RegionScope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
         scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
         scope.define(block.args, bound)
@@ -374,7 +387,7 @@ class Numbering(TransparentOperations):
         inside = OpenRegion((*bound, start), (*results, scope.state), tuple(scope.kept))
         body, captures = self._terms.close(inside, types, ending, depth)
         around.exchanges.extend(scope.exchanges)
-        return ClosedRegion(inside, body, captures, closed_risks(self._terms, scope, (*bound, start), types))
+        return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*bound, start), types))
 
     def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
         """Number a block. Returns the head and the operands of its terminator, or (-1, ()) for a literal block."""
@@ -419,14 +432,14 @@ class Numbering(TransparentOperations):
         operands = self._operands(op, scope)
         if is_reserved(name):
             return self._reserved_call(op, name, operands, scope)
-        state = self._wrapping.wrapped_state(entry_heads(around), scope.state, operands)
-        arguments = self._wrapping.wrapped(entry_heads(around), operands)
+        state = self._wrapping.wrap_state(entry_heads(around), scope.state, operands)
+        arguments = self._wrapping.wrap(entry_heads(around), operands)
         arguments = self._wrapping.by_position("parameter", function, "arg_attrs", arguments)
-        inner = scope.called(state)
+        inner = scope.for_callee(state)
         results = self._wrapping.by_position("result", function, "res_attrs", self._run(name, arguments, inner))
         if inner.state != state or scope.literal:
-            scope.state = self._wrapping.wrapped_state(around, inner.state, results)
-        return self._wrapping.wrapped(around, results)
+            scope.state = self._wrapping.wrap_state(around, inner.state, results)
+        return self._wrapping.wrap(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
         """Number a call of a function that a consumer finds by its name as an effect; the function itself is compared

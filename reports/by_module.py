@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..analysis.memory.timeline import Timeline
-from .memory_layers import BandKind, kinds_of, shortened
+from .memory_layers import BandKind, kinds_of, shorten_segments
 
 OUTSIDE = "outside modules"
 
@@ -56,5 +56,5 @@ def _short_names(timelines: Sequence[Timeline]) -> dict[str, str]:
     """Return the short path of each module, cut at the outermost level with two names. Operations outside modules
     come last."""
     paths = list(dict.fromkeys(buffer.module for timeline in timelines for buffer in timeline.buffers))
-    short = {path: name or OUTSIDE for path, name in shortened(paths).items()}
+    short = {path: name or OUTSIDE for path, name in shorten_segments(paths).items()}
     return dict(sorted(short.items(), key=lambda item: item[1] == OUTSIDE))

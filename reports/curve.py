@@ -1,5 +1,5 @@
-"""Trade-off curve between memory and work: for each budget, the extra cost of the best plan and a proven lower bound on
-it.
+"""The trade-off curve between memory and work: for each budget, the extra cost of the best plan and a proven lower
+bound on it.
 
 A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
 """
@@ -17,11 +17,11 @@ from ..planning.solvers.working_set import describe_working_set, largest_working
 
 @dataclass(frozen=True)
 class SegmentRecomputation:
-    """Recomputation in one segment under a plan.
+    """The recomputation in one segment under a plan.
 
     Attributes:
-        segment: Name of the segment; empty for operations outside all segments.
-        executions: Number of operations that are executed again.
+        segment: The name of the segment; empty for operations outside all segments.
+        executions: The number of operations that are executed again.
         percent: Their cost in percent of the step.
         values: The most expensive recomputed values, by name and source line.
     """
@@ -34,7 +34,7 @@ class SegmentRecomputation:
 
 @dataclass(frozen=True)
 class Point:
-    """Budget for which there is a plan.
+    """A budget for which there is a plan.
 
     Attributes:
         budget_bytes: The budget.
@@ -44,7 +44,7 @@ class Point:
         bound_by: The method that proves the bound, or why there is none.
         found_by: The solver that found the plan.
         finished: Whether the search ran to its end.
-        again: The recomputation by segment.
+        recomputed_segments: The recomputation by segment.
     """
 
     budget_bytes: int
@@ -54,12 +54,15 @@ class Point:
     bound_by: str
     found_by: str
     finished: bool
-    again: tuple[SegmentRecomputation, ...] = ()
+    recomputed_segments: tuple[SegmentRecomputation, ...] = ()
 
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """Budget without a plan. `proved`: whether the budget is proved infeasible; otherwise the search found no plan."""
+    """A budget without a plan.
+
+    `proved`: whether the budget is proved infeasible; otherwise the search found no plan.
+    """
 
     budget_bytes: int
     reason: str
@@ -68,7 +71,7 @@ class RefusedBudget:
 
 @dataclass(frozen=True)
 class Marker:
-    """Plan of another planner, evaluated by the same memory model."""
+    """A plan of another planner, evaluated by the same memory model."""
 
     name: str
     peak_bytes: int
@@ -77,13 +80,13 @@ class Marker:
 
 @dataclass(frozen=True)
 class Curve:
-    """Trade-off curve of one step.
+    """The trade-off curve of one step.
 
     Attributes:
-        name: Name of the step.
-        plain_peak_bytes: Peak of the unchanged step.
+        name: The name of the step.
+        plain_peak_bytes: The peak of the unchanged step.
         minimum_bytes: A proven lower bound on the peak of any plan; 0 without one.
-        holding: Names of the values that determine this bound.
+        holding: The names of the values that determine this bound.
         points: Budgets with a plan, in ascending order.
         refused: Budgets without a plan, in ascending order.
         markers: Plans of other planners.
@@ -98,13 +101,13 @@ class Curve:
     markers: tuple[Marker, ...] = ()
 
 
-def nothing_again(_: Result) -> tuple[SegmentRecomputation, ...]:
+def no_recomputation(_: Result) -> tuple[SegmentRecomputation, ...]:
     return ()
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Outcomes of a solver for a series of budgets.
+    """The outcomes of a solver for a series of budgets.
 
     Attributes:
         problem: The problem that was solved.
@@ -123,18 +126,18 @@ def curve_of(
     name: str,
     sweep: Sweep,
     markers: Iterable[Marker] = (),
-    again: Callable[[Result], tuple[SegmentRecomputation, ...]] = nothing_again,
+    recomputation_of: Callable[[Result], tuple[SegmentRecomputation, ...]] = no_recomputation,
     holding: Sequence[str] = (),
 ) -> Curve:
     """Return the curve of a sweep over budgets.
 
     Args:
-        name: Name of the step.
+        name: The name of the step.
         sweep: The outcomes for all budgets.
         markers: Plans of other planners to show along with the curve.
-        again: Returns the recomputation by segment of a result.
-        holding: Names of the values that determine the lower bound on the peak, if the caller has better names than the
-            problem.
+        recomputation_of: Returns the recomputation by segment of a result.
+        holding: The names of the values that determine the lower bound on the peak, if the caller has better names than
+            the problem.
     """
     least = largest_working_set(sweep.problem)
     pairs = sorted(zip(sweep.budgets, sweep.outcomes, strict=True), key=lambda pair: pair[0])
@@ -147,7 +150,7 @@ def curve_of(
             bound_by=outcome.bound_by,
             found_by=str(outcome.provenance),
             finished=outcome.finished,
-            again=again(outcome),
+            recomputed_segments=recomputation_of(outcome),
         )
         for budget, outcome in pairs
         if isinstance(outcome, Result)

@@ -25,14 +25,14 @@ function scaleOf(curve) {
 // The points that the pointer can select: position, and text to show.
 function places(curve) {
   const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
-  const again = point => point.again.map(row =>
+  const segments = point => point.recomputed_segments.map(row =>
     `  ${row.segment || "outside segments"}: ${row.executions} run again, ${row.percent.toFixed(4)} %` +
     (row.values.length ? `: ${row.values.join(", ")}` : ""));
   const points = curve.points.map(point => ({ bytes: point.budget_bytes, percent: point.percent, text: [
     `budget ${share(point.budget_bytes)}`, `peak   ${share(point.peak_bytes)}`,
     `extra  ${point.percent.toFixed(4)} %, ` + (point.bound_percent === null ? point.bound_by :
       `at least ${point.bound_percent.toFixed(4)} % is proved (${point.bound_by})`),
-    `found by ${point.found_by}${point.finished ? "" : "; search stopped early"}`, ...again(point)].join("\\n") }));
+    `found by ${point.found_by}${point.finished ? "" : "; search stopped early"}`, ...segments(point)].join("\\n") }));
   const others = curve.markers.map(point => ({ bytes: point.peak_bytes, percent: point.percent,
     text: `${point.name}\\npeak   ${share(point.peak_bytes)}\\nextra  ${point.percent.toFixed(4)} %` }));
   const refused = curve.refused.map(point => ({ bytes: point.budget_bytes, percent: 0,

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..analysis.explain.explanation import Explanation, LoopRow, SegmentRow
+from ..analysis.explain.explanation import Explanation, SegmentRow
+from ..analysis.explain.loop_rows import LoopRow
 from ..rules.costs.cost import FLOPS
 from ..support.units import format_bytes
-from .wrapping import wrapped
+from .wrapping import wrap_line
 
 LOOPS, SEGMENTS = 4, 8
 """Maximum numbers of loops and of segments in a summary."""
@@ -48,20 +49,20 @@ def to_text(explanation: Explanation) -> str:
 def to_summary(explanation: Explanation) -> str:
     """Return the explanation in about 25 lines of 100 columns: a verdict, saved bytes, the largest loops and
     segments."""
-    lines = [*wrapped(_verdict(explanation)), ""]
-    lines += wrapped(
+    lines = [*wrap_line(_verdict(explanation)), ""]
+    lines += wrap_line(
         f"  the plain step saves {format_bytes(explanation.saved_bytes)} for the backward pass, in "
         f"{explanation.residuals} values, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
         4,
     )
-    lines += [*wrapped(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
+    lines += [*wrap_line(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
     loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
     if loops:
         rows = [_LOOP_COLUMNS, *map(_loop_cells, loops)]
-        lines += [*_wrapped_table(rows), *_omitted("loops", explanation.loops, loops), ""]
+        lines += [*_wrap_table(rows), *_omission_note("loops", explanation.loops, loops), ""]
     if segments:
         rows = [_columns(explanation), *(_cells(row, explanation) for row in segments)]
-        lines += [*_wrapped_table(rows), *_omitted("segments", explanation.segments, segments), ""]
+        lines += [*_wrap_table(rows), *_omission_note("segments", explanation.segments, segments), ""]
     elif not loops:
         lines += ["  no segments: name blocks with jax.named_scope or recompute.jax.block", ""]
     return "\n".join(lines)
@@ -103,7 +104,7 @@ def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
     return [row for row in rows if row in largest]
 
 
-def _omitted(kind: str, rows: Sequence[object], shown: Sequence[object]) -> list[str]:
+def _omission_note(kind: str, rows: Sequence[object], shown: Sequence[object]) -> list[str]:
     return [f"  and {len(rows) - len(shown)} more {kind}"] if len(rows) > len(shown) else []
 
 
@@ -154,11 +155,11 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  " + "  ".join(cell(column, text) for column, text in enumerate(row)).rstrip() for row in rows]
 
 
-def _wrapped_table(rows: Sequence[Sequence[str]]) -> list[str]:
+def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align the columns of a table, and wrap its last column."""
     head, *lines = _table(rows)
     indent = len(head) - len(rows[0][-1])
-    return [part for line in (head, *lines) for part in wrapped(line, indent)]
+    return [part for line in (head, *lines) for part in wrap_line(line, indent)]
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:

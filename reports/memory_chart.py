@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes, unit_for
+from .colours import BAND_COLOURS, Colour, blend
 from .memory_layers import Band, BandKind, bands, stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The colours differ in lightness as well as in hue, for colour-blind readers and grey prints.
-COLOURS = {BandKind.RECOMPUTED: "#e69f00", BandKind.GRADIENT: "#8a8a8a", BandKind.OTHER: "#d4d4d4"}
-# Segments go from light to dark in program order.
-LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 INK, FAINT = "#222222", "#777777"
 LABELS = {BandKind.RECOMPUTED: "recomputed copies", BandKind.GRADIENT: "gradients", BandKind.OTHER: "other temporaries"}
 COLUMNS = 450
@@ -83,9 +80,6 @@ def demand_matplotlib() -> None:
         raise ImportError(NEEDS_MATPLOTLIB) from error
 
 
-Colour = tuple[float, float, float]
-
-
 @dataclass(frozen=True)
 class Scale:
     """Scale, units and colours that all panels share."""
@@ -99,7 +93,7 @@ class Scale:
     first_peak_bytes: int
 
     def colour(self, layer: Band) -> Colour | str:
-        return self.colours[layer.segment] if layer.kind is BandKind.SAVED else COLOURS[layer.kind]
+        return self.colours[layer.segment] if layer.kind is BandKind.SAVED else BAND_COLOURS[layer.kind]
 
 
 def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
@@ -139,11 +133,6 @@ def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequenc
     )
 
 
-def blend(share: float) -> Colour:
-    red, green, blue = (light + share * (dark - light) for light, dark in zip(LIGHT, DARK, strict=True))
-    return red, green, blue
-
-
 def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -> None:
     """Draw a legend entry for each kind of band. The segments share one, a strip of their colours in program order."""
     from matplotlib.legend_handler import HandlerTuple
@@ -155,7 +144,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -
     if segments:
         handles.append(tuple(Patch(facecolor=colour) for colour in scale.colours.values()))
         labels.append(f"saved for the backward ({names_of(segments)})")
-    for kind, colour in COLOURS.items():
+    for kind, colour in BAND_COLOURS.items():
         if kind in kinds:
             handles.append(Patch(facecolor=colour))
             labels.append(LABELS[kind])

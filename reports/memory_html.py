@@ -1,8 +1,8 @@
 """Memory over a step as one HTML page: verdict, chart of live bytes by layer, values under the pointer, table of
 modules.
 
-The page contains its data (`memory_layers.py`) and its script, and loads nothing from the network. When the pointer is
-on a layer, the page lists the layer's largest values: bytes, name, type, module and source line. A click on a column
+The page contains its data (`memory_chart_data.py`) and its script, and loads nothing from the network. When the pointer
+is on a layer, the page lists the layer's largest values: bytes, name, type, module and source line. A click on a column
 head sorts a table.
 """
 
@@ -16,7 +16,7 @@ from html import escape
 from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes
 from .html_page import page
-from .memory_layers import chart_data
+from .memory_chart_data import chart_data
 
 _SCRIPT = """\
 const WIDTH = 1000, HEIGHT = 300, ROWS = 8;

@@ -9,7 +9,7 @@ SUMMARY_COLUMNS = 100
 _MOST_INDENT = 48
 
 
-def wrapped(line: str, indent: int = 2) -> list[str]:
+def wrap_line(line: str, indent: int = 2) -> list[str]:
     """Return the line in parts of at most `SUMMARY_COLUMNS` columns, unless a single word is longer.
 
     `indent`: the columns before each part but the first; at most half of the width, so that the parts stay readable.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .facts import Facts, cast, constant, moves, pure, table
+from .facts import Facts, cast, constant, pure, pure_movement, table
 
 _ARITHMETIC = """
 addf addi addui_extended andi ceildivsi ceildivui cmpf cmpi divf divsi divui floordivsi maximumf maxnumf maxsi maxui
@@ -17,6 +17,6 @@ OPERATIONS: dict[str, Facts] = {
     **table("arith", _ARITHMETIC, pure()),
     **table("arith", _CASTS, cast()),
     **table("arith", _CONVERSIONS, pure()),
-    **table("arith", _BITS, moves()),
+    **table("arith", _BITS, pure_movement()),
     "arith.constant": constant(),
 }

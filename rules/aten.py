@@ -14,8 +14,9 @@ from xdsl.ir import Attribute, Operation
 from ..dialects import aten
 from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED
 from ..support.type_guards import is_shaped
-from .counts import elements, per_element
-from .facts import Facts, cast, communication, constant, impure, nothing, product, pure, random, view
+from .body_runs import elements
+from .facts import Facts, cast, communication, constant, impure, no_work, product, pure, random, view
+from .flop_counts import per_element
 
 _OVERWRITTEN = "it reads an argument that the step overwrites"
 _ADVANCES = "it advances the generator of random numbers"
@@ -66,7 +67,7 @@ _c10d_functional.wait_tensor.default
 """
 
 
-def _counted(op: Operation) -> int:
+def _flops_of(op: Operation) -> int:
     """Return PyTorch's own count, or one FLOP for each element of the results."""
     flops = op.attributes.get(FLOPS)
     return flops.value.data if isinstance(flops, IntegerAttr) else _ONE_EACH(op)
@@ -77,9 +78,9 @@ def _table(names: str, facts: Facts, prefix: str = PREFIX) -> dict[str, Facts]:
 
 
 _OF_SCHEMAS: dict[str, Facts] = {
-    **_table(aten.PURE, pure(_counted)),
+    **_table(aten.PURE, pure(_flops_of)),
     **_table(aten.VIEWS, view()),
-    **_table(aten.SEEDED, random(0, _counted), SEEDED),
+    **_table(aten.SEEDED, random(0, _flops_of), SEEDED),
 }
 
 
@@ -104,11 +105,11 @@ OPERATIONS: dict[str, Facts] = {
     name: replace(facts, allocated=True)
     for name, facts in {
         **_as_products(_OF_SCHEMAS),
-        **_table(_MOVES, pure(nothing)),
-        **_table(_CASTS, replace(cast(), flops=_counted)),
-        **_table(_ON_SIZES, pure(nothing)),
-        **_table(_OF_INDUCTOR, pure(_counted)),
-        **_table(_MEANS, replace(pure(_counted), stored_bytes=_operand_bytes)),
+        **_table(_MOVES, pure(no_work)),
+        **_table(_CASTS, replace(cast(), flops=_flops_of)),
+        **_table(_ON_SIZES, pure(no_work)),
+        **_table(_OF_INDUCTOR, pure(_flops_of)),
+        **_table(_MEANS, replace(pure(_flops_of), stored_bytes=_operand_bytes)),
         **_table("aten.copy_.default", impure(_WRITES)),
         **_table(_COLLECTIVES, communication()),
         READ: impure(_OVERWRITTEN),

@@ -53,7 +53,7 @@ def writes_memory(op: Operation) -> bool:
 def _is(op: Operation, kind: OpClass) -> bool:
     facts = facts_of(op)
     # Nearly all operations have no kinds; a lookup in the empty set would still hash `kind`.
-    return facts is not None and bool(facts.kinds) and kind in facts.kinds
+    return facts is not None and bool(facts.op_classes) and kind in facts.op_classes
 
 
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
@@ -143,4 +143,4 @@ class Permission:
         return why_impure(op)
 
 
-NOTHING = Permission()
+NO_PERMISSION = Permission()

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, ComplexType, Float32Type, Float64Typ
 from xdsl.ir import Attribute, Operation
 
 from ..support.type_guards import is_shaped
-from .counts import elements
+from .body_runs import elements
 from .facts import Count, Facts, pure
 
 Pair: TypeAlias = tuple[int, int]
@@ -85,7 +85,7 @@ OF_CHLO: Mapping[str, ElementWork] = {
 }
 
 
-def expanded(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
+def expansions_of(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
     """Return the facts about pure elementwise functions with this work."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 

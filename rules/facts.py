@@ -87,7 +87,7 @@ class Facts:
     Attributes:
         effect: Whether the operation may be executed twice.
         reason: Why it may not.
-        kinds: Its classes.
+        op_classes: Its classes.
         state: Index of the operand with the random state.
         view: How results share the storage of an operand.
         view_of: Index of that operand.
@@ -107,7 +107,7 @@ class Facts:
 
     effect: Effect
     reason: str = ""
-    kinds: frozenset[OpClass] = frozenset()
+    op_classes: frozenset[OpClass] = frozenset()
     state: int | None = None
     view: View | None = None
     view_of: int = 0
@@ -122,7 +122,7 @@ class Facts:
     on_tensors: bool = field(default=False, compare=False)
 
 
-def nothing(op: Operation) -> int:
+def no_work(op: Operation) -> int:
     """Return the count 0, for operations without arithmetic and regions that never run."""
     return 0
 
@@ -136,20 +136,20 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
     return Facts(Effect.PURE, flops=flops, transcendentals=transcendentals)
 
 
-def moves(*kinds: OpClass) -> Facts:
+def pure_movement(*kinds: OpClass) -> Facts:
     """Return the facts about a pure operation without arithmetic, which only copies or selects elements."""
-    return Facts(Effect.PURE, kinds=frozenset(kinds), flops=nothing)
+    return Facts(Effect.PURE, op_classes=frozenset(kinds), flops=no_work)
 
 
 def cast() -> Facts:
     """Return the facts about a conversion to another element type. Like a view, it is recomputed along with its
     users."""
-    return Facts(Effect.PURE, kinds=frozenset({OpClass.CAST}))
+    return Facts(Effect.PURE, op_classes=frozenset({OpClass.CAST}))
 
 
 def product(facts: Facts) -> Facts:
     """Mark facts as those of a matrix product or convolution, whose results policies such as `dots_saveable` save."""
-    return replace(facts, kinds=facts.kinds | {OpClass.PRODUCT})
+    return replace(facts, op_classes=facts.op_classes | {OpClass.PRODUCT})
 
 
 def pure_if_body_is(
@@ -162,24 +162,24 @@ def pure_if_body_is(
 
 def branches(*regions: RegionStorage) -> Facts:
     """Return the facts about an operation that runs one of its regions, once."""
-    return replace(pure_if_body_is(nothing, once, regions), alternatives=True)
+    return replace(pure_if_body_is(no_work, once, regions), alternatives=True)
 
 
-def idle(facts: Facts) -> Facts:
+def without_arithmetic(facts: Facts) -> Facts:
     """Return the same facts without arithmetic."""
-    return replace(facts, flops=nothing)
+    return replace(facts, flops=no_work)
 
 
 def impure(reason: str, *kinds: OpClass) -> Facts:
-    return Facts(Effect.IMPURE, reason=reason, kinds=frozenset(kinds))
+    return Facts(Effect.IMPURE, reason=reason, op_classes=frozenset(kinds))
 
 
 def terminator() -> Facts:
-    return Facts(Effect.TERMINATOR, flops=nothing)
+    return Facts(Effect.TERMINATOR, flops=no_work)
 
 
 def constant() -> Facts:
-    return Facts(Effect.PURE, kinds=frozenset({OpClass.CONSTANT}), flops=nothing)
+    return Facts(Effect.PURE, op_classes=frozenset({OpClass.CONSTANT}), flops=no_work)
 
 
 def random(state: int = 0, flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
@@ -187,11 +187,11 @@ def random(state: int = 0, flops: Count | None = None, transcendentals: Count | 
 
 
 def view(of: int = 0, layout: View = View.STRIDED) -> Facts:
-    return Facts(Effect.PURE, view=layout, view_of=of, flops=nothing)
+    return Facts(Effect.PURE, view=layout, view_of=of, flops=no_work)
 
 
 def forwards(*kinds: OpClass) -> Facts:
-    return Facts(Effect.PURE, view=View.FORWARDS, kinds=frozenset(kinds), flops=nothing)
+    return Facts(Effect.PURE, view=View.FORWARDS, op_classes=frozenset(kinds), flops=no_work)
 
 
 def collective() -> Facts:

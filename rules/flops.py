@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, Region
 
-from .counts import per_element
 from .facts import Facts
+from .flop_counts import per_element
 from .registry import facts_of
 
 _ONE_EACH = per_element(1)

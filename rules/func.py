@@ -9,10 +9,10 @@ from .facts import (
     RegionStorage,
     forwards,
     impure,
-    moves,
-    nothing,
+    no_work,
     once,
     pure_if_body_is,
+    pure_movement,
     table,
     terminator,
 )
@@ -20,10 +20,10 @@ from .facts import (
 OPERATIONS: dict[str, Facts] = {
     "func.call": impure("calls are recomputed once inlined: run recompute-inline, which reports why a call is kept"),
     "func.call_indirect": impure("its callee is unknown"),
-    "func.constant": moves(),
-    "recompute.token": moves(OpClass.ORDERING),
+    "func.constant": pure_movement(),
+    "recompute.token": pure_movement(OpClass.ORDERING),
     "recompute.depend": forwards(OpClass.ORDERING),
-    **table("recompute", "segment gradient", pure_if_body_is(nothing, once, (RegionStorage(Carry.RESULTS),))),
+    **table("recompute", "segment gradient", pure_if_body_is(no_work, once, (RegionStorage(Carry.RESULTS),))),
     **table("func", "return", terminator()),
     **table("recompute", "yield", terminator()),
 }

@@ -6,8 +6,8 @@ operations on memory.
 
 from __future__ import annotations
 
-from .counts import loop_points
-from .facts import Facts, moves, nothing, product, pure_if_body_is, table, terminator
+from .body_runs import loop_points
+from .facts import Facts, no_work, product, pure_if_body_is, pure_movement, table, terminator
 
 _STRUCTURED = """
 abs add batch_matvec batch_vecmat broadcast ceil contract conv_2d_nchw_fchw conv_2d_ngchw_fgchw
@@ -19,8 +19,8 @@ round rsqrt select sqrt square sub tanh transpose vecmat
 _PRODUCTS = "batch_matmul matmul matvec"
 
 OPERATIONS: dict[str, Facts] = {
-    **table("linalg", _STRUCTURED, pure_if_body_is(nothing, loop_points)),
-    **table("linalg", _PRODUCTS, product(pure_if_body_is(nothing, loop_points))),
-    "linalg.index": moves(),
+    **table("linalg", _STRUCTURED, pure_if_body_is(no_work, loop_points)),
+    **table("linalg", _PRODUCTS, product(pure_if_body_is(no_work, loop_points))),
+    "linalg.index": pure_movement(),
     "linalg.yield": terminator(),
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .counts import per_element
 from .facts import Facts, pure, table
+from .flop_counts import per_element
 
 _PURE = """
 absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh ctlz ctpop cttz erf erfc exp exp2 expm1

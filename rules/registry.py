@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.placements import is_placement
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal
-from ..support.operations import name_of
+from ..support.operations import check_operation_name, name_of
 from . import arith, aten, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
 from .facts import Count, Facts, OpClass, View
@@ -30,17 +30,17 @@ from .facts import Count, Facts, OpClass, View
 def why_misfit(op: Operation, facts: Facts) -> str | None:
     """Return why the facts cannot hold for the operation, such as a missing operand, or None if they can."""
     operands = len(op.operands)
-    if OpClass.CONSTANT in facts.kinds and operands:
-        return f"is declared a constant, but reads {_numbered(operands, 'operand')}"
+    if OpClass.CONSTANT in facts.op_classes and operands:
+        return f"is declared a constant, but reads {_with_number(operands, 'operand')}"
     if facts.view is View.FORWARDS and len(op.results) > operands:
-        results = _numbered(len(op.results), "result")
-        return f"is declared to forward its operands, but has {results} for {_numbered(operands, 'operand')}"
+        results = _with_number(len(op.results), "result")
+        return f"is declared to forward its operands, but has {results} for {_with_number(operands, 'operand')}"
     if facts.view in (View.STRIDED, View.DENSE) and facts.view_of >= operands:
-        return f"is declared a view of operand {facts.view_of}, but has {_numbered(operands, 'operand')}"
+        return f"is declared a view of operand {facts.view_of}, but has {_with_number(operands, 'operand')}"
     return None
 
 
-def _numbered(count: int, noun: str) -> str:
+def _with_number(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
@@ -103,7 +103,7 @@ def register(name: str, facts: Facts) -> None:
     Raises:
         ValueError: The name has no dialect, or the facts about the operation are built in.
     """
-    _check_name(name)
+    check_operation_name(name)
     if name in BUILT_IN:
         raise ValueError(f"name: the facts about {name} are built in and cannot be replaced")
     if not isinstance(facts, Facts):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -121,7 +121,7 @@ def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
     Raises:
         ValueError: The name has no dialect.
     """
-    _check_name(name)
+    check_operation_name(name)
 
     def checked(type_: Attribute) -> int:
         number, wrong = number_from(bytes_of, type_)
@@ -130,11 +130,6 @@ def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
         return number
 
     _type_bytes[name] = checked
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not all(name.partition(".")):
-        raise ValueError(f"name: expected a name such as 'acme.swish', not {name!r}")
 
 
 @contextmanager
@@ -155,7 +150,7 @@ def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], i
     return dict(_declared), dict(_type_bytes)
 
 
-def facts_named(name: str) -> Facts | None:
+def facts_by_name(name: str) -> Facts | None:
     return BUILT_IN.get(name) or _declared.get(name)
 
 
@@ -188,7 +183,7 @@ class OperationNames(Set[str]):
 
     @override
     def __contains__(self, name: object) -> bool:
-        facts = facts_named(name) if isinstance(name, str) else None
+        facts = facts_by_name(name) if isinstance(name, str) else None
         return facts is not None and self.holds(facts)
 
     @override

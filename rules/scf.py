@@ -5,8 +5,8 @@ Loops and branches are pure if their bodies are.
 
 from __future__ import annotations
 
-from .counts import trip_count
-from .facts import Carry, Facts, RegionStorage, branches, impure, nothing, once, pure_if_body_is, table, terminator
+from .body_runs import trip_count
+from .facts import Carry, Facts, RegionStorage, branches, impure, no_work, once, pure_if_body_is, table, terminator
 
 _BRANCH = RegionStorage(Carry.NOTHING)
 _BODY = RegionStorage(Carry.RESULTS)
@@ -16,8 +16,8 @@ _PARALLEL = "its iterations are combined in an unspecified order"
 
 OPERATIONS: dict[str, Facts] = {
     **table("scf", "execute_region if index_switch", branches(_BRANCH)),
-    "scf.for": pure_if_body_is(nothing, trip_count, (_BODY,)),
-    "scf.while": pure_if_body_is(nothing, once, (_BEFORE, _BODY)),
+    "scf.for": pure_if_body_is(no_work, trip_count, (_BODY,)),
+    "scf.while": pure_if_body_is(no_work, once, (_BEFORE, _BODY)),
     **table("scf", "condition reduce.return yield", terminator()),
     **table("scf", "forall parallel reduce", impure(_PARALLEL)),
 }

@@ -19,15 +19,15 @@ from .facts import (
     RegionStorage,
     View,
     constant,
-    idle,
     impure,
-    nothing,
+    no_work,
     once,
     pure,
     pure_if_body_is,
     table,
     terminator,
     view,
+    without_arithmetic,
 )
 
 
@@ -44,21 +44,21 @@ _EDGE = "its operand, the owner of an edge of Shardy, must have no other user"
 _COLLECTIVE = "it is a collective of Shardy, which moves a value between devices"
 
 OPERATIONS: dict[str, Facts] = {
-    "sdy.mesh": pure(flops=nothing),
-    "sdy.manual_computation": pure_if_body_is(flops=nothing, body_runs=devices),
-    "sdy.named_computation": pure_if_body_is(nothing, once, (RegionStorage(Carry.OPERANDS),)),
+    "sdy.mesh": pure(flops=no_work),
+    "sdy.manual_computation": pure_if_body_is(flops=no_work, body_runs=devices),
+    "sdy.named_computation": pure_if_body_is(no_work, once, (RegionStorage(Carry.OPERANDS),)),
     "sdy.return": terminator(),
     # Shardy declares constants `Pure`, and has its own so that each use may have a copy.
     "sdy.constant": constant(),
     "sdy.sharding_constraint": view(layout=View.DENSE),
     # Both are `Pure` in Shardy. A barrier is "like an identity op"; a reshard attaches a sharding to a tensor.
     **table("sdy", "propagation_barrier reshard", view(layout=View.DENSE)),
-    **table("sdy", "data_flow_edge func_data_flow_edge", idle(impure(_EDGE))),
-    "sdy.sharding_group": idle(impure("it adds its operand to a sharding group")),
+    **table("sdy", "data_flow_edge func_data_flow_edge", without_arithmetic(impure(_EDGE))),
+    "sdy.sharding_group": without_arithmetic(impure("it adds its operand to a sharding group")),
     **table(
         "sdy",
         "all_gather all_reduce all_slice all_to_all collective_permute reduce_scatter replicated_to_unreduced "
         "sharded_to_unreduced",
-        idle(impure(_COLLECTIVE)),
+        without_arithmetic(impure(_COLLECTIVE)),
     ),
 }

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ..dialects.placements import is_offload, is_to_host
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from . import counts
-from .expansions import OF_STABLEHLO, expanded
+from . import body_runs, flop_counts
+from .expansions import OF_STABLEHLO, expansions_of
 from .facts import (
     Carry,
     Facts,
@@ -19,18 +19,18 @@ from .facts import (
     communication,
     constant,
     forwards,
-    idle,
     impure,
-    moves,
-    nothing,
+    no_work,
     once,
     product,
     pure,
     pure_if_body_is,
+    pure_movement,
     random,
     table,
     terminator,
     view,
+    without_arithmetic,
 )
 
 _CONDITION = RegionStorage(Carry.RESULTS, hands_on=None)
@@ -59,55 +59,57 @@ _PLACED = "it moves its operand to another memory"
 
 OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", _ARITHMETIC, pure()),
-    **table("stablehlo", _MOVES, moves()),
-    **table("stablehlo", _TRANSCENDENTAL, pure(nothing, counts.per_element(1))),
-    **expanded("stablehlo", OF_STABLEHLO),
-    "stablehlo.cholesky": pure(counts.factorization),
-    "stablehlo.fft": pure(counts.transform),
-    **table("stablehlo", _DEVICE, moves()),
+    **table("stablehlo", _MOVES, pure_movement()),
+    **table("stablehlo", _TRANSCENDENTAL, pure(no_work, flop_counts.per_element(1))),
+    **expansions_of("stablehlo", OF_STABLEHLO),
+    "stablehlo.cholesky": pure(flop_counts.cholesky),
+    "stablehlo.fft": pure(flop_counts.fft),
+    **table("stablehlo", _DEVICE, pure_movement()),
     "stablehlo.convert": cast(),
     "stablehlo.constant": constant(),
     "stablehlo.transpose": view(),
     **table("stablehlo", "broadcast broadcast_in_dim dynamic_broadcast_in_dim get_tuple_element", view()),
     **table("stablehlo", "reshape dynamic_reshape", view(layout=View.DENSE)),
     "stablehlo.optimization_barrier": forwards(),
-    "stablehlo.rng_bit_generator": random(0, nothing, counts.per_element(1)),
-    "stablehlo.dot_general": product(pure(counts.dot)),
-    "stablehlo.dot": product(pure(counts.legacy_dot)),
-    **table("stablehlo", "einsum unary_einsum", product(pure(counts.einsum))),
-    "stablehlo.triangular_solve": pure(counts.substitution),
+    "stablehlo.rng_bit_generator": random(0, no_work, flop_counts.per_element(1)),
+    "stablehlo.dot_general": product(pure(flop_counts.dot)),
+    "stablehlo.dot": product(pure(flop_counts.legacy_dot)),
+    **table("stablehlo", "einsum unary_einsum", product(pure(flop_counts.einsum))),
+    "stablehlo.triangular_solve": pure(flop_counts.triangular_solve),
     # Operations on each element, as in the formulas of the specification; XLA does not count them.
-    "stablehlo.batch_norm_training": pure(counts.per_operand_element(8)),
-    "stablehlo.batch_norm_inference": pure(counts.per_operand_element(4)),
-    "stablehlo.batch_norm_grad": pure(counts.per_operand_element(12)),
+    "stablehlo.batch_norm_training": pure(flop_counts.per_operand_element(8)),
+    "stablehlo.batch_norm_inference": pure(flop_counts.per_operand_element(4)),
+    "stablehlo.batch_norm_grad": pure(flop_counts.per_operand_element(12)),
     **table("stablehlo", "uniform_dequantize uniform_quantize", pure()),
-    "stablehlo.convolution": product(pure(counts.convolution)),
-    "stablehlo.dynamic_conv": product(pure(counts.convolution)),
-    "stablehlo.reduce": pure_if_body_is(nothing, counts.reductions),
-    "stablehlo.reduce_window": pure_if_body_is(nothing, counts.combined),
-    "stablehlo.scatter": pure_if_body_is(nothing, counts.scattered),
-    "stablehlo.select_and_scatter": pure_if_body_is(nothing, (counts.selected, counts.added)),
-    "stablehlo.map": pure_if_body_is(nothing, counts.per_element(1)),
-    "stablehlo.sort": pure_if_body_is(counts.comparisons),
-    "stablehlo.while": pure_if_body_is(nothing, once, (_CONDITION, _BODY)),
+    "stablehlo.convolution": product(pure(flop_counts.convolution)),
+    "stablehlo.dynamic_conv": product(pure(flop_counts.convolution)),
+    "stablehlo.reduce": pure_if_body_is(no_work, body_runs.reduce_combinations),
+    "stablehlo.reduce_window": pure_if_body_is(no_work, body_runs.reduce_window_combinations),
+    "stablehlo.scatter": pure_if_body_is(no_work, body_runs.scatter_combinations),
+    "stablehlo.select_and_scatter": pure_if_body_is(
+        no_work, (body_runs.select_comparisons, body_runs.scatter_additions)
+    ),
+    "stablehlo.map": pure_if_body_is(no_work, flop_counts.per_element(1)),
+    "stablehlo.sort": pure_if_body_is(flop_counts.sort_comparisons),
+    "stablehlo.while": pure_if_body_is(no_work, once, (_CONDITION, _BODY)),
     **table("stablehlo", "case if", branches(_BRANCH)),
     "stablehlo.return": terminator(),
-    "stablehlo.rng": replace(idle(impure(_DRAWS)), transcendentals=counts.per_element(1)),
+    "stablehlo.rng": replace(without_arithmetic(impure(_DRAWS)), transcendentals=flop_counts.per_element(1)),
     "stablehlo.custom_call": impure("the effects of a custom call are unknown"),
-    "stablehlo.infeed": idle(impure("it receives data from outside the program")),
-    "stablehlo.outfeed": idle(impure("it sends data out of the program")),
-    **table("stablehlo", _COLLECTIVES, idle(collective())),
+    "stablehlo.infeed": without_arithmetic(impure("it receives data from outside the program")),
+    "stablehlo.outfeed": without_arithmetic(impure("it sends data out of the program")),
+    **table("stablehlo", _COLLECTIVES, without_arithmetic(collective())),
     **table("stablehlo", "all_reduce collective_reduce", collective()),
-    **table("stablehlo", "after_all create_token", idle(impure("it orders effects"))),
-    **table("stablehlo", "async_done async_start", idle(impure("it runs asynchronously"))),
+    **table("stablehlo", "after_all create_token", without_arithmetic(impure("it orders effects"))),
+    **table("stablehlo", "async_done async_start", without_arithmetic(impure("it runs asynchronously"))),
     "stablehlo.composite": impure("composites are recomputed once inlined: run recompute-inline-composites"),
-    **table("stablehlo", "recv send", idle(communication())),
+    **table("stablehlo", "recv send", without_arithmetic(communication())),
 }
 
 
-TO_HOST = idle(replace(impure(_TO_HOST), on_host=True))
-FROM_HOST = idle(pure())
-PLACED = idle(impure(_PLACED))
+TO_HOST = without_arithmetic(replace(impure(_TO_HOST), on_host=True))
+FROM_HOST = without_arithmetic(pure())
+PLACED = without_arithmetic(impure(_PLACED))
 
 
 def placement_facts(op: CustomCallOp) -> Facts:

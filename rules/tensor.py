@@ -6,13 +6,13 @@ return different elements.
 
 from __future__ import annotations
 
-from .facts import Facts, View, moves, nothing, once, pure_if_body_is, table, terminator, view
+from .facts import Facts, View, no_work, once, pure_if_body_is, pure_movement, table, terminator, view
 
 _MOVES = "concat dim empty extract extract_slice from_elements gather insert insert_slice rank scatter splat"
 
 OPERATIONS: dict[str, Facts] = {
-    **table("tensor", _MOVES, moves()),
+    **table("tensor", _MOVES, pure_movement()),
     **table("tensor", "cast collapse_shape expand_shape reshape", view(layout=View.DENSE)),
-    **table("tensor", "generate pad", pure_if_body_is(nothing, once)),
+    **table("tensor", "generate pad", pure_if_body_is(no_work, once)),
     "tensor.yield": terminator(),
 }

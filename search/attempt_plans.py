@@ -49,7 +49,7 @@ def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS)
     options = replace(options, selection=prepared.selection)
     per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
     for function, step in numbered_steps(prepared.module):
-        choice = misfits.fitted(function, partial(choose_for, function, step, options))
+        choice = misfits.try_on(function, partial(choose_for, function, step, options))
         if choice is not None:
             per_step.append((function.sym_name.data, step, choice.tried))
     misfits.refuse()

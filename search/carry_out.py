@@ -43,7 +43,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
     forecasts = dict[str, Peaks]()
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
-        choice = misfits.fitted(function, partial(choose_for, function, step, options))
+        choice = misfits.try_on(function, partial(choose_for, function, step, options))
         if choice is None:
             continue
         remarks_of[function] = _choice_remarks(function, step, choice, selection)

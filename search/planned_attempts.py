@@ -62,7 +62,7 @@ class AttemptTargets:
         Raises:
             BadSelection: For a selection that does not apply to the step.
         """
-        decided = decide(step, selection, attempt, named, staged=False)
+        decided = decide(step, selection, attempt, named, splits_into_batches=False)
         unrepeatable = frozenset(op for op, _ in refused_marks(step, selection.permission))
         targets, marked = _targets_of_decisions(step, decided, unrepeatable)
         return cls(decided, with_dependent_targets(step, targets, marked))
@@ -78,7 +78,7 @@ def plan_attempt(
         targets: Those of the attempt, or of one with the same cuts and the same saved values.
         copies: The maximum number of copies of one operation.
     """
-    grouping = GroupOptions(copies, attempt.chain, attempt.beside)
+    grouping = GroupOptions(copies, attempt.chain, attempt.splits_only_concurrent)
     options = CloneOptions(grouping, attempt.each_pass, selection.permission)
     return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
 
@@ -105,7 +105,7 @@ def _targets_of_decisions(
         step.number(value): readers
         for decision in decided.decisions
         if decision.recomputed
-        for value, readers in decision.own.items()
+        for value, readers in decision.own_gradient_readers.items()
     }
     for index, op in enumerate(step.phases.order.operations):
         if not op.attributes:

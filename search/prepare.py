@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.request.value_names import named_by
+from ..analysis.request.value_names import matches_of
 from ..analysis.step.order import functions_of
 from ..dialects.cloning import clone_of
 from ..dialects.dead_code import drop_dead_code
@@ -26,7 +26,7 @@ from ..transforms.inline import inline, why_calls_stay
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
 from ..transforms.loops import Rolled, recompute_loops
-from ..transforms.offload import offered
+from ..transforms.offload import insert_host_moves
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
 from ..transforms.phase import numbered_steps, write_phases
@@ -102,7 +102,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
     nested = outline_nested_steps(work)
-    moves = offered(work, selection, offload) if offload.offers else []
+    moves = insert_host_moves(work, selection, offload) if offload.offers else []
     demands = mark_segment_budgets(numbered_steps(work), selection) if selection.segment_budgets else StepLimits()
     remarks = (*flat.remarks, *rolled.remarks, *moves, *demands.remarks)
     return Prepared(work, without_budgeted, flat.structured, remarks, flat.origins, nested, per_device, rolled, demands)
@@ -166,7 +166,7 @@ def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[S
     alive = clone_of(module)
     drop_dead(alive)
     kept, remarks = list[str](), list[Remark]()
-    named, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)
+    named, needed = matches_of(module.walk(), selection.checkpoints), matches_of(alive.walk(), selection.checkpoints)
     for name in selection.checkpoints:
         if named[name] and not needed[name]:
             remarks.append(Remark(named[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))

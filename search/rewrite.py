@@ -30,11 +30,11 @@ from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
 from ..support.interrupts import stopping
 from ..support.operations import every_operation
 from ..support.timing import part
-from ..transforms.calls.call_attributes import attributed, kept_whole, remove_whole_marks
-from ..transforms.calls.restore import nothing_restored, restore_calls
+from ..transforms.calls.call_attributes import functions_with_attributes, keep_whole, remove_whole_marks
+from ..transforms.calls.restore import restore_calls, restore_nothing
 from ..transforms.clone import Cloned
 from ..transforms.inline import why_calls_stay
-from ..transforms.offload import withdraw
+from ..transforms.offload import remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.phase import Steps, numbered_steps
 from ..transforms.plans.limit_segments import check_limits
@@ -112,7 +112,7 @@ def rewrite_within(
 
         return within_budget(module, budget, moving, run, stop)
 
-    with kept_whole(module) as whole:
+    with keep_whole(module) as whole:
         best = cheapest_moves(module, within, options.moves)
     remove_whole_marks(best.module, whole)
     return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.remarks)))
@@ -124,7 +124,7 @@ def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
     If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with these calls
     left in place.
     """
-    if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
+    if not any(Names.WHOLE not in function.attributes for function in functions_with_attributes(module)):
         return _rewrite_or_alternative(module, options)
     first: Written | Refusal
     try:
@@ -133,7 +133,7 @@ def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
             return first
     except Refusal as error:
         first = error
-    with kept_whole(module) as marked:
+    with keep_whole(module) as marked:
         try:
             work, outcome = _rewrite_or_alternative(module, options)
         except Refusal:
@@ -204,7 +204,7 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
         nothing = unchanged(module, remarks, reason, steps, containing, Topic.NOTHING_RECOMPUTED)
         return _StagesResult(None, nothing)
     emit_remarks = [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
-    moved = withdraw(work)
+    moved = remove_unused_moves(work)
     peaks = peaks_of(emit(work, prepared.origins, emission, steps), cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = (*mark_remarks, *prepared.remarks, worse)
@@ -216,7 +216,7 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
     prepared.put_back(emission.keeps_barriers and emission.staggered)
     restores = options.calls and not emission.keeps_barriers
     peaks_without_calls = peaks_in_order(work) if restores else dict[str, int]()
-    restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
+    restored = restore_calls(work, module, prepared.origins) if options.calls else restore_nothing(module)
     remarks = (*mark_remarks, *stage_remarks, *cloned.remarks, *emit_remarks)
     outcome = Recomputation(
         steps=cloned.steps,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .config import config
-from .strict_json import BadJson, parsed
+from .strict_json import BadJson, parse_strictly
 
 MAGIC = b"recompute cache 1\n"
 SUFFIX, TEMPORARY = ".entry", ".tmp"
@@ -57,7 +57,7 @@ class DiskCache:
         """Return the entry for the key, a hexadecimal digest; None if there is none or its file is damaged."""
         path = self._path(key)
         try:
-            entry = _unpacked(path.read_bytes(), key)
+            entry = _unpack(path.read_bytes(), key)
         except OSError:
             return None
         if entry is not None:
@@ -67,7 +67,7 @@ class DiskCache:
 
     def put(self, key: str, entry: Entry) -> None:
         """Store the entry under the key, and evict the least recently used entries beyond the maximum size."""
-        data = _packed(key, entry)
+        data = _pack(key, entry)
         if len(data) > self.maximum:
             return
         with suppress(OSError):
@@ -120,13 +120,13 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
             yield path, path.stat()
 
 
-def _packed(key: str, entry: Entry) -> bytes:
+def _pack(key: str, entry: Entry) -> bytes:
     record = json.dumps(entry.record, allow_nan=False).encode()
     body = b"".join([bytes.fromhex(key), len(record).to_bytes(_LENGTH, "big"), record, entry.attachment])
     return MAGIC + sha256(body).digest() + body
 
 
-def _unpacked(data: bytes, key: str) -> Entry | None:
+def _unpack(data: bytes, key: str) -> Entry | None:
     """Decode the content of a cache file; None if it is damaged, has another format, or belongs to another key."""
     start = len(MAGIC) + _DIGEST
     body = data[start:]
@@ -138,7 +138,7 @@ def _unpacked(data: bytes, key: str) -> Entry | None:
     begin = len(number) + _LENGTH
     end = begin + int.from_bytes(body[len(number) : begin], "big")
     try:
-        record = parsed(body[begin:end].decode())
+        record = parse_strictly(body[begin:end].decode())
     except (BadJson, UnicodeDecodeError):
         return None
     return Entry(cast(Mapping[str, Any], record), body[end:]) if isinstance(record, dict) else None

@@ -49,7 +49,7 @@ class _Digest:
         if id(value) in self._around:
             return sha256(f"back {self._around.index(id(value))}".encode()).digest()
         inner = _Digest((*self._around, id(value)))
-        return sha256(b"".join(_framed(inner.parts(value)))).digest()
+        return sha256(b"".join(_frame(inner.parts(value)))).digest()
 
     def parts(self, value: object) -> Iterator[bytes]:
         """Yield the content of a value as bytes: its type, then the digests of its components."""
@@ -137,7 +137,7 @@ def _is_versioned(module: str) -> bool:
     return module.partition(".")[0] in VERSIONED
 
 
-def _framed(parts: Iterable[bytes]) -> Iterator[bytes]:
+def _frame(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each part after its length, so that different sequences of parts never concatenate to the same bytes."""
     for part in parts:
         yield len(part).to_bytes(8, "big")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 
@@ -25,6 +26,11 @@ def check_operation_name(name: object) -> None:
     """
     if not isinstance(name, str) or not all(name.partition(".")):
         raise ValueError(f"name: expected a name such as 'acme.swish', not {name!r}")
+
+
+def is_private(function: FuncOp) -> bool:
+    """Return whether only its own module can call the function."""
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
 def operations_in(block: Block) -> list[Operation]:

@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic
 
-from .timing import watched
+from .timing import watch_parts
 
 FIRST_SECONDS = 2.0
 """Seconds until the first line is printed."""
@@ -104,7 +104,7 @@ def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) 
     printer = threading.Thread(target=_show, args=(line, finished, is_terminal), daemon=True)
     printer.start()
     try:
-        with watched(line.enter) if has_parts else nullcontext():
+        with watch_parts(line.enter) if has_parts else nullcontext():
             yield line
     finally:
         finished.set()

@@ -24,7 +24,7 @@ class BadJson(ValueError):
         self.column = column
 
 
-def parsed(text: str) -> object:
+def parse_strictly(text: str) -> object:
     """Parse the text.
 
     Raises:

@@ -4,7 +4,7 @@
         with part("clone"): ...         # the code to time; also a decorator: @part("clone")
 
 The running stopwatch is a context variable rather than a parameter, because it changes no result. Without a stopwatch,
-`part` does nothing but notify the observer that `watched` registered.
+`part` does nothing but notify the observer that `watch_parts` registered.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _watcher: ContextVar[Callable[[str], None] | None] = ContextVar("the watcher of 
 
 
 @contextmanager
-def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
+def watch_parts(watcher: Callable[[str], None]) -> Generator[None, None, None]:
     """Call `watcher` with the name of each part that begins within the context."""
     token = _watcher.set(watcher)
     try:
@@ -48,7 +48,7 @@ def watched(watcher: Callable[[str], None]) -> Generator[None, None, None]:
         _watcher.reset(token)
 
 
-def timed(name: str = "total") -> _Running:
+def time_parts(name: str = "total") -> _Running:
     """Return a context that times the code in it; the yielded `TimedPart` is complete when the context ends."""
     return _Running(TimedPart(name))
 

@@ -11,20 +11,17 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
-from ..dialects.context import make_context
-from ..dialects.recompute import RECOMPUTE
-from ..driver.pipeline import Passes, parse_module_schedule, parse_schedule, passes_known, resolve
+from ..driver.pipeline import Passes, known_passes, parse_module_schedule, parse_schedule, resolve
 from ..driver.pipeline_syntax import BadPipeline, specs
 from ..driver.scheduled_pass import ScheduledPass
 from ..support.suggestions import did_you_mean
 from ..universe import UNIVERSE
-from .completion import completion
 from .files import demand_different_files
+from .information import information
 from .ir_dumps import DumpRequest
-from .irdl import irdl_of
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
-from .pass_help import explain_pass, pass_list
 from .reporting import CATEGORIES
+from .usage_error import UsageError
 
 
 @runtime_checkable
@@ -35,10 +32,6 @@ class ChecksOptions(Protocol):
 
 
 TargetClasses = Mapping[str, Callable[[], type[Target]]]
-
-
-class UsageError(Exception):
-    """The command line is wrong: exit code 2."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +152,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
 
 def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) -> CommandLine:
     targets: TargetClasses = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
-    passes = passes_known()
+    passes = known_passes()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
     if options.run_reproducer and (options.passes or options.pass_pipeline):
@@ -187,11 +180,11 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         bytecode=options.emit_bytecode,
         rules=tuple(options.load_rules),
         cache=options.cache,
-        answer=_answer(parser, options, passes),
+        answer=information(parser, options, passes),
     )
 
 
-def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
+def passes_to_run(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
     """Return the passes to run: those of the command line, or of the pipeline that the input names.
 
     Raises `UsageError` if the input must name a pipeline and does not, or an invalid one."""
@@ -200,7 +193,7 @@ def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPas
     if pipeline is None:
         raise UsageError("--run-reproducer: the input has no section 'mlir_reproducer' with a pipeline")
     try:
-        return parse_module_schedule(pipeline, passes_known())
+        return parse_module_schedule(pipeline, known_passes())
     except BadPipeline as error:
         raise UsageError(str(error)) from error
 
@@ -278,25 +271,3 @@ def _target(text: str, targets: TargetClasses) -> Target:
         except (ValueError, ImportError) as error:
             raise UsageError(str(error)) from error
     return target
-
-
-def _answer(parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes) -> str | None:
-    ours = list(UNIVERSE.all_passes)
-    names = [*ours, *sorted(set(passes) - set(ours))]
-    if options.list_passes:
-        others = [name for name in names if name not in ours]
-        sections = {"Passes of recompute": ours, "Passes of xDSL and of other packages": others}
-        return "\n".join(f"{title}:\n{pass_list(listed, passes)}" for title, listed in sections.items())
-    if options.show_dialects:
-        dialects = sorted(dialect.name for dialect in make_context().loaded_dialects)
-        return f"Available Dialects: {','.join(dialects)}\n"
-    if options.emit_irdl:
-        return irdl_of(RECOMPUTE)
-    if options.completion is not None:
-        values = {name: names for name in ("-p", "--help-pass", "--print-ir-before", "--print-ir-after")}
-        return completion(parser, options.completion, values | {"-t": [MLIR, *UNIVERSE.all_targets]})
-    if options.help_pass is None:
-        return None
-    if options.help_pass not in passes:
-        raise UsageError(f"unknown pass '{options.help_pass}'{did_you_mean(options.help_pass, passes)}")
-    return explain_pass(passes[options.help_pass]())

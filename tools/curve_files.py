@@ -12,7 +12,7 @@ from ..planning.solvers.view_copies import with_copies
 from ..reports.curve import Curve, Marker, to_json
 from ..reports.curve_html import to_html
 from ..reports.memory_chart import demand_matplotlib
-from ..support.strict_json import EXACT, BadJson, parsed
+from ..support.strict_json import EXACT, BadJson, parse_strictly
 from .files import FileError, read_text, write_bytes
 
 TITLE = "What memory costs"
@@ -98,7 +98,7 @@ def with_named_views(problem: Problem, text: str) -> Problem:
 
 def _markers_in_json(problem: Problem, text: str, name: str) -> Iterable[Marker]:
     try:
-        rows = parsed(text)
+        rows = parse_strictly(text)
     except BadJson as error:
         raise FileError(
             f"{name}:{error.line}:{error.column}: error: the file is not valid JSON: {error.reason}"

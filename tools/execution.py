@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from ..interpreters.execute_check import Equality, compare
 from ..interpreters.executor import function_named
-from ..interpreters.inputs import INPUT_KINDS, checked_inputs, load_inputs, random_inputs
+from ..interpreters.inputs import INPUT_KINDS, check_inputs, load_inputs, random_inputs
 from ..interpreters.kernels.arrays import Array
 from .files import FileError
 
@@ -29,7 +29,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 def inputs_from(path: str, function: FuncOp) -> list[Array]:
     """Read the inputs of a function from a file. Raises `FileError` if it cannot be read or does not fit."""
     try:
-        return checked_inputs(function, load_inputs(path, function))
+        return check_inputs(function, load_inputs(path, function))
     except OSError as error:
         raise FileError(f"{path}: error: cannot be read: {error.strerror or error}") from error
     except ValueError as error:

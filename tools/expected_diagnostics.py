@@ -48,7 +48,7 @@ class Expected:
         return self.pattern.search(diagnostic.message) is not None
 
 
-def expected_in(text: str) -> Iterator[Expected]:
+def expectations_in(text: str) -> Iterator[Expected]:
     """Yield the diagnostics that the comments of a text expect."""
     for number, line in enumerate(text.splitlines(), 1):
         for match in _COMMENT.finditer(line):
@@ -88,7 +88,7 @@ def mismatches(
     """
     unmatched, missing = list(reported), list[Diagnostic]()
     # Comments for a line are matched before comments for any line.
-    for expected in sorted(expected_in(text), key=lambda comment: comment.line is None):
+    for expected in sorted(expectations_in(text), key=lambda comment: comment.line is None):
         match = next((diagnostic for diagnostic in unmatched if expected.matches(diagnostic)), None)
         if match is None:
             message = f"expected {expected.kind} was not reported: {expected.words}"

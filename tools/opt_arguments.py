@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from typing_extensions import override
 
-from ..driver.pipeline import passes_known
+from ..driver.pipeline import known_passes
 from ..universe import UNIVERSE
 from .completion import add_completion_option
 from .files import add_split_options
@@ -32,10 +32,10 @@ def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
-    return [*_normalized(parser, words[:end]), *words[end:]]
+    return [*_normalize(parser, words[:end]), *words[end:]]
 
 
-def _normalized(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Iterator[str]:
+def _normalize(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Iterator[str]:
     options = {name: action for action in parser._actions for name in action.option_strings}
     for argument in arguments:
         match = _ONE_DASH.fullmatch(argument)
@@ -58,7 +58,7 @@ class _OptParser(ToolParser):
     @override
     def remedy_for(self, option: str) -> str:
         name = option.lstrip("-")
-        return f"; run the pass with -p {name}" if name in passes_known() else super().remedy_for(option)
+        return f"; run the pass with -p {name}" if name in known_passes() else super().remedy_for(option)
 
 
 def argument_parser() -> argparse.ArgumentParser:

@@ -21,9 +21,10 @@ from ..driver.scheduled_pass import ScheduledPass
 from ..driver.verified import assumption_remarks, change_in_place
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
+from ..proof.result import Proof
 from ..support.operations import every_operation
-from ..support.timing import part, timed
-from .command_line import CommandLine, UsageError
+from ..support.timing import part, time_parts
+from .command_line import CommandLine
 from .files import FileError, write_text
 from .gains import Totals, brief_gain, gain_remarks, totals_of
 from .ir_dumps import Dumps
@@ -31,6 +32,7 @@ from .reporting import Diagnostic, InputText, of_remark
 from .reproducer import reproducer
 from .statistics import Counts, Statistics
 from .timings import times, timing_report
+from .usage_error import UsageError
 
 LOCATIONS_NOT_PRINTED = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 PROOF = "prove"
@@ -88,7 +90,7 @@ class ModuleRun:
         statistics, timing = self.request.instrumentation.statistics, self.request.instrumentation.timing
         if statistics is None and timing is None:
             return self._process(text)
-        with timed() as whole:
+        with time_parts() as whole:
             result = self._process(text)
         if statistics is not None:
             print(times(whole, statistics), file=sys.stderr)
@@ -109,6 +111,17 @@ class ModuleRun:
         changes = [partial(self._apply, scheduled, dumps) for scheduled in request.passes]
         with self._failures(module, dumps):
             proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
+        self._report_result(module, before, proof)
+        if request.target is not None:
+            return _emit(request.target, self.context, module)
+        if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
+            self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
+        with part("print"):
+            # MLIR writes the bytecode, and does not have the custom forms of this project's dialect.
+            return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
+
+    def _report_result(self, module: ModuleOp, before: Totals | None, proof: Proof | None) -> None:
+        """Report the assumptions of the proof and the gain of the passes. `before`: the totals before the passes."""
         first = len(self.context.remarks)
         if proof is not None:
             self.context.remarks.extend(assumption_remarks(proof, module))
@@ -120,13 +133,6 @@ class ModuleRun:
         else:
             self.result = brief_gain(module, proof)
         self._report(first, "")
-        if request.target is not None:
-            return _emit(request.target, self.context, module)
-        if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
-            self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
-        with part("print"):
-            # MLIR writes the bytecode, and does not have the custom forms of this project's dialect.
-            return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
 
     def _totals(self, module: ModuleOp) -> Totals | None:
         """Return the totals of the module before the passes, if their gain is reported."""
@@ -173,7 +179,7 @@ class ModuleRun:
                 dumps.after_failure(self._running, module)
                 if self.request.reproducers.on_failure is not None:
                     write_text(self.request.reproducers.on_failure, self._reproducer())
-                    self.notes.append(_written(self.file, self.request.reproducers.on_failure))
+                    self.notes.append(_reproducer_note(self.file, self.request.reproducers.on_failure))
             raise
 
     def _keep_input(self, module: ModuleOp) -> None:
@@ -186,7 +192,7 @@ class ModuleRun:
         return reproducer(self._input, passes, self.request.verify)
 
 
-def _written(file: str, path: str) -> Diagnostic:
+def _reproducer_note(file: str, path: str) -> Diagnostic:
     return Diagnostic("note", file, 1, 1, f"a reproducer is in '{path}': recompute-opt --run-reproducer {path}")
 
 

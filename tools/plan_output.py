@@ -43,7 +43,7 @@ def _solver_of(result: Result) -> str:
     return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best so far"
 
 
-def in_short(reason: str) -> str:
+def without_operations(reason: str) -> str:
     """Return the reason of a refusal without the list of operations."""
     return reason.split(": operation")[0]
 
@@ -103,7 +103,7 @@ def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak:
     for budget, outcome in zip(budgets, outcomes, strict=True):
         share = f"{budget / plain_peak:<13.4f}"
         if isinstance(outcome, Infeasible):
-            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {in_short(outcome.reason)}")
+            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {without_operations(outcome.reason)}")
             continue
         costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
         lines.append(f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {_solver_of(outcome)}")

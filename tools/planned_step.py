@@ -34,7 +34,7 @@ from .plan_arguments import (
     shown_progress,
     sweep_count,
 )
-from .plan_output import NO_BOUND_KNOWN, in_short, sweep_lines, unproved_lines
+from .plan_output import NO_BOUND_KNOWN, sweep_lines, unproved_lines, without_operations
 from .reporting import InputText, of_exception
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
@@ -45,7 +45,7 @@ SEGMENTS = 6
 """The maximum number of segments listed for a point, the most expensive ones."""
 
 
-def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
+def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
     """Plan a step, print the result, and return the exit code.
 
     Args:
@@ -140,11 +140,11 @@ def _sweep_lines(step: SweptStep) -> Iterator[str]:
 
 
 def _again_lines(point: Point, peak: int) -> Iterator[str]:
-    if not point.again:
+    if not point.recomputed_segments:
         yield f"  {point.budget_bytes / peak:.4f}: nothing"
         return
-    others = point.again[SEGMENTS:]
-    listed = ", ".join(map(_segment_cost, point.again[:SEGMENTS]))
+    others = point.recomputed_segments[SEGMENTS:]
+    listed = ", ".join(map(_segment_cost, point.recomputed_segments[:SEGMENTS]))
     more = f", and {len(others)} more segments, {sum(row.percent for row in others):.4f} %" if others else ""
     yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
 
@@ -163,7 +163,7 @@ def fit_lines(answer: Fit, model: str, name: str) -> list[str]:
     """
     if not answer.fits:
         return list(_no(answer) if answer.verdict is Verdict.NO else _not_found(answer))
-    return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputed(answer, model, name))
+    return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputation_lines(answer, model, name))
 
 
 def _as_it_is(answer: Fit) -> Iterator[str]:
@@ -171,7 +171,7 @@ def _as_it_is(answer: Fit) -> Iterator[str]:
     yield from _needs(answer, answer.plain)
 
 
-def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
+def _recomputation_lines(answer: Fit, model: str, name: str) -> Iterator[str]:
     work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
     yield f"yes, with recomputation: the step fits {answer.budget} at {work}"
     if not answer.finished:
@@ -192,7 +192,7 @@ def _bound_of(answer: Fit) -> str:
 
 def _no(answer: Fit) -> Iterator[str]:
     if answer.limits and answer.lower_bound is not None:
-        least, around = answer.lower_bound.bytes, sum(answer.around.values())
+        least, around = answer.lower_bound.bytes, sum(answer.argument_and_result_bytes.values())
         yield (
             f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "
             f"device, {readable_bytes(least)} of temporaries"
@@ -206,7 +206,7 @@ def _no(answer: Fit) -> Iterator[str]:
 def _not_found(answer: Fit) -> Iterator[str]:
     stopped = "" if answer.finished else " before the search was stopped"
     yield f"unknown: no plan was found{stopped} with which the step fits {answer.budget}, and none is proved impossible"
-    yield f"  {in_short(answer.reason)}"
+    yield f"  {without_operations(answer.reason)}"
     yield from _needs(answer, answer.plain)
     yield from _minimum(answer)
 
@@ -221,9 +221,9 @@ def _minimum(answer: Fit) -> Iterator[str]:
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
     """Yield a line for each function: its bytes on the device, with temporaries of `peaks`, in parts."""
     for name, after in peaks.items():
-        before, around = answer.plain[name], answer.around[name]
+        before, around = answer.plain[name], answer.argument_and_result_bytes[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
         yield (
-            f"  @{name} needs {format_bytes(after + around)} of the device {answer.by}: temporaries {change}, "
-            f"arguments and results {format_bytes(around)}"
+            f"  @{name} needs {format_bytes(after + around)} of the device {answer.memory_model}: "
+            f"temporaries {change}, arguments and results {format_bytes(around)}"
         )

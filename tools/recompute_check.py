@@ -33,7 +33,7 @@ from .execution import add_input_options, run_both
 from .files import FileError, add_split_option, chunks, read_text
 from .opt_arguments import as_argparse_expects
 from .reporting import InputText, of_exception
-from .rule_files import add_rules_option, loaded_rules
+from .rule_files import add_rules_option, load_rules
 from .start import version_of
 from .tool_parser import ToolParser
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.before == options.after == "-":
         parser.error("only one of the programs can come from standard input")
     try:
-        with loaded_rules(options.load_rules):
+        with load_rules(options.load_rules):
             return _check(options)
     except FileError as error:
         print(error, file=sys.stderr)
@@ -58,11 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Print the verdict on each pair of programs and return the exit code, the highest of all pairs."""
-    try:
-        (before, before_name), (after, after_name) = (read_text(path) for path in (options.before, options.after))
-    except FileError as error:
-        print(error, file=sys.stderr)
-        return BAD_INPUT
+    (before, before_name), (after, after_name) = (read_text(path) for path in (options.before, options.after))
     parts = [list(chunks(text, options.split_input_file)) for text in (before, after)]
     if len(parts[0]) != len(parts[1]):
         counts = f"{len(parts[0])} programs in {before_name}, {len(parts[1])} in {after_name}"

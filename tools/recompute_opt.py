@@ -23,14 +23,15 @@ from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
 from ..support.progress import progress
-from .command_line import CommandLine, UsageError, parse_arguments, reproduced
+from .command_line import CommandLine, parse_arguments, passes_to_run
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, formatted, of_categories, of_exception
+from .reporting import Diagnostic, InputText, format_diagnostic, of_categories, of_exception
 from .reproducer import pipeline_in
-from .rule_files import loaded_rules
+from .rule_files import load_rules
 from .run_cache import Answer, RunCache
+from .usage_error import UsageError
 
 
 class Failed(Exception):
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
     except Failed as error:
         for diagnostic in error.diagnostics:
-            print(formatted(diagnostic, error.form), file=sys.stderr)
+            print(format_diagnostic(diagnostic, error.form), file=sys.stderr)
     except RecursionError:
         print("recompute-opt: error: the input is nested too deeply", file=sys.stderr)
     except BrokenPipeError:
@@ -69,10 +70,10 @@ def run(request: CommandLine) -> int:
         write_text(request.output, request.answer)
         return 0
     text, name = read_text(request.input)
-    request = replace(request, passes=reproduced(request, pipeline_in(text)))
+    request = replace(request, passes=passes_to_run(request, pipeline_in(text)))
     if request.instrumentation.pipeline:
         print(f"Pass Manager with {len(request.passes)} passes:\n{pipeline_text(request.passes)}", file=sys.stderr)
-    with loaded_rules(request.rules):
+    with load_rules(request.rules):
         modules = [process(request, chunk, name, number) for number, chunk in enumerate(chunks(text, request.split))]
     _write_remarks(request, modules)
     for warning in request.instrumentation.dumps.without_effect(scheduled.name for scheduled in request.passes):
@@ -141,7 +142,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
 
 def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
     """Write the remarks of all modules to standard error, or to the file of `--remarks-file`."""
-    lines = [formatted(remark, request.remarks.form) for module in modules for remark in module.remarks]
+    lines = [format_diagnostic(remark, request.remarks.form) for module in modules for remark in module.remarks]
     if request.remarks.file is not None:
         write_text(request.remarks.file, "".join(f"{line}\n" for line in lines))
         return

@@ -81,12 +81,9 @@ class _GraphTask:
         best = Incumbent(
             self.problem, budget, options.time_limit, lambda text: self.line.at(prefix + text), self.interrupt.is_set
         )
-        # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
-        effort = effort_of(options)
-        if views and options.solver != "auto":
-            raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
         solver = WITH_VIEWS if views else options.solver
-        return solve(self.problem, budget, solver, best, () if views else starts, effort)
+        # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
+        return solve(self.problem, budget, solver, best, () if views else starts, effort_of(options))
 
 
 @command_line()
@@ -118,14 +115,16 @@ def _plan(options: argparse.Namespace) -> int:
     text, name = read_text(options.graph)
     if not _is_graph(text, name):
         # Imported late: the modules that read MLIR are slow to import.
-        from .planned_step import planned_step
+        from .planned_step import plan_step
 
-        codes = [planned_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
+        codes = [plan_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
         return max(codes, key=WORSE.index)
     if options.split_input_file:
         raise ValueError("--split-input-file is for steps: a graph is one JSON object")
     if options.memory_model != ORDER:
         raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
+    if options.view_copies == "on" and options.solver != "auto" and options.evaluate is None:
+        raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     if plain_peak == 0:

@@ -39,7 +39,7 @@ from .execution import add_input_options, inputs_from
 from .files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
 from .opt_arguments import as_argparse_expects
 from .reporting import Diagnostic, InputText, of_exception
-from .rule_files import add_rules_option, loaded_rules
+from .rule_files import add_rules_option, load_rules
 from .start import version_of
 from .tool_parser import ToolParser
 
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Carry out a parsed command line, and return the exit code. Raises `FileError`."""
-    with loaded_rules(options.load_rules):
+    with load_rules(options.load_rules):
         text, name = read_text(options.module)
         for chunk in chunks(text, options.split_input_file):
             try:

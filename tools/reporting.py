@@ -96,7 +96,7 @@ class Diagnostic:
         """Return the diagnostic in a line, and the source line with a caret below it, if there is one."""
         if not self.source_line.strip():
             return str(self)
-        line, column = _shortened(self.source_line, self.column - 1)
+        line, column = _shorten(self.source_line, self.column - 1)
         # A tab has the width that the terminal gives it, also below the source line.
         indent = re.sub(r"[^\t]", " ", line[:column])
         return f"{self}\n{line}\n{indent}^"
@@ -109,7 +109,7 @@ LONGEST_SOURCE_LINE = 160
 ELLIPSIS = "…"
 
 
-def _shortened(line: str, column: int) -> tuple[str, int]:
+def _shorten(line: str, column: int) -> tuple[str, int]:
     """Return the part of a source line that is printed, and the place of the caret in it, from 0."""
     if len(line) <= LONGEST_SOURCE_LINE:
         return line, column
@@ -178,7 +178,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
     )
 
 
-def merged(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
+def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the remarks with those merged that differ in their position alone."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
@@ -245,10 +245,10 @@ def of_categories(
 ) -> list[Diagnostic]:
     """Return the remarks of these categories, merged; None for all. `details`: include those printed on request."""
     selected = (remark for remark in remarks if categories is None or remark.category in categories)
-    return merged(remark for remark in selected if details or not remark.is_detail)
+    return merge_remarks(remark for remark in selected if details or not remark.is_detail)
 
 
-def formatted(diagnostic: Diagnostic, form: str) -> str:
+def format_diagnostic(diagnostic: Diagnostic, form: str) -> str:
     """Return the diagnostic in one of `FORMATS`."""
     if form == "json":
         return diagnostic.to_json()
@@ -258,17 +258,17 @@ def formatted(diagnostic: Diagnostic, form: str) -> str:
 def to_yaml(diagnostic: Diagnostic) -> str:
     """Return the diagnostic as a YAML document of LLVM's optimization remarks."""
     category = diagnostic.category or "analysis"
-    place = f"{{ File: {_quoted(diagnostic.file)}, Line: {diagnostic.line}, Column: {diagnostic.column} }}"
+    place = f"{{ File: {_quote(diagnostic.file)}, Line: {diagnostic.line}, Column: {diagnostic.column} }}"
     entries = {
         "Pass": diagnostic.pass_name or "recompute-opt",
         "Name": diagnostic.pass_name or "recompute-opt",
         "DebugLoc": place,
-        "Function": _quoted(diagnostic.function or "<module>"),
+        "Function": _quote(diagnostic.function or "<module>"),
     }
     lines = [f"{f'{key}:':<16} {value}" for key, value in entries.items()]
     message = f"{diagnostic.message}{repetition(diagnostic.count, diagnostic.others)}"
     amounts = {_key(name): str(amount) for name, amount in diagnostic.amounts}
-    arguments = [f"  - {f'{key}:':<16} {_quoted(text)}" for key, text in {"String": message, **amounts}.items()]
+    arguments = [f"  - {f'{key}:':<16} {_quote(text)}" for key, text in {"String": message, **amounts}.items()]
     return "\n".join([f"--- !{category.title()}", *lines, "Args:", *arguments, "..."])
 
 
@@ -277,5 +277,5 @@ def _key(name: str) -> str:
     return "".join(word.title() for word in name.split("_"))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + " ".join(text.split()).replace("'", "''") + "'"

@@ -29,7 +29,7 @@ def add_rules_option(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def loaded_rules(paths: Sequence[str]) -> Generator[None]:
+def load_rules(paths: Sequence[str]) -> Generator[None]:
     """Register the declarations of the files within the context. Raises `FileError` for a file that is missing, is not
     Python, or raises an exception."""
     sources_undone = phase_sources.registrations_undone()

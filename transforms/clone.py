@@ -49,15 +49,15 @@ from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
-from ..rules.effects import NOTHING, Permission
+from ..rules.effects import NO_PERMISSION, Permission
 from ..support.diagnostics import Refusal, Remark, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .phase import Steps, numbered_steps
-from .plans.apply_plan import Numbers, apply_plan
+from .plans.apply_plan import FreeNumbers, apply_plan
 from .plans.notes import notes_of, write_notes
 from .plans.recomputed_remarks import recomputed_remarks
-from .preparation.nested_steps import nested_steps_apart
+from .preparation.nested_steps import outline_temporarily
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def clone_marked(
     Marks on operations that must not run twice are removed, with a remark.
     """
     applied, remarks = list[ClonedStep](), list[Remark]()
-    numbers = Numbers.free_in(module)
+    numbers = FreeNumbers.free_in(module)
     for function, step in steps:
         remarks.extend(_remove_refused_marks(step, permission))
         plan = plan_of(function, step)
@@ -147,14 +147,14 @@ def clone_marked(
 
 
 def clone_as_planned(
-    module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NOTHING, steps: Steps | None = None
+    module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NO_PERMISSION, steps: Steps | None = None
 ) -> Cloned:
     """Apply plans that were made for exactly this module.
 
     Raises:
         Refusal: A plan does not match its step, or a step or a plan has no counterpart.
     """
-    plans, numbers = {step_plan.function: step_plan for step_plan in planned}, Numbers.free_in(module)
+    plans, numbers = {step_plan.function: step_plan for step_plan in planned}, FreeNumbers.free_in(module)
     applied = list[ClonedStep]()
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
@@ -176,14 +176,14 @@ def clone_as_planned(
 
 
 def clone_by(
-    module: ModuleOp, planner: Planner, permission: Permission = NOTHING, steps: Steps | None = None
+    module: ModuleOp, planner: Planner, permission: Permission = NO_PERMISSION, steps: Steps | None = None
 ) -> Cloned:
     """Apply the plans that a user's planner returns for each step.
 
     Raises:
         Refusal: The planner returns no plan, or one that does not match the step.
     """
-    applied, remarks, numbers = list[ClonedStep](), list[Remark](), Numbers.free_in(module)
+    applied, remarks, numbers = list[ClonedStep](), list[Remark](), FreeNumbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
             try:
@@ -199,7 +199,7 @@ def clone_by(
 
 
 @part("clone")
-def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> ClonedStep:
+def _apply(function: FuncOp, step: Step, plan: Plan, numbers: FreeNumbers) -> ClonedStep:
     """Apply a plan to a step, and verify that each operation reads the value that the plan prescribes."""
     name = function.sym_name.data
     recomputed = tuple([replace(remark, function=name) for remark in recomputed_remarks(step, plan)])
@@ -253,7 +253,7 @@ class ClonePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         permission = Permission(self.collectives, self.preserve_rng_state)
         copying = CloneOptions(GroupOptions(self.copies, self.chain), permission=permission)
-        with nested_steps_apart(op):
+        with outline_temporarily(op):
             cloned = clone(op, copying)
             tell(ctx, demand_effect(cloned.remarks, self.strict))
             tell(ctx, cloned.recomputed)

@@ -30,8 +30,8 @@ from ..dialects.dead_code import drop_dead_code, erase_unread
 from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
 from ..support.operations import every_operation, name_of, operations_in
-from .offload import withdraw
-from .preparation.nested_steps import nested_steps_apart
+from .offload import remove_unused_moves
+from .preparation.nested_steps import outline_temporarily
 
 # Attributes that do not change what an operation computes.
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})
@@ -239,6 +239,6 @@ class CsePass(ModulePass):
     name = "recompute-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        withdraw(op)
-        with nested_steps_apart(op):
+        remove_unused_moves(op)
+        with outline_temporarily(op):
             cse(op)

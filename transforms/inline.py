@@ -29,8 +29,8 @@ from ..dialects.cloning import Cloner
 from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
-from ..support.operations import every_operation
-from .calls.call_attributes import Inherited, attributed, called_from, is_private, kept_whole
+from ..support.operations import every_operation, is_private
+from .calls.call_attributes import Inherited, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins
 
 MAX_OPERATIONS = 1_000_000
@@ -71,7 +71,7 @@ def _staying(functions: Iterable[FuncOp]) -> set[str]:
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
     """Return a remark at the first call of each function whose calls are not inlined, with the reason."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
+    staying, others_on, first = _staying(functions.values()), functions_with_attributes(module), dict[str, Remark]()
     for call in every_operation(module):
         if type(call) is not CallOp or (name := call.callee.string_value()) not in staying or name in first:
             continue
@@ -169,9 +169,9 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
         copies.append(copy := cloner.clone(op))
         inherited.propagate(call, copy, len(copies))
         for inner in every_operation(copy):
-            inner.location = called_from(call.location, inner.location)
+            inner.location = location_in_call(call.location, inner.location)
     if origins is not None:
-        origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), cloner.values)
+        origins.record_inlining(call, zip(single_block(callee).ops, copies, strict=False), cloner.values)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
     propagate_names(call, returned, inlined)
@@ -231,6 +231,6 @@ class InlinePass(ModulePass):
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with kept_whole(op):
+        with keep_whole(op):
             tell(ctx, why_calls_stay(op))
             inline(op)

@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 from ..dialects.stablehlo.composite import CompositeOp
 from ..support.diagnostics import Refusal, tell
 from ..support.operations import every_operation
-from .calls.call_attributes import kept_whole
+from .calls.call_attributes import keep_whole
 from .inline import inline, why_calls_stay
 
 
@@ -50,6 +50,6 @@ class InlineCompositesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if call_decompositions(op):
-            with kept_whole(op):
+            with keep_whole(op):
                 tell(ctx, why_calls_stay(op))
                 inline(op)

@@ -16,10 +16,11 @@ from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.loop_chunks import SavedCarries, saved_carries_of
+from ..analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, saved_carries_of
 from ..analysis.copies.loop_cut_curve import corner_within
 from ..analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, LoopCut, MayRepeat, loop_cut, loops_left_uncut
 from ..analysis.request.in_loops import is_recomputed_whole, repeatable
@@ -37,11 +38,13 @@ from ..support.operations import name_of, operations_in
 from ..support.units import format_bytes, readable_bytes
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
-from .plans.apply_plan import Numbers
+from .plans.apply_plan import FreeNumbers
 from .rolled.carries import Replaced, drop_dead_carries
-from .rolled.chunks_and_slots import carry_out
-from .rolled.joined_branches import JoinedBranches, join_branches, split_branches
+from .rolled.chunks import save_in_chunks
+from .rolled.joined_branches import join_branches, split_branches
+from .rolled.loop_replacement import erase_loop
 from .rolled.repeat import repeat
+from .rolled.slots import save_in_slots
 
 
 @dataclass(frozen=True)
@@ -80,43 +83,73 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     """
     if (schedule := schedule_of(loops)).kind == "none":
         return NOTHING_ROLLED
-    numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
-    remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
+    cutter = _Cutter(selection, schedule, repeatable(module, selection), FreeNumbers.free_in(module))
     for function in functions_of(module):
-        crossings = Crossings(single_block(function), selection.outputs)
-        pending = list[Block | tuple[JoinedBranches, int]]([function.body.block])
-        corner = corner_within(single_block(function), may_repeat, schedule)
-        find = partial(loop_cut, may_repeat=may_repeat, price=corner.price if corner else None)
-        while pending:
-            block = pending.pop()
-            if not isinstance(block, Block):
-                joined, before = block
-                split_branches(joined, copies > before, replaced)
-                continue
-            remarks.extend(_remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
-            links = partial(crossings.links_of, block)
-            whole = _recomputed_whole(links(), find, selection)
-            remarks.extend(_remarks_on_cuts_not_worthwhile(links(), may_repeat, find, whole))
-            while (cut := _next_cut(links(), find, whole)) is not None:
-                remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
-                extra += cut.extra_flops
-                copies += repeat(cut, numbers, replaced)
-            # These are split again after all blocks inside them.
-            pending.extend((joined, copies) for joined in join_branches(block, crossings))
-            pending.extend(inner for op in operations_in(block) for region in op.regions for inner in region.blocks)
-        if schedule.kind != "cut":
-            drop_dead_code(function.body)
-            for held in _pairs_with_saved_carries(function.body.block, crossings, schedule, may_repeat, remarks):
-                extra += held.extra_flops
-                copies += carry_out(held, numbers, replaced)
-        drop_dead_code(function.body)
-        if copies:
-            drop_dead_carries(function.body.block, replaced)
-    return Rolled(copies, extra, tuple(remarks), replaced)
+        cutter.cut_function(function)
+    return Rolled(cutter.copies, cutter.extra_flops, tuple(cutter.remarks), cutter.replaced)
 
 
 Find = Callable[[LoopPair], LoopCut]
 EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
+
+
+@dataclass
+class _Cutter:
+    """Cuts the loops of functions, and accumulates the fields of `Rolled`."""
+
+    selection: Selection
+    schedule: LoopSchedule
+    may_repeat: MayRepeat
+    numbers: FreeNumbers
+    copies: int = 0
+    extra_flops: int = 0
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    replaced: Replaced = field(default_factory=Replaced)
+
+    def cut_function(self, function: FuncOp) -> None:
+        block = single_block(function)
+        crossings = Crossings(block, self.selection.outputs)
+        corner = corner_within(block, self.may_repeat, self.schedule)
+        find = partial(loop_cut, may_repeat=self.may_repeat, price=corner.price if corner else None)
+        self._cut_block(block, crossings, find)
+        if self.schedule.kind != "cut":
+            drop_dead_code(function.body)
+            self._save_carries(block, crossings)
+        drop_dead_code(function.body)
+        if self.copies:
+            drop_dead_carries(block, self.replaced)
+
+    def _cut_block(self, block: Block, crossings: Crossings, find: Find) -> None:
+        """Cut the loops of the block, then those of the blocks inside it, while equal branches are joined."""
+        self.remarks.extend(_remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
+        links = partial(crossings.loop_pairs, block)
+        whole = _loops_recomputed_whole(links(), find, self.selection)
+        self.remarks.extend(_remarks_on_cuts_not_worthwhile(links(), self.may_repeat, find, whole))
+        while (cut := _next_cut(links(), find, whole)) is not None:
+            self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
+            self.extra_flops += cut.extra_flops
+            self.copies += repeat(cut, self.numbers, self.replaced)
+        joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
+        for inner in reversed(_inner_blocks(operations_in(block))):
+            self._cut_block(inner, crossings, find)
+        for joined in reversed(joined_branches):
+            split_branches(joined, self.copies > copies_before, self.replaced)
+
+    def _save_carries(self, block: Block, crossings: Crossings) -> None:
+        """Replace the stacks of the remaining pairs of loops by saved carries, where that needs fewer bytes."""
+        for saved in _pairs_with_saved_carries(block, crossings, self.schedule, self.may_repeat, self.remarks):
+            self.extra_flops += saved.extra_flops
+            if isinstance(saved, Chunks):
+                self.copies += save_in_chunks(saved, self.numbers, self.replaced)
+            else:
+                assert isinstance(saved, Slots), "chunks or slots"
+                self.copies += save_in_slots(saved, self.numbers, self.replaced)
+            erase_loop(saved.link.reader)  # First: it reads results of the writer.
+            erase_loop(saved.link.writer)
+
+
+def _inner_blocks(operations: Iterable[Operation]) -> list[Block]:
+    return [block for op in operations for region in op.regions for block in region.blocks]
 
 
 _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
@@ -166,36 +199,39 @@ def _pairs_with_saved_carries(
     while pending:
         block = pending.pop()
         unpaired = {op for op in block.ops if op not in visited}
-        while (held := _next_pair_with_saved_carries(block, crossings, schedule, unpaired)) is not None:
-            link = held.link
+        while (saved := _next_pair_with_saved_carries(block, crossings, schedule, unpaired)) is not None:
+            link = saved.link
             unpaired.discard(link.writer.op)
-            reason = held.why_not(may_repeat)
+            reason = saved.why_not(may_repeat)
             if reason is not None:
                 remarks.append(_remark_on_uncut(link.writer.op, reason))
             else:
-                after, before = readable_bytes(held.after_bytes), readable_bytes(held.before_bytes)
-                text = HELD.format(held=held, after=after, before=before)
-                remarks.append(Remark(link.writer.op, text, RemarkKind.PASSED))
+                remarks.append(_remark_on_saved_carries(saved))
                 unpaired.discard(link.reader.op)
-                yield held
-        pending.extend(inner for op in unpaired for region in op.regions for inner in region.blocks)
+                yield saved
+        pending.extend(_inner_blocks(unpaired))
 
 
 def _next_pair_with_saved_carries(
     block: Block, crossings: Crossings, schedule: LoopSchedule, unpaired: Collection[Operation]
 ) -> SavedCarries | None:
-    links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(unpaired))
+    links = (link for link in crossings.loop_pairs(block) if {link.writer.op, link.reader.op} <= set(unpaired))
     candidates = (saved_carries_of(link, block, schedule) for link in links)
-    return next((held for held in candidates if held is not None), None)
+    return next((saved for saved in candidates if saved is not None), None)
 
 
-HELD = (
-    "the loop of {held.link.writer.trips} iterations holds {held.words}: {after}, and its stacks were {before}; "
-    "{held.iterations} iterations are run again, {held.again.size} operations of each"
-)
+def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
+    writer, size = saved.link.writer, saved.recomputed_part.size
+    after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
+    return Remark(
+        writer.op,
+        f"the loop of {writer.trips} iterations holds {saved.description}: {after}, and its stacks were {before}; "
+        f"{saved.iterations} iterations are run again, {size} operations of each",
+        RemarkKind.PASSED,
+    )
 
 
-def _recomputed_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
+def _loops_recomputed_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
     """Return the loops in named segments that are recomputed as a whole.
 
     This is preferred if the stacks of the largest loop, which are live one loop after the other, need less than the
@@ -203,9 +239,9 @@ def _recomputed_whole(links: Iterable[LoopPair], find: Find, selection: Selectio
     """
     links = [link for link in links if is_recomputed_whole(link.writer.op, selection)]
     cuts = [cut for link in links if (cut := find(link)).why_not is None]
-    held = sum(cut.kept_bytes for cut in cuts)
+    kept_bytes = sum(cut.kept_bytes for cut in cuts)
     largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
-    return frozenset(link.writer.op for link in links) if held > largest else frozenset()
+    return frozenset(link.writer.op for link in links) if kept_bytes > largest else frozenset()
 
 
 def _remark_on_cut(cut: LoopCut) -> Remark:
@@ -213,9 +249,9 @@ def _remark_on_cut(cut: LoopCut) -> Remark:
     return Remark(
         link.writer.op,
         f"the loop of {link.writer.trips} iterations hands on {format_bytes(cut.dropped_bytes)} less, in {stacks}, and "
-        f"{format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats {len(cut.again)} operations",
+        f"{format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats {len(cut.repeated)} operations",
         RemarkKind.PASSED,
-        amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.again))),
+        amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
     )
 
 

@@ -36,7 +36,7 @@ from .per_device.outline import is_stand_in
 from .phase import Steps, numbered_steps, write_phases
 from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .plans.misfits import Misfits
-from .preparation.nested_steps import nested_steps_apart
+from .preparation.nested_steps import outline_temporarily
 from .preparation.repeatable import mark_repeatable
 
 NAMED_SEGMENTS = 3
@@ -77,7 +77,7 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     """
     remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
-        if (decided := misfits.fitted(function, partial(decide, step, selection))) is not None:
+        if (decided := misfits.try_on(function, partial(decide, step, selection))) is not None:
             remarks += decision_remarks(function, decided, selection)
             write_marks(decided)
     misfits.refuse()
@@ -188,5 +188,5 @@ class MarkPass(ModulePass):
     name = "recompute-mark"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with nested_steps_apart(op):
+        with outline_temporarily(op):
             tell(ctx, mark(op, Selection.of(self)))

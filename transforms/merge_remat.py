@@ -26,7 +26,7 @@ from ..dialects.cloning import clone_of
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import is_constant, why_impure
 from ..support.operations import every_operation, name_of
-from .calls.call_attributes import kept_whole
+from .calls.call_attributes import keep_whole
 from .cse import merge_into_first
 from .inline import inline
 
@@ -46,7 +46,7 @@ def merge_remat(module: ModuleOp) -> int:
     """
     if not any(map(is_of_remat, every_operation(module))):
         return 0
-    with kept_whole(module):
+    with keep_whole(module):
         inline(module)
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:

@@ -12,7 +12,7 @@ becomes
 
 Fetching a value is treated as recomputing an operation whose operand uses no device memory: `recompute-clone` copies it
 behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. Moves
-to the host whose value no copy fetches are removed (`withdraw`, which `recompute-cse` calls).
+to the host whose value no copy fetches are removed (`remove_unused_moves`, which `recompute-cse` calls).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ UNPLACED = "it is not moved: an earlier operation of unknown effect may place it
 NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 
 
-def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
+def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
     """Insert a move to the host and back after each value, redirect all uses, and return the number of values.
 
     Args:
@@ -81,7 +81,7 @@ def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
     return count
 
 
-def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
+def insert_host_moves(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
     """Insert moves to the host and back that the search may use, in a flattened module.
 
     Values with the mark `offload` or selected by an offloading policy are always moved; other candidates only if that
@@ -97,21 +97,21 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
     for function, phases in steps_of(module) if offload.offers else ():
         constant, forced = constants_only(phases.order), list[SSAValue]()
         unplaced = unplaced_values(function, phases.order)
-        selected = misfits.fitted(function, partial(_selected, phases, selection)) if offload.marked else None
-        for value in _marked(phases, selected or frozenset()) if offload.marked else ():
+        selected = misfits.try_on(function, partial(_values_of_policy, phases, selection)) if offload.marked else None
+        for value in _values_to_offload(phases, selected or frozenset()) if offload.marked else ():
             assert isinstance(value.owner, Operation), "marks are on operations"
             if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
                 forced.append(value)
             else:
                 remarks.append(Remark(value.owner, reason))
         extra = [value for value in _worth_offering(phases, offload, constant | unplaced) if value not in forced]
-        offer(forced, offload.assumed_speed, forced=True)
-        offer(extra, offload.assumed_speed)
+        insert_moves(forced, offload.assumed_speed, forced=True)
+        insert_moves(extra, offload.assumed_speed)
     misfits.refuse()
     return remarks
 
 
-def _selected(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
+def _values_of_policy(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
     """Return the values that an offloading policy selects.
 
     Raises:
@@ -120,7 +120,7 @@ def _selected(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
     return resolve(phases, selection).offloaded if selection.policy in OFFLOADING else frozenset()
 
 
-def _marked(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
+def _values_to_offload(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
     for op in phases.order.operations:
         for value in op.results:
             if mark_of(value) is Policy.OFFLOAD or (value in selected and mark_of(value) is None):
@@ -210,7 +210,7 @@ class Moves:
     there: int = 0
     back: int = 0
 
-    def charged(self, speed: int) -> int:
+    def cost(self, speed: int) -> int:
         """Return the cost in picoseconds; each move back is charged for both directions.
 
         `speed`: bytes per second, 0 if transfers are free.
@@ -235,7 +235,7 @@ class Moves:
 NO_MOVES = Moves()
 
 
-def withdraw(module: ModuleOp) -> Moves:
+def remove_unused_moves(module: ModuleOp) -> Moves:
     """Remove the moves to the host whose value no copy fetches, so that its readers read the value itself.
 
     Returns:
@@ -258,12 +258,12 @@ def _bytes(moves: Iterable[Operation]) -> int:
     return sum(value_bytes(op.results[0]) for op in moves)
 
 
-def mark_moved(module: ModuleOp) -> None:
+def mark_host_moves(module: ModuleOp) -> None:
     """Replace the moves of values that are fetched in the backward pass by marks `offload` on these values."""
     for op in every_operation(module):
         if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
             mark_result(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
-    withdraw(module)
+    remove_unused_moves(module)
 
 
 def _owner(value: SSAValue) -> Operation:
@@ -288,4 +288,4 @@ class OffloadPass(ModulePass):
     name = "recompute-offload"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, offered(op, Selection.of(self)))
+        tell(ctx, insert_host_moves(op, Selection.of(self)))

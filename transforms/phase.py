@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.request.value_names import named_by
+from ..analysis.request.value_names import matches_of
 from ..analysis.step.direction import Direction
 from ..analysis.step.graph_of import Numbered
 from ..analysis.step.guessed_phases import guessed_phases
@@ -33,7 +33,7 @@ from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, tell
 from ..support.interface import by_interface, option
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from .preparation.nested_steps import nested_steps_apart
+from .preparation.nested_steps import outline_temporarily
 
 NO_LOCATIONS = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
@@ -140,7 +140,7 @@ def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     """
     if hint:
         for function in functions_of(module):
-            _state(function, hint, _named(function, hint))
+            _state(function, hint, _operations_of_hint(function, hint))
         return []
     guessed = [(function, guess) for function in functions_of(module) if (guess := guessed_phases(function))]
     remarks = list[Remark]()
@@ -174,9 +174,9 @@ GUESSED_TURN = (
 )
 
 
-def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
+def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
     """Return the operations that define the values that the hint names."""
-    named = named_by(every_operation(function)[1:], hint.values)
+    named = matches_of(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
         raise BadRequest(function, f"{option('primal-values')}: no value is called '{unknown}'")
     return [op for ops in named.values() for op in ops]
@@ -246,5 +246,5 @@ class PhasePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         tell(ctx, write_phases(op, PhaseHint(self.primal_results, self.primal_values, self.cotangents)))
-        with nested_steps_apart(op):
+        with outline_temporarily(op):
             annotate_phases(op)

@@ -41,9 +41,9 @@ from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
-from .calls.call_attributes import kept_whole
+from .calls.call_attributes import keep_whole
 from .mark import NAMED_SEGMENTS
-from .offload import mark_moved
+from .offload import mark_host_moves
 from .outline_gradient import outline_gradient
 from .phase import numbered_steps
 from .plans.notes import write_notes
@@ -62,7 +62,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
         for op in {op for group in plan.plan.groups for op in group.operations}:
             step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
         remarks += _reasons(function, step, plan.plan)
-    mark_moved(prepared.module)
+    mark_host_moves(prepared.module)
     prepared.put_back()
     if prepared.structured:
         outline_gradient(prepared.module)
@@ -73,7 +73,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield remarks on the copies that free most: which operations, where, and how many bytes."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
     for group in largest[:NAMED_SEGMENTS]:
-        names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
+        names = ", ".join(dict.fromkeys(_noun_for(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
             f"{names} again before {name_of(step.operation(group.before))}: {format_bytes(group.freed_bytes)} need "
@@ -95,7 +95,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         )
 
 
-def _named(op: Operation) -> str:
+def _noun_for(op: Operation) -> str:
     return "a value on the host" if is_offload(op) else name_of(op)
 
 
@@ -132,7 +132,7 @@ class PlanPass(ModulePass):
         options = options_of_pass(op, self)
         if options.budget is None and not options.selection.segment_budgets:
             options = replace(options, budget=MINIMUM)
-        with kept_whole(op):
+        with keep_whole(op):
             verify_input(op)
             result = rewrite_module(op, options)
             outcome = result.outcome

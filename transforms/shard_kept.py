@@ -10,7 +10,6 @@ argument with the same number of rows, are not used.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -25,13 +24,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.step.order import functions_of
 from ..dialects.names import Names
 from ..dialects.recompute import DependOp
+from ..dialects.sdy.axes import SHARDING, Sharding, parse_sharding
 from ..dialects.sdy.operations import MeshOp, ShardingConstraintOp
 from ..dialects.sdy.shardings import ShardingAttr
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation
 
-_DIMENSION = re.compile(r"\{([^}]*)\}")
-_NAME = re.compile(r'"([^"]+)"')
 NO_MESH = "recompute_slice_activation has no effect: the module has no mesh over whose devices values could be sharded"
 INSIDE = "recompute_slice_activation has no effect in a loop, and where each device has values of its own (shard_map)"
 NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides one of its dimensions but the first"
@@ -66,7 +64,7 @@ def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Re
             remarks.append(Remark(next(filter(_is_switched_on, operations)), INSIDE if mesh else NO_MESH))
             continue
         sharded = dict[SSAValue, SSAValue]()
-        for value, depend, index in list(_saved_for(operations, segments)):
+        for value, depend, index in list(_saved_operands(operations, segments)):
             if value not in sharded:
                 sharding = _sharding(value, function, mesh)
                 sharded[value] = value if sharding is None else _constrain(value, sharding)
@@ -90,7 +88,7 @@ def _mesh_of(module: ModuleOp) -> _MeshAxes | None:
     return None
 
 
-def _saved_for(
+def _saved_operands(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
     """Yield the operands that copies of these segments read behind tokens: value, `recompute.depend` and operand index.
@@ -115,7 +113,7 @@ def _owner(value: SSAValue) -> Operation:
 def _sharding(value: SSAValue, function: FuncOp, mesh: _MeshAxes) -> ShardingAttr | None:
     """Return a sharding of one dimension over all free axes, or over one of them; None if no dimension is divisible."""
     shape = _shape(value)
-    free = [axis for axis in mesh.axes if axis not in _taken(value, shape, function)]
+    free = [axis for axis in mesh.axes if axis not in _axes_in_use(value, shape, function)]
     for axes in filter(None, (free, *([axis] for axis in free))):
         size = prod(mesh.axes[axis] for axis in axes)
         for dimension in range(1, len(shape)):
@@ -130,25 +128,25 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return value.type.get_shape() if isinstance(value.type, ShapedType) else ()
 
 
-def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
+def _axes_in_use(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
     """Return the axes that already shard the value, or a batch with the same number of rows."""
-    taken = set[str]()
+    names = set[str]()
     for index, argument in enumerate(function.body.block.args):
-        stated = _sharding_of_argument(function, index)
-        if stated and _shape(argument)[:1] == shape[:1]:
-            taken.update(_NAME.findall(next(iter(_DIMENSION.findall(stated)), "")))
+        sharding = _sharding_of_argument(function, index)
+        if sharding is not None and sharding.dimensions and _shape(argument)[:1] == shape[:1]:
+            names.update(axis.name for axis in sharding.dimensions[0].axes)
     while isinstance(maker := value.owner, ShardingConstraintOp):
-        taken.update(_NAME.findall(" ".join(_DIMENSION.findall(maker.sharding.data))))
+        names.update(axis.name for axis in parse_sharding(maker.sharding.data).all_axes())
         value = maker.input
-    return taken
+    return names
 
 
-def _sharding_of_argument(function: FuncOp, index: int) -> str | None:
-    """Return the text of an argument's sharding; None if it has none."""
+def _sharding_of_argument(function: FuncOp, index: int) -> Sharding | None:
+    """Return the sharding of an argument; None if it has none."""
     if function.arg_attrs is None:
         return None
-    sharding = function.arg_attrs.data[index].data.get("sdy.sharding")
-    return sharding.data if isinstance(sharding, ShardingAttr) else None
+    sharding = function.arg_attrs.data[index].data.get(SHARDING)
+    return parse_sharding(sharding.data) if isinstance(sharding, ShardingAttr) else None
 
 
 def _constrain(value: SSAValue, sharding: ShardingAttr) -> SSAValue:

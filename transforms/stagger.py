@@ -33,7 +33,7 @@ from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early_parts import Early, early_parts
 from ..support.diagnostics import BadRequest, Remark, tell
 from .phase import steps_of
-from .preparation.nested_steps import nested_steps_apart
+from .preparation.nested_steps import outline_temporarily
 
 
 def stagger(
@@ -111,7 +111,7 @@ class StaggerPass(ModulePass):
     segments: str = "auto"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with nested_steps_apart(op):
+        with outline_temporarily(op):
             parts = stagger(op, self.segments)
         if not parts:
             tell(ctx, [Remark(op, "nothing is delayed: no segment has a part that could run long before it is needed")])

@@ -33,7 +33,7 @@ from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
 from .phase import Steps
-from .preparation.nested_steps import nested_steps_apart
+from .preparation.nested_steps import outline_temporarily
 
 
 def verify_input(module: ModuleOp) -> None:
@@ -113,5 +113,5 @@ class VerifyPass(ModulePass):
     name = "recompute-verify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with nested_steps_apart(op):
+        with outline_temporarily(op):
             verify(op)

@@ -23,13 +23,13 @@ class Attempt:
         cuts: The segments that the graph's structure suggests; None for named segments.
         own_outputs: Recompute the outputs of a segment for the segment's own gradient, and keep them for all other
             readers.
-        beside, chain: See `GroupOptions`.
+        splits_only_concurrent, chain: See `GroupOptions`.
         each_pass: See `CloneOptions`.
     """
 
     cuts: Cuts | None = None
     own_outputs: bool = False
-    beside: bool = True
+    splits_only_concurrent: bool = True
     chain: bool = False
     each_pass: bool = False
 
@@ -60,7 +60,7 @@ class AttemptKind:
     def __str__(self) -> str:
         variations = [
             "outputs again for their own gradient" * self.copying.own_outputs,
-            "in two stages" * (not self.copying.beside),
+            "in two stages" * (not self.copying.splits_only_concurrent),
             "one after the other" * self.copying.chain,
             "again in each backward pass" * self.copying.each_pass,
         ]
@@ -98,7 +98,7 @@ def attempts_for(
     if named or not may_divide:
         yield DEFAULT_ATTEMPT
         if varied:
-            yield Attempt(beside=False)
+            yield Attempt(splits_only_concurrent=False)
     if may_divide and selection.segment_count:
         if not named:
             cuts = cut_into(graph, selection.segment_count)

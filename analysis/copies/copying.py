@@ -13,7 +13,7 @@ from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, p
 from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import Kept, Plan
-from ...rules.effects import NOTHING, Permission
+from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import Remark
 from ...support.operations import name_of
 from ...support.timing import part
@@ -28,7 +28,7 @@ def unrepeatable(step: Step, permission: Permission) -> frozenset[int]:
     return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
 
 
-def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
+def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_PERMISSION) -> str | None:
     """Return the reason that the operation must not be recomputed; None if it may."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
@@ -63,7 +63,7 @@ class CloneOptions:
 
     grouping: GroupOptions = DEFAULT_GROUPING
     each_pass: bool = False
-    permission: Permission = NOTHING
+    permission: Permission = NO_PERMISSION
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         """Return the plan that recomputes the targets."""

@@ -37,7 +37,7 @@ class Decision:
         values: The values that may be recomputed.
         groups: The copy groups that would recompute them, even if that is not worthwhile; empty if it is impossible.
         reason: The reason that nothing is recomputed; None if `values` are recomputed.
-        own: Outputs that are kept, but recomputed for the readers given here.
+        own_gradient_readers: Outputs that are kept, but recomputed for the readers given here.
     """
 
     segment: str
@@ -45,7 +45,7 @@ class Decision:
     values: frozenset[SSAValue]
     groups: tuple[CopyGroup, ...]
     reason: str | None
-    own: Mapping[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
+    own_gradient_readers: Mapping[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
 
     @property
     def first(self) -> Operation:
@@ -81,7 +81,7 @@ def decide(
     selection: Selection,
     attempt: Attempt = DEFAULT_ATTEMPT,
     named: Mapping[Operation, str] | None = None,
-    staged: bool = True,
+    splits_into_batches: bool = True,
 ) -> Decisions:
     """Decide for each segment instance, and for operations outside segments.
 
@@ -90,14 +90,14 @@ def decide(
         selection: The user's selection.
         attempt: The cuts, if they do not follow from names, and the treatment of outputs.
         named: The operations' named segments, if they are already computed.
-        staged: See `GroupOptions`.
+        splits_into_batches: See `GroupOptions`.
 
     Raises:
         BadSelection: The selection does not fit the step.
     """
-    resolved = resolve(step.phases, selection, _cut(step, attempt) or named)
+    resolved = resolve(step.phases, selection, _segments_of_cuts(step, attempt) or named)
     decider = _Decider(
-        step, selection, attempt, staged, _gradient_scopes(step, selection) if attempt.own_outputs else {}
+        step, selection, attempt, splits_into_batches, _gradient_scopes(step, selection) if attempt.own_outputs else {}
     )
     decisions = [
         Decision(segment, operations, frozenset(), (), SKIPPED)
@@ -108,7 +108,7 @@ def decide(
     return Decisions(step, (*decisions, *_outside(step, resolved, decider)), resolved)
 
 
-def _cut(step: Step, attempt: Attempt) -> Mapping[Operation, str] | None:
+def _segments_of_cuts(step: Step, attempt: Attempt) -> Mapping[Operation, str] | None:
     if attempt.cuts is None:
         return None
     return {step.operation(op): segment for op, segment in attempt.cuts.segments(step.graph).items()}
@@ -142,7 +142,7 @@ class _Decider:
     step: Step
     selection: Selection
     attempt: Attempt
-    staged: bool
+    splits_into_batches: bool
     scopes: Mapping[int, str]
 
     def decide(
@@ -175,7 +175,11 @@ class _Decider:
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
         # Each segment is planned alone: the start of the next one is not known here.
-        grouping = GroupOptions(beside=self.attempt.beside, staged=self.staged, joined=False)
+        grouping = GroupOptions(
+            splits_only_concurrent=self.attempt.splits_only_concurrent,
+            splits_into_batches=self.splits_into_batches,
+            holds_joining_cotangents=False,
+        )
         copying = CloneOptions(grouping, permission=self.selection.permission)
         plan = copying.plan(step, Targets(dict.fromkeys(members, segment), values, own))
         forced = any(map(is_forced, operations)) or (outputs and bool(segment))

@@ -57,8 +57,8 @@ def _marks_of(decision: Decision) -> Iterator[DecidedMark]:
             op,
             MarkSource.DECISION if explicit_mark(op) is None else MarkSource.USER,
             decision.segment,
-            tuple([result for result in targets if result not in decision.own]),
-            tuple([result for result in targets if result in decision.own]),
+            tuple([result for result in targets if result not in decision.own_gradient_readers]),
+            tuple([result for result in targets if result in decision.own_gradient_readers]),
         )
 
 

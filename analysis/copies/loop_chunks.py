@@ -25,7 +25,7 @@ from ...support.operations import name_of
 from ...support.units import readable_bytes
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
-from ..step.stacks import LoopPair, Stack, StackRead, links_of
+from ..step.stacks import LoopPair, Stack, StackRead, loop_pairs, stack_bytes
 from ..step.views import value_bytes
 from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
 
@@ -86,12 +86,12 @@ def needed_part(
 class SavedCarries(ABC):
     """A schedule that saves carries of the writing loop instead of the stacks `dropped`.
 
-    `again`: the part of the writing loop that recomputes the slices of these stacks from the carries.
+    `recomputed_part`: the part of the writing loop that recomputes the slices of these stacks from the carries.
     """
 
     link: LoopPair
     dropped: tuple[Stack, ...]
-    again: LoopPart
+    recomputed_part: LoopPart
 
     @property
     @abstractmethod
@@ -105,34 +105,33 @@ class SavedCarries(ABC):
 
     @property
     @abstractmethod
-    def words(self) -> str:
+    def description(self) -> str:
         """A description of the saved carries for messages."""
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
         """Indices of the saved carries, which are those that iterations change."""
-        return self.again.carries
+        return self.recomputed_part.carries
 
     @property
-    def readings(self) -> tuple[StackRead, ...]:
+    def dropped_reads(self) -> tuple[StackRead, ...]:
         """The reads of dropped stacks."""
-        dropped = {stack.index for stack in self.dropped}
-        return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
+        return self.link.reads_of(self.dropped)
 
     @property
     def is_reversed(self) -> bool:
         """Whether the reading loop starts with the slice that was written last."""
-        return self.readings[0].written.scale < 0
+        return self.dropped_reads[0].written.scale < 0
 
     @property
-    def before_bytes(self) -> int:
+    def dropped_bytes(self) -> int:
         """Bytes of the stacks that the cut removes from the loop."""
-        return sum(stack.bytes for stack in self.dropped)
+        return stack_bytes(self.dropped)
 
     @property
     def slice_bytes(self) -> int:
         """Bytes of the dropped stacks' slices of one iteration."""
-        return self.before_bytes // self.link.writer.trips
+        return self.dropped_bytes // self.link.writer.trips
 
     @property
     def carry_bytes(self) -> int:
@@ -142,7 +141,7 @@ class SavedCarries(ABC):
     @property
     def extra_flops(self) -> int:
         """FLOPs of all repeated iterations."""
-        return sum(map(flops, self.again.operations)) * self.iterations
+        return sum(map(flops, self.recomputed_part.operations)) * self.iterations
 
     def why_not(self, may_repeat: MayRepeat) -> str | None:
         """Return the reason to leave the loops unchanged; None if saving carries needs fewer bytes."""
@@ -153,15 +152,15 @@ class SavedCarries(ABC):
             return WRITTEN_ON_THE_READER
         if writer.trips != reader.trips:
             return OTHER_TRIPS.format(writer=writer.trips, reader=reader.trips)
-        if {reading.written for reading in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
+        if {reading.written for reading in self.dropped_reads} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
         # Operations without operands and regions are constants, which may always be repeated.
-        once = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]
+        once = [op for op in self.recomputed_part.operations if (op.operands or op.regions) and not may_repeat(op)]
         if once:
             return NOT_AGAIN.format(name=name_of(once[0]))
-        if self.after_bytes >= self.before_bytes:
-            after, before = readable_bytes(self.after_bytes), readable_bytes(self.before_bytes)
-            return NOT_LESS.format(words=self.words, after=after, before=before)
+        if self.after_bytes >= self.dropped_bytes:
+            after, before = readable_bytes(self.after_bytes), readable_bytes(self.dropped_bytes)
+            return NOT_LESS.format(words=self.description, after=after, before=before)
         return None
 
 
@@ -175,20 +174,20 @@ class Chunks(SavedCarries):
     every: int
 
     @property
-    def whole(self) -> int:
+    def whole_chunks(self) -> int:
         """Number of complete chunks."""
         return self.link.writer.trips // self.every
 
     @property
     def remainder(self) -> int:
         """Number of iterations in the incomplete last chunk; 0 if there is none."""
-        return self.link.writer.trips - self.whole * self.every
+        return self.link.writer.trips - self.whole_chunks * self.every
 
     @property
     @override
     def after_bytes(self) -> int:
         """Bytes of all saved carries, including that of an incomplete chunk, and of the slices of one chunk."""
-        return (self.whole + (self.remainder > 0)) * self.carry_bytes + self.every * self.slice_bytes
+        return (self.whole_chunks + (self.remainder > 0)) * self.carry_bytes + self.every * self.slice_bytes
 
     @property
     @override
@@ -197,7 +196,7 @@ class Chunks(SavedCarries):
 
     @property
     @override
-    def words(self) -> str:
+    def description(self) -> str:
         return f"its carries every {self.every} iterations"
 
 
@@ -223,7 +222,7 @@ class Slots(SavedCarries):
 
     @property
     @override
-    def words(self) -> str:
+    def description(self) -> str:
         return f"its carries in {self.slots} slots"
 
     @override
@@ -242,7 +241,7 @@ def saved_carries_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> Sa
     """
     others = [
         other
-        for other in links_of(block)
+        for other in loop_pairs(block)
         if other.writer.op is link.writer.op and other.reader.op is not link.reader.op
     ]
     shared = {reading.stack.index for other in others for reading in other.readings}

@@ -75,7 +75,7 @@ def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -
         has no limit.
     """
     candidates = corners(block, may_repeat) if schedule.keep is not None else ()
-    if not candidates or (limit_bytes := schedule.most_kept(candidates[0].kept_bytes)) is None:
+    if not candidates or (limit_bytes := schedule.kept_limit(candidates[0].kept_bytes)) is None:
         return None
     within = [corner for corner in candidates if corner.kept_bytes <= limit_bytes]
     return within[0] if within else candidates[-1]
@@ -85,7 +85,7 @@ def _links_in(block: Block) -> Iterator[LoopPair]:
     pending, crossings = [block], Crossings(block)
     while pending:
         block = pending.pop()
-        yield from crossings.links_of(block)
+        yield from crossings.loop_pairs(block)
         pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
 
 

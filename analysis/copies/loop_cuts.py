@@ -24,7 +24,7 @@ from ...support.type_guards import is_tensor
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
 from ..step.order import Order, read_values
-from ..step.stacks import LoopPair, Stack, StackRead, keeps_order, links_of
+from ..step.stacks import LoopPair, Stack, StackRead, keeps_order, loop_pairs, stack_bytes
 from ..step.views import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
@@ -47,21 +47,21 @@ class LoopCut:
 
     Attributes:
         link: The writing loop and the reading loop.
-        again: The operations of the writing body that the reading body repeats, in program order.
+        repeated: The operations of the writing body that the reading body repeats, in program order.
         kept: Values of the writing body that existing stacks hold, with these stacks.
         new: Values that get a new stack.
         dropped: The stacks that have no readers after the cut.
     """
 
     link: LoopPair
-    again: tuple[Operation, ...]
+    repeated: tuple[Operation, ...]
     kept: tuple[tuple[SSAValue, Stack], ...]
     new: tuple[SSAValue, ...]
     dropped: tuple[Stack, ...]
 
     @property
     def dropped_bytes(self) -> int:
-        return sum(stack.bytes for stack in self.dropped)
+        return stack_bytes(self.dropped)
 
     @property
     def new_bytes(self) -> int:
@@ -76,8 +76,8 @@ class LoopCut:
     @property
     def extra_flops(self) -> int:
         """FLOPs of the repeated operations over all iterations."""
-        groups = len({reading.written for reading in self.replaced})
-        return sum(flops(op) for op in self.again) * groups * self.link.reader.trips
+        groups = len({reading.written for reading in self.dropped_reads})
+        return sum(flops(op) for op in self.repeated) * groups * self.link.reader.trips
 
     @property
     def why_not(self) -> str | None:
@@ -85,10 +85,9 @@ class LoopCut:
         return None if is_worth_it(self.dropped_bytes, self.new_bytes) else SMALLEST
 
     @property
-    def replaced(self) -> tuple[StackRead, ...]:
+    def dropped_reads(self) -> tuple[StackRead, ...]:
         """The reads of dropped stacks."""
-        dropped = {stack.index for stack in self.dropped}
-        return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
+        return self.link.reads_of(self.dropped)
 
 
 def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
@@ -105,7 +104,7 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
     flow = _Flow(link, may_repeat)
     for stack in optional:
         flow.add(stack.slice)
-    kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.priced(price))
+    kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.costs_at(price))
     staying = set[int]()
     by_value = {
         look_through_reshapes(stack.slice): stack
@@ -144,7 +143,7 @@ class _Flow:
     def order_of(self, value: SSAValue) -> tuple[int, int]:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
 
-    def priced(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
+    def costs_at(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
         """Return the costs of keeping each value and of recomputing it; the results of an operation share its cost
         equally."""
         if price is None:
@@ -240,7 +239,7 @@ def look_through_reshapes(value: SSAValue) -> SSAValue:
 
 def loops_left_uncut(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
     """Yield the loops that pass tensors, but no stacks, to a backward loop, with the reason that they are not cut."""
-    linked = {link.writer.op for link in links_of(block)}
+    linked = {link.writer.op for link in loop_pairs(block)}
     for op in block.ops:
         if (
             isinstance(op, WhileOp)

@@ -276,7 +276,7 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Reordered
     reordered = list[_ReorderedStretch]()
     for operations in precedence.stretches:
         stretch = Stretch(operations, precedence, footprint, live.unread)
-        candidates = [list(operations), *(_constants_where_used(rule(stretch), precedence) for rule in RULES)]
+        candidates = [list(operations), *(_sink_constants(rule(stretch), precedence) for rule in RULES)]
         chosen = min(candidates, key=live.peak_of)
         for operation in chosen:
             live.run(operation)
@@ -285,7 +285,7 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Reordered
     return reordered
 
 
-def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]:
+def _sink_constants(order: list[int], precedence: Precedence) -> list[int]:
     """Move constants directly before their first reader: they use no memory anywhere, and readers expect them there."""
     placed = dict[int, None]()
 

@@ -152,7 +152,7 @@ def type_text(value: SSAValue) -> str:
     return f"{value.type.get_element_type()}[{','.join(shape)}]"
 
 
-def described(op: Operation) -> str:
+def describe_operation(op: Operation) -> str:
     """Return the operation with its result and its source, `stablehlo.tanh %h (train.py:41:9)`; unknown parts are
     omitted."""
     words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]

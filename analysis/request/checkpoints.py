@@ -25,7 +25,7 @@ from ...support.diagnostics import Remark
 from ...support.suggestions import did_you_mean
 from ..step.order import functions_of, producers, read_values
 from ..step.phases import Phases
-from .value_names import is_named, named_by, names_of
+from .value_names import is_named, matches_of, names_of
 
 
 def add_checkpoints(function: FuncOp, names: list[str]) -> None:
@@ -120,7 +120,7 @@ def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValu
             exact.setdefault(result.name_hint, []).append(result)
     return {
         name: exact.get(name.removeprefix("%")) or [result for op in operations for result in op.results]
-        for name, operations in named_by(forward, names).items()
+        for name, operations in matches_of(forward, names).items()
     }
 
 

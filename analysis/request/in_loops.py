@@ -17,7 +17,7 @@ from ...support.type_guards import is_tensor
 from ..step.exchanges import why_not_again
 from ..step.jax_paths import scope_of
 from ..step.marks import asks_to_recompute, mark_of
-from .op_chains import parse_chain, saved_by
+from .op_chains import operations_saved_by, parse_chain
 from .policies import saves_of
 from .value_names import is_named
 
@@ -31,8 +31,8 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
         UnknownPolicy: The selection names a policy that does not exist.
     """
     operations = every_operation(root)
-    is_chosen, policy = _chosen(operations, selection), saves_of(selection)
-    excluded = {op for text in selection.exclude for op in saved_by(parse_chain(text), operations)}
+    is_chosen, policy = _in_selection(operations, selection), saves_of(selection)
+    excluded = {op for text in selection.exclude for op in operations_saved_by(parse_chain(text), operations)}
 
     def may_repeat(op: Operation) -> bool:
         if any(map(_is_kept, every_operation(op))):
@@ -60,7 +60,7 @@ def _is_kept(op: Operation) -> bool:
     return any(mark is not None and not mark.recomputes for mark in map(mark_of, op.results))
 
 
-def _chosen(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
+def _in_selection(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
     """Return a predicate that tells whether an operation is in a segment of the selection.
 
     With `auto`, if any operation has a segment attribute, operations without one are in no segment.

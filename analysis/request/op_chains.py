@@ -81,7 +81,7 @@ def _number(text: str, number: str) -> int:
     return count
 
 
-def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
+def operations_saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
     """Return the operations of the segment that the pattern saves.
 
     Matches are taken in program order and do not overlap.

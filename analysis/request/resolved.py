@@ -16,10 +16,10 @@ from ...support.operations import every_operation, name_of
 from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between
-from .op_chains import parse_chain, saved_by
+from .op_chains import operations_saved_by, parse_chain
 from .policies import OFFLOADING, saves_of
 from .segments import find_segments
-from .value_names import is_named, named_by
+from .value_names import is_named, matches_of
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,17 @@ def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operati
         segment_of, kept, remarks = cut.segment, cut.kept, cut.remarks
     else:
         segment_of = find_segments(phases, selection.segments)
-    members = _grouped(_members(segment_of), 0 if segment_of_op is not None else selection.segment_count)
-    saved = {op for operations in members.values() for op in _saved(operations, selection)}
+    members = _join_segments(_members(segment_of), 0 if segment_of_op is not None else selection.segment_count)
+    saved = {op for operations in members.values() for op in _saved_operations(operations, selection)}
     # A loop that is recomputed iteration by iteration must not be copied as a whole too.
     saved |= {op for op in segment_of if is_repeated_inside(op)}
     values = frozenset(value for op in saved for value in op.results)
     return Resolved(
         members=members,
-        skipped=_skipped(tuple(members), selection.skip),
+        skipped=_skipped_segments(tuple(members), selection.skip),
         saved=values | kept,
         offloaded=values if selection.policy in OFFLOADING else frozenset(),
-        remarks=(*remarks, *_unmatched(phases, members, selection), *_ignored_inside_regions(phases)),
+        remarks=(*remarks, *_remarks_on_unmatched(phases, members, selection), *_ignored_inside_regions(phases)),
     )
 
 
@@ -81,7 +81,7 @@ def _members(segment_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, 
     return {segment: tuple(operations) for segment, operations in operations_of.items()}
 
 
-def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
+def _join_segments(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
     """Join consecutive segments into `count` groups of nearly equal size; 0 for no grouping.
 
     Raises:
@@ -102,7 +102,7 @@ def _range(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
 
 
-def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
+def _skipped_segments(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
             valid = f"the step has {len(names)}, numbered from 0: {', '.join(names)}"
@@ -110,11 +110,11 @@ def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     return frozenset(names[number] for number in numbers)
 
 
-def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:
+def _saved_operations(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:
     policy = saves_of(selection)
     yield from (op for op in operations if policy(op, selection.names) or is_named(op, selection.save))
     for text in selection.exclude:
-        yield from saved_by(parse_chain(text), operations)
+        yield from operations_saved_by(parse_chain(text), operations)
 
 
 def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
@@ -143,15 +143,17 @@ MARK_INSIDE = (
 )
 
 
-def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
+def _remarks_on_unmatched(
+    phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection
+) -> Iterator[Remark]:
     """Yield remarks on names and patterns that match nothing; the other options still apply."""
     first = phases.order.operations[0]
     function = first.parent_op() or first
     inside = [op for operations in members.values() for op in operations]
     for option, names in (("names", selection.names), ("save", selection.save)):
-        for name, operations in named_by(inside, names).items() if names else ():
+        for name, operations in matches_of(inside, names).items() if names else ():
             if not operations:
                 yield Remark(function, f"{option}={name} matches no operation of a segment, and saves nothing")
     for text in selection.exclude:
-        if not any(saved_by(parse_chain(text), operations) for operations in members.values()):
+        if not any(operations_saved_by(parse_chain(text), operations) for operations in members.values()):
             yield Remark(function, f"exclude pattern '{text}' matches no operations, and saves nothing")

@@ -47,7 +47,7 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     Raises:
         NoSuchSegment: The pattern matches no scope.
     """
-    stated = _stated(phases, "auto" if pattern == "none" else pattern)
+    stated = _stated_segments(phases, "auto" if pattern == "none" else pattern)
     if pattern == "none" or (stated and pattern == "auto"):
         return stated
     paths = {op: path for op, path in _paths(phases).items() if op not in stated}
@@ -87,7 +87,7 @@ def instance_name(segment: str) -> str:
     return segment.partition("#")[0]
 
 
-def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
+def _stated_segments(phases: Phases, pattern: str) -> dict[Operation, str]:
     """Return the segments that operations have as attributes and that match the pattern; they take precedence over
     scopes.
 
@@ -140,14 +140,14 @@ def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
 
 
 def _matching(pattern: str) -> Callable[[Path], Path | None]:
-    def chosen(path: Path) -> Path | None:
+    def choose_path(path: Path) -> Path | None:
         prefixes = (path[:depth] for depth in range(1, len(path) + 1))
         return next(
             (p for p in prefixes if fnmatchcase("/".join(p), pattern) or fnmatchcase(p[-1], pattern)),
             None,
         )
 
-    return chosen
+    return choose_path
 
 
 def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:

@@ -60,7 +60,7 @@ def add_names(op: Operation, names: Iterable[str]) -> None:
 _SHELL = frozenset("*?[")
 
 
-def named_by(operations: Iterable[Operation], patterns: Iterable[str]) -> dict[str, list[Operation]]:
+def matches_of(operations: Iterable[Operation], patterns: Iterable[str]) -> dict[str, list[Operation]]:
     """Return the operations that each pattern matches, in program order.
 
     Names without wildcards are matched by hash lookup.

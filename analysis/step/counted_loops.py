@@ -95,9 +95,9 @@ class CountedLoop:
             return self.affine(self.op.operands[index]) if is_own else None
         if (number := scalar_integer(value)) is not None:
             return Affine(0, number)
-        return self._computed(value.op) if isinstance(value, OpResult) else None
+        return self._affine_result(value.op) if isinstance(value, OpResult) else None
 
-    def _computed(self, op: Operation) -> Affine | None:
+    def _affine_result(self, op: Operation) -> Affine | None:
         name = name_of(op)
         if (
             op.parent is not self.block
@@ -120,6 +120,7 @@ class CountedLoop:
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})
+"""Deliberately not shared with `proof/loop_rules/integers.py`: the proof shares no facts with the passes."""
 
 
 def _is_index(value: SSAValue) -> bool:

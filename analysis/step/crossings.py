@@ -19,7 +19,7 @@ from ...support.operations import every_operation
 from .direction import Direction
 from .jax_paths import path_of, transpositions
 from .phase_sources import ATTRIBUTE, JAX_PATH, sources
-from .stacks import LoopPair, links_of
+from .stacks import LoopPair, loop_pairs
 
 
 class Crossings:
@@ -40,13 +40,13 @@ class Crossings:
         operations = () if function is None else every_operation(function)
         self._has_directions = any(_has_direction(op) for op in operations)
 
-    def links_of(self, block: Block) -> list[LoopPair]:
-        """Return the loop pairs of the block that cross, in the order of `stacks.links_of`.
+    def loop_pairs(self, block: Block) -> list[LoopPair]:
+        """Return the loop pairs of the block that cross, in the order of `stacks.loop_pairs`.
 
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
         recomputes it; a backward loop that reads outputs only, such as the gradient of the reading loop, keeps it.
         """
-        links = list(links_of(block))
+        links = list(loop_pairs(block))
         crossing = [link for link in links if self.is_gradient(link)]
         if self._outputs or len(crossing) == len(links):
             return crossing

@@ -161,12 +161,12 @@ def _roots(index: Mapping[int, int], values: Sequence[SSAValue], shared: Storage
 
 def _is_literal(facts: Facts | None) -> bool:
     # Nearly all operations have no kinds; a lookup in the empty set would still hash the class.
-    return facts is not None and bool(facts.kinds) and OpClass.CONSTANT in facts.kinds
+    return facts is not None and bool(facts.op_classes) and OpClass.CONSTANT in facts.op_classes
 
 
 def _looks_at(op: Operation, facts: Facts | None, index: Mapping[int, int]) -> int | None:
     """Return the number of the value that the operation converts or is a view of; None for another operation."""
-    if facts is None or not (facts.kinds or facts.view):
+    if facts is None or not (facts.op_classes or facts.view):
         return None
     value = op.operands[0] if is_cast(op) else viewed_operand(op)
     return None if value is None else index[id(value)]

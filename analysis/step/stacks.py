@@ -8,7 +8,7 @@ The residuals of a `lax.scan` reach its backward pass as stacks. A `LoopPair` is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -89,8 +89,18 @@ class LoopPair:
         read = {reading.stack.index for reading in self.readings}
         return tuple(stack for stack in self.all_stacks if stack.index in read)
 
+    def reads_of(self, stacks: Iterable[Stack]) -> tuple[StackRead, ...]:
+        """Return the reads of these stacks in the reading loop."""
+        indices = {stack.index for stack in stacks}
+        return tuple(reading for reading in self.readings if reading.stack.index in indices)
 
-def links_of(block: Block) -> Iterator[LoopPair]:
+
+def stack_bytes(stacks: Iterable[Stack]) -> int:
+    """Return the bytes of the stacks together."""
+    return sum(stack.bytes for stack in stacks)
+
+
+def loop_pairs(block: Block) -> Iterator[LoopPair]:
     """Yield the pairs of writing and reading loops in the block, in the order of the writing loops."""
     loops = {op: loop for op in operations_in(block) if (loop := counted_loop(op)) is not None}
     for writer in loops.values():

@@ -42,14 +42,14 @@ def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
 
 
 def _difference(step: Step, value: int, group: CopyGroup | None, read: SSAValue) -> str | None:
-    expected, index = _expected(step, value, group)
+    expected, index = _expected_copy(step, value, group)
     actual, actual_index = _source(read)
     if actual == expected and actual_index == index:
         return None
     return f"{_describe(step, value)}: expected {_describe_source(expected)} as planned, got {_describe_source(actual)}"
 
 
-def _expected(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, int]:
+def _expected_copy(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, int]:
     original = step.value(value)
     if group is None or not isinstance(original, OpResult):
         return _source(original)

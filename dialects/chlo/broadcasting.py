@@ -40,7 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..stablehlo.attributes import ComparisonDirection, ComparisonType
 from ..stablehlo.checks import (
-    Takes,
+    ElementPredicate,
     check_count,
     check_dimensions,
     check_element,
@@ -115,7 +115,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
     """An operation on each pair of elements of two tensors, after broadcasting."""
 
     ARITY: ClassVar[int] = 2
-    TAKES: ClassVar[Takes] = is_any
+    TAKES: ClassVar[ElementPredicate] = is_any
 
     lhs = operand_def(ANY_RANK)
     rhs = operand_def(ANY_RANK)
@@ -130,7 +130,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
         dimensions = self.broadcast_dimensions
         return None if dimensions is None else dimensions.get_values()
 
-    def expected_element(self) -> Attribute:
+    def element_of_result(self) -> Attribute:
         """Return the element type of the result."""
         return element_of(self.lhs)
 
@@ -150,20 +150,20 @@ class BroadcastBinaryOp(FunctionTypeOp):
         # Scales and zero points of quantized operands and results may differ.
         if is_numeric(element_of(self.lhs)) or is_numeric(element_of(self.rhs)):
             check_element("the right operand", element_of(self.rhs), element_of(self.lhs))
-            check_element("the result", element_of(self.result), self.expected_element())
+            check_element("the result", element_of(self.result), self.element_of_result())
             return
         check_baseline("the right operand", element_of(self.rhs), element_of(self.lhs))
         if is_quantized(self.result):
             check_baseline("the result", element_of(self.result), element_of(self.lhs))
 
 
-def _broadcasting(word: str, takes: Takes) -> type[Operation]:
+def _broadcasting(word: str, takes: ElementPredicate) -> type[Operation]:
     """Return the class of the operation `chlo.broadcast_<word>`."""
 
     @irdl_op_definition
     class Broadcasting(BroadcastBinaryOp):
         name = f"chlo.broadcast_{word}"
-        TAKES: ClassVar[Takes] = takes
+        TAKES: ClassVar[ElementPredicate] = takes
 
     Broadcasting.__name__ = f"Broadcast{word.title().replace('_', '')}Op"
     return Broadcasting
@@ -174,9 +174,9 @@ class BroadcastComplexOp(BroadcastBinaryOp):
     """Complex numbers of real and imaginary parts."""
 
     name = "chlo.broadcast_complex"
-    TAKES: ClassVar[Takes] = is_float
+    TAKES: ClassVar[ElementPredicate] = is_float
 
-    def expected_element(self) -> Attribute:
+    def element_of_result(self) -> Attribute:
         element = element_of(self.lhs)
         assert is_float(element), "TAKES is checked before"
         return ComplexType(element)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
@@ -191,7 +191,7 @@ class BroadcastCompareOp(BroadcastBinaryOp):
     comparison_direction = prop_def(ComparisonDirectionAttr)
     compare_type = opt_prop_def(ComparisonTypeAttr)
 
-    def expected_element(self) -> Attribute:
+    def element_of_result(self) -> Attribute:
         return i1
 
     def verify_(self) -> None:
@@ -223,7 +223,7 @@ class BroadcastSelectOp(FunctionTypeOp):
         check_shape("the result", shape_of(self.result), reduce(broadcast_shape, map(shape_of, self.operands)))
 
 
-_TAKES: dict[str, Takes] = {
+_TAKES: dict[str, ElementPredicate] = {
     **dict.fromkeys("add atan2 maximum minimum multiply".split(), is_any),
     **dict.fromkeys("divide power remainder subtract".split(), is_number),
     # Defined for all elements in ChloOps.td; StableHLO's own operations take integers only.

@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..stablehlo.checks import (
-    Takes,
+    ElementPredicate,
     check_element,
     check_shape,
     check_takes,
@@ -34,7 +34,7 @@ from ..stablehlo.formats import CustomFormatOp, Types
 class ElementwiseOp(CustomFormatOp):
     """An elementwise operation, printed as `chlo.name %a, %b : types of the operands -> type of the result`."""
 
-    TAKES: ClassVar[Takes] = is_any
+    TAKES: ClassVar[ElementPredicate] = is_any
     """The element types that the operation is defined for."""
     IS_TEST: ClassVar[bool] = False
     """Whether the result is a boolean for each element."""
@@ -76,13 +76,15 @@ class BinaryOp(ElementwiseOp):
     result = result_def(TensorType)
 
 
-def _elementwise(base: type[ElementwiseOp], word: str, takes: Takes, is_test: bool = False) -> type[Operation]:
+def _elementwise(
+    base: type[ElementwiseOp], word: str, takes: ElementPredicate, is_test: bool = False
+) -> type[Operation]:
     """Return the class of the operation `chlo.<word>`."""
 
     @irdl_op_definition
     class Elementwise(base):
         name = f"chlo.{word}"
-        TAKES: ClassVar[Takes] = takes
+        TAKES: ClassVar[ElementPredicate] = takes
         IS_TEST: ClassVar[bool] = is_test
 
     Elementwise.__name__ = f"{word.title().replace('_', '')}Op"

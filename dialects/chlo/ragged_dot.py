@@ -97,7 +97,7 @@ class RaggedDotOp(IRDLOperation):
             [dimension for dimension in range(len(shape_of(self.rhs))) if dimension not in right],
         )
 
-    def before_ragged(self) -> list[int]:
+    def group_dimensions(self) -> list[int]:
         """Return the dimensions of the left operand for which the group sizes may differ."""
         numbers, ragged = self.numbers, self.ragged
         batching = list(numbers.lhs_batching_dimensions)
@@ -134,7 +134,7 @@ class RaggedDotOp(IRDLOperation):
             raise VerifyException("group_sizes has rank 0, expected [g] or the dimensions before the ragged one and g")
         groups = sizes[-1]
         if len(sizes) != 1:
-            check_shape("group_sizes", sizes, [*(left[dimension] for dimension in self.before_ragged()), groups])
+            check_shape("group_sizes", sizes, [*(left[dimension] for dimension in self.group_dimensions()), groups])
         is_free = self.ragged in self.free()[0]
         check_count("rhs_group_dimensions", len(numbers.rhs_group_dimensions), int(is_free))
         if is_free:

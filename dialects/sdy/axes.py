@@ -39,24 +39,24 @@ COMPUTATION_NAMES = frozenset({"sdy.manual_computation", "sdy.named_computation"
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis, or `size` parts of it after a factor of `before`; the whole axis if `size` is None."""
+    """An axis, or `size` parts of it after a factor of `pre_size`; the whole axis if `size` is None."""
 
     name: str
-    before: int = 1
+    pre_size: int = 1
     size: int | None = None
 
     def __str__(self) -> str:
-        return f'"{self.name}"' if self.size is None else f'"{self.name}":({self.before}){self.size}'
+        return f'"{self.name}"' if self.size is None else f'"{self.name}":({self.pre_size}){self.size}'
 
     def length(self, mesh: Mesh) -> int:
         return mesh.sizes[self.name] if self.size is None else self.size
 
     def end(self, mesh: Mesh) -> int:
         """Return the product of the factors up to the end of this axis."""
-        return self.before * self.length(mesh)
+        return self.pre_size * self.length(mesh)
 
     def overlaps(self, other: Axis, mesh: Mesh) -> bool:
-        return self.name == other.name and self.before < other.end(mesh) and other.before < self.end(mesh)
+        return self.name == other.name and self.pre_size < other.end(mesh) and other.pre_size < self.end(mesh)
 
 
 Axes: TypeAlias = tuple[Axis, ...]
@@ -73,9 +73,9 @@ class Mesh:
         """Return whether the mesh is one device, given by its number."""
         return not self.sizes and len(self.devices) == 1
 
-    def order(self, axis: Axis) -> tuple[int, int, int]:
+    def sort_key(self, axis: Axis) -> tuple[int, int, int]:
         """Return the sort key of axes."""
-        return list(self.sizes).index(axis.name), axis.before, axis.length(self)
+        return list(self.sizes).index(axis.name), axis.pre_size, axis.length(self)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def sharding_of(value: SSAValue) -> Sharding | None:
     """Return the sharding that is attached to a value. Raises `VerifyException` for a text that is none."""
     for use in value.uses:
         if use.operation.name == "sdy.data_flow_edge":
-            return _parsed(use.operation.properties.get("sharding"))
+            return _parse_attribute(use.operation.properties.get("sharding"))
     if isinstance(value.owner, Block):
         return _sharding_of_argument(value.owner.parent_op(), value.owner.args.index(value))  # pyright: ignore
     op, index = value.owner, value.owner.results.index(value)  # pyright: ignore
@@ -238,7 +238,7 @@ def sharding_of(value: SSAValue) -> Sharding | None:
         return _nth(op.properties.get("out_shardings"), index)
     if op.name.startswith("sdy."):
         for key in ("out_sharding", "sharding"):
-            if (sharding := _parsed(op.properties.get(key))) is not None:
+            if (sharding := _parse_attribute(op.properties.get(key))) is not None:
                 return sharding
     return _nth(op.attributes.get(SHARDING), index)
 
@@ -250,7 +250,7 @@ def _sharding_of_argument(op: Operation | None, index: int) -> Sharding | None:
         attributes = op.properties.get("arg_attrs")
         if not isa(attributes, ArrayAttr[DictionaryAttr]) or index >= len(attributes.data):
             return None
-        return _parsed(attributes.data[index].data.get(SHARDING))
+        return _parse_attribute(attributes.data[index].data.get(SHARDING))
     if op.name not in COMPUTATION_NAMES:
         return None
     sharding, axes = _nth(op.properties.get("in_shardings"), index), op.properties.get("manual_axes")
@@ -269,7 +269,7 @@ def _without(sharding: Sharding, names: Iterable[str]) -> Sharding:
     )
 
 
-def _parsed(attribute: Attribute | None) -> Sharding | None:
+def _parse_attribute(attribute: Attribute | None) -> Sharding | None:
     return parse_sharding(attribute.data) if isinstance(attribute, ShardingAttr) else None
 
 
@@ -320,7 +320,7 @@ def check_unsharded(subject: str, sharding: Sharding) -> None:
 def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
     """Raise `VerifyException` unless the axes are in the order of the mesh."""
     of_mesh = [axis for axis in axes if axis.name in mesh.sizes]
-    if of_mesh != sorted(of_mesh, key=mesh.order):
+    if of_mesh != sorted(of_mesh, key=mesh.sort_key):
         raise VerifyException(f"{subject} axes are not ordered w.r.t. mesh")
 
 
@@ -346,26 +346,26 @@ def _check_axis(subject: str, axis: Axis, mesh: Mesh) -> None:
     if axis.size is None:
         return
     full = mesh.sizes[axis.name]
-    if axis.before < 1:
+    if axis.pre_size < 1:
         raise VerifyException(f"{subject}: sub-axis pre-size must be at least 1: {axis}")
     if axis.size <= 1:
         raise VerifyException(f"{subject}: sub-axis sizes must be greater than 1: {axis}")
-    if full % (axis.before * axis.size):
+    if full % (axis.pre_size * axis.size):
         raise VerifyException(f"{subject}: sub-axis {axis} does not divide the size of the full axis {full}")
     if axis.size == full:
         raise VerifyException(f"{subject}: sub-axis size is equal to the full axis size: {axis}")
 
 
 def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:
-    return first.name == second.name and first.end(mesh) == second.before
+    return first.name == second.name and first.end(mesh) == second.pre_size
 
 
-def merged(axes: Iterable[Axis], mesh: Mesh) -> Axes:
+def merge_axes(axes: Iterable[Axis], mesh: Mesh) -> Axes:
     """Return the axes, with consecutive parts of one axis as one."""
     result: list[Axis] = []
     for axis in axes:
         if result and _can_merge(result[-1], axis, mesh):
-            before, size = result[-1].before, result[-1].length(mesh) * axis.length(mesh)
+            before, size = result[-1].pre_size, result[-1].length(mesh) * axis.length(mesh)
             result[-1] = Axis(axis.name) if size == mesh.sizes[axis.name] else Axis(axis.name, before, size)
         else:
             result.append(axis)
@@ -373,23 +373,23 @@ def merged(axes: Iterable[Axis], mesh: Mesh) -> Axes:
 
 
 def in_mesh_order(axes: Iterable[Axis], mesh: Mesh) -> Axes:
-    return merged(sorted(axes, key=mesh.order), mesh)
+    return merge_axes(sorted(axes, key=mesh.sort_key), mesh)
 
 
-def gathered(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
+def gather_axes(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
     """Return the axes of a dimension without these at their end. Raises `VerifyException` if they do not end so."""
     rest = list(axes)
     for axis in reversed(removed):
         if not rest or rest[-1].name != axis.name or not _is_end_of(axis, rest[-1], mesh):
             raise VerifyException(f"can't apply {subject} axis {axis} to the operand's axes {axes_text(axes)}")
         last = rest.pop()
-        if axis.before > last.before:
-            rest.append(Axis(axis.name, last.before, axis.before // last.before))
+        if axis.pre_size > last.pre_size:
+            rest.append(Axis(axis.name, last.pre_size, axis.pre_size // last.pre_size))
     return tuple(rest)
 
 
 def _is_end_of(part: Axis, whole: Axis, mesh: Mesh) -> bool:
-    return part.before >= whole.before and part.before % whole.before == 0 and part.end(mesh) == whole.end(mesh)
+    return part.pre_size >= whole.pre_size and part.pre_size % whole.pre_size == 0 and part.end(mesh) == whole.end(mesh)
 
 
 def axes_text(axes: Axes) -> str:
@@ -400,8 +400,10 @@ def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
     """Return the axes, cut at all ends of both lists: comparable as sets."""
     units = set[tuple[str, int]]()
     for axis in axes:
-        cuts = {cut for other in (*axes, *others) if other.name == axis.name for cut in (other.before, other.end(mesh))}
-        units.update((axis.name, cut) for cut in cuts if axis.before <= cut < axis.end(mesh))
+        cuts = {
+            cut for other in (*axes, *others) if other.name == axis.name for cut in (other.pre_size, other.end(mesh))
+        }
+        units.update((axis.name, cut) for cut in cuts if axis.pre_size <= cut < axis.end(mesh))
     return units
 
 

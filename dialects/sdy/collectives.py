@@ -49,10 +49,10 @@ from .axes import (
     check_order,
     check_sharding,
     check_unreduced,
-    gathered,
+    gather_axes,
     in_mesh_order,
     is_in_module,
-    merged,
+    merge_axes,
     mesh_of,
     parse_axis_list,
     parse_sharding,
@@ -240,22 +240,22 @@ class AxesPerDimensionOp(CollectiveOp):
                 f"result sharding has rank {len(result.dimensions)} but collective axes has rank {len(lists.data)}"
             )
         for index, axes in enumerate(lists.data):
-            expected = self.applied(operand.dimensions[index].axes, axes, mesh)
+            expected = self.apply_axes(operand.dimensions[index].axes, axes, mesh)
             _check_dimension(index, result.dimensions[index].axes, expected)
 
     @abstractmethod
-    def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
+    def apply_axes(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
         """Return the axes of a dimension of the result."""
 
 
 class GatheringOp(AxesPerDimensionOp):
-    def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
-        return gathered(type(self).AXES, operand, axes, mesh)
+    def apply_axes(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
+        return gather_axes(type(self).AXES, operand, axes, mesh)
 
 
 class SlicingOp(AxesPerDimensionOp):
-    def applied(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
-        return merged((*operand, *axes), mesh)
+    def apply_axes(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
+        return merge_axes((*operand, *axes), mesh)
 
 
 @irdl_op_definition
@@ -306,8 +306,8 @@ class AllToAllOp(CollectiveOp):
             raise VerifyException("source dimensions are not sorted in ascending order")
         expected = [dimension.axes for dimension in operand.dimensions]
         for move in moves:
-            expected[move.source] = gathered("all-to-all", expected[move.source], move.axes, mesh)
-            expected[move.target] = merged((*expected[move.target], *move.axes), mesh)
+            expected[move.source] = gather_axes("all-to-all", expected[move.source], move.axes, mesh)
+            expected[move.target] = merge_axes((*expected[move.target], *move.axes), mesh)
         for index, axes in enumerate(expected):
             _check_dimension(index, result.dimensions[index].axes, axes)
 
@@ -343,7 +343,7 @@ class ReducingOp(CollectiveOp):
     def reduction(self) -> str:
         return "sum" if self.reduction_op is None else REDUCTIONS[self.reduction_op.value.data]
 
-    def axes_reduced(self) -> Axes:
+    def reduced_axes(self) -> Axes:
         """Return the axes along which values are combined."""
         axes = self.properties[type(self).AXES]
         if isinstance(axes, AxisListAttr):

@@ -87,7 +87,7 @@ class ComputationOp(IRDLOperation):
 
     traits = traits_def(IsolatedFromAbove())
 
-    def returned(self) -> Sequence[Attribute]:
+    def returned_types(self) -> Sequence[Attribute]:
         """Return the types that the region returns."""
         last = self.body.block.last_op
         if not isinstance(last, ShardyReturnOp):
@@ -120,7 +120,7 @@ class ComputationOp(IRDLOperation):
     def verify_body(self) -> None:
         """Check that the arguments have the types of the operands, and the returned values those of the results."""
         check_all("the arguments of the region", self.body.block.arg_types, self.operand_types)
-        check_all("the values that the region returns", self.returned(), self.result_types)
+        check_all("the values that the region returns", self.returned_types(), self.result_types)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -192,14 +192,14 @@ class ManualComputationOp(ComputationOp):
 
     def verify_body(self) -> None:
         check_parts("arguments of the region", self.body.block.arg_types, self.operand_types)
-        check_parts("values that the region returns", self.returned(), self.result_types)
+        check_parts("values that the region returns", self.returned_types(), self.result_types)
 
     def verify_(self) -> None:
         super().verify_()
         if self.body.block.args or self.result_types:
             self._verify_axes()
         self._verify_local("in_shardings", self.in_shardings, self.operand_types, self.body.block.arg_types)
-        self._verify_local("out_shardings", self.out_shardings, self.result_types, self.returned())
+        self._verify_local("out_shardings", self.out_shardings, self.result_types, self.returned_types())
 
     def _verify_axes(self) -> None:
         """Check that the manual axes are axes of the mesh, and that no enclosing computation binds them."""

@@ -11,7 +11,7 @@ from xdsl.traits import Commutative, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .checks import (
-    Takes,
+    ElementPredicate,
     check_element,
     check_shape,
     check_takes,
@@ -33,7 +33,7 @@ class BinaryOp(SameTypeOp):
     """An operation on each pair of elements of two tensors of one type."""
 
     ARITY: ClassVar[int] = 2
-    TAKES: ClassVar[Takes] = is_any
+    TAKES: ClassVar[ElementPredicate] = is_any
 
     lhs = operand_def(numbers("I1"))
     rhs = operand_def(numbers("I2"))

@@ -40,7 +40,7 @@ def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
 
 
 Shape: TypeAlias = Sequence[int]
-Takes: TypeAlias = Callable[[Attribute], bool]
+ElementPredicate: TypeAlias = Callable[[Attribute], bool]
 """Whether an operation is defined for an element type."""
 
 
@@ -131,7 +131,7 @@ def _text(shape: Shape) -> str:
     return "[" + ", ".join("?" if extent == DYNAMIC_INDEX else str(extent) for extent in shape) + "]"
 
 
-def check_takes(op: Operation, takes: Takes) -> None:
+def check_takes(op: Operation, takes: ElementPredicate) -> None:
     """Check the element type of the first operand. Types outside builtin, such as quantized ones, are accepted."""
     element = element_of(op.operands[0])
     if not takes(element) and is_numeric(element):

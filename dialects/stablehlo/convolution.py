@@ -92,7 +92,7 @@ class RawDimensions:
     output_feature_dimension: int = 0
     output_spatial_dimensions: Dimensions = ()
 
-    def labelled(self) -> ConvolutionDimensions:
+    def labels(self) -> ConvolutionDimensions:
         """Return the labels. Raises `ValueError` unless every dimension of each tensor is named once."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, *self.input_spatial_dimensions
         rhs = (
@@ -102,13 +102,13 @@ class RawDimensions:
         )
         result = self.output_batch_dimension, self.output_feature_dimension, *self.output_spatial_dimensions
         return ConvolutionDimensions(
-            _labelled("C13: the dimensions of the input", ACTIVATIONS, lhs),
-            _labelled("C18: the dimensions of the kernel", KERNEL, rhs),
-            _labelled("C20: the dimensions of the output", ACTIVATIONS, result),
+            _labels("C13: the dimensions of the input", ACTIVATIONS, lhs),
+            _labels("C18: the dimensions of the kernel", KERNEL, rhs),
+            _labels("C20: the dimensions of the output", ACTIVATIONS, result),
         )
 
 
-def _labelled(subject: str, features: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
+def _labels(subject: str, features: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
     if sorted(numbers) != list(range(len(numbers))):
         raise ValueError(f"{subject} are {list(numbers)}, expected each from 0 to {len(numbers) - 1} once")
     labels = dict(zip(numbers, [*features, *map(str, range(len(numbers) - 2))], strict=True))
@@ -131,7 +131,7 @@ class ConvolutionAttr(Data[ConvolutionDimensions]):
             return numbers
         raw = parse_struct(parser, RawDimensions)
         try:
-            return raw.labelled()
+            return raw.labels()
         except ValueError as error:
             parser.raise_error(str(error), start, parser.pos)
 

@@ -246,10 +246,10 @@ class RealDynamicSliceOp(FunctionTypeOp):
         for subject, value in zip(("start_indices", "limit_indices", "strides"), numbers, strict=True):
             check_dimension_tensor(subject, value, rank)
         if (constants := constants_of(numbers)) is not None:
-            check_shape("the result", shape_of(self.result), _sliced(shape_of(self.operand), *constants))
+            check_shape("the result", shape_of(self.result), _slice_shape(shape_of(self.operand), *constants))
 
 
-def _sliced(
+def _slice_shape(
     shape: Sequence[int], starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]
 ) -> Sequence[int]:
     """Return the shape of a slice. Raises `VerifyException` for a range outside the shape."""
@@ -322,7 +322,7 @@ OF_RESHAPE: tuple[Constraint[DynamicReshapeOp], ...] = (
 )
 
 
-def _known(op: DynamicBroadcastInDimOp, *names: str) -> list[int]:
+def _listed_dimensions(op: DynamicBroadcastInDimOp, *names: str) -> list[int]:
     """Return the dimensions of the operand that properties of these names list."""
     arrays = (op.properties.get(name) for name in names)
     return [int(number) for array in arrays if array is not None for number in array.get_values()]  # pyright: ignore
@@ -332,7 +332,7 @@ EXPANDING, NOT_EXPANDING = "known_expanding_dimensions", "known_nonexpanding_dim
 
 
 def _check_known(name: str) -> Callable[[DynamicBroadcastInDimOp], None]:
-    return lambda op: check_within(name, _known(op, name), len(shape_of(op.operand)))
+    return lambda op: check_within(name, _listed_dimensions(op, name), len(shape_of(op.operand)))
 
 
 def _check_extents(op: DynamicBroadcastInDimOp) -> None:
@@ -366,7 +366,7 @@ OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
     Constraint("C5", _check_stated_extents),
     Constraint("C7", _names_shape("output_dimensions")),
     Constraint("C7", lambda op: _check_stated_shape(op.result, op.output_dimensions)),
-    Constraint("C8", lambda op: check_distinct("known dimensions", _known(op, EXPANDING, NOT_EXPANDING))),
+    Constraint("C8", lambda op: check_distinct("known dimensions", _listed_dimensions(op, EXPANDING, NOT_EXPANDING))),
     Constraint("C9", _check_known(EXPANDING)),
     Constraint("C10", _check_known(NOT_EXPANDING)),
 )

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.type_guards import is_complex_type, is_unsigned
 from .attributes import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
 from .checks import (
-    Takes,
+    ElementPredicate,
     check_element,
     check_shape,
     check_types,
@@ -102,7 +102,7 @@ def check_comparison_type(element: Attribute, compare_type: ComparisonType | Non
     raise VerifyException(f"C4: compare_type is {compare_type}, expected {words} for elements of type {element}")
 
 
-COMPARISON_TYPES: tuple[tuple[Takes, tuple[ComparisonType, ...]], ...] = (
+COMPARISON_TYPES: tuple[tuple[ElementPredicate, tuple[ComparisonType, ...]], ...] = (
     (is_float, (ComparisonType.FLOAT, ComparisonType.TOTALORDER)),
     (is_complex_type, (ComparisonType.FLOAT,)),
     (lambda element: element == i1 or is_unsigned(element), (ComparisonType.UNSIGNED,)),

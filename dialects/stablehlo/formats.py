@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from ...support.memoize import print_alike
+from ...support.caching_printer import print_cached
 from .attributes import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
@@ -166,10 +166,10 @@ class CustomFormatOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         print_operands(printer, self.operands)
-        print_alike(printer, " ".join((self.name, *self.properties)), tuple(self.properties.values()), self.print_own)
+        print_cached(printer, " ".join((self.name, *self.properties)), tuple(self.properties.values()), self.print_own)
         print_attributes(printer, self, self.SPELLED)
         printer.print_string(" : ")
-        print_alike(printer, f"{self.name} types", (*self.operand_types, *self.result_types), self.print_types)
+        print_cached(printer, f"{self.name} types", (*self.operand_types, *self.result_types), self.print_types)
 
 
 class SameTypeOp(CustomFormatOp):

@@ -93,7 +93,7 @@ def within(name: str, rank: Callable[[IndexingOp], int]) -> Check:
     return lambda op: check_within(name, op.dimensions(name), rank(op))
 
 
-def ordered(name: str) -> Check:
+def requires_order(name: str) -> Check:
     return lambda op: check_ordered(name, op.dimensions(name))
 
 
@@ -101,7 +101,7 @@ def distinct(*names: str) -> Check:
     return lambda op: check_distinct(" and ".join(names), op.dimensions(*names))
 
 
-def distinct_and_ordered(name: str) -> Check:
+def requires_distinct_and_ordered(name: str) -> Check:
     def check(op: IndexingOp) -> None:
         check_distinct(name, op.dimensions(name))
         check_ordered(name, op.dimensions(name))
@@ -118,7 +118,7 @@ def as_many(name: str, other: str) -> Check:
     return lambda op: check_count(name, len(op.dimensions(name)), len(op.dimensions(other)))
 
 
-def batched_alike(of_sliced: str, of_indices: str) -> Check:
+def requires_equal_batches(of_sliced: str, of_indices: str) -> Check:
     """Check that the batching dimensions of the sliced tensor have the extents of those of the indices."""
 
     def check(op: IndexingOp) -> None:
@@ -161,7 +161,7 @@ def vectors_apart_from(name: str) -> Check:
     return check
 
 
-def interleaved(window: Shape, batch: Shape, window_dimensions: Shape) -> list[int]:
+def interleave(window: Shape, batch: Shape, window_dimensions: Shape) -> list[int]:
     """Return a shape with the window's extents at `window_dimensions` and the batch's in the other places, in order."""
     windows, batches = iter(window), iter(batch)
     rank = len(window) + len(batch)
@@ -212,7 +212,7 @@ def _check_single(op: GatherOp, name: str) -> None:
 def _check_result(op: GatherOp) -> None:
     dropped = op.dimensions(COLLAPSED, BATCHING)
     window = [size for dimension, size in enumerate(op.slice_sizes.get_values()) if dimension not in dropped]
-    check_shape("the result", shape_of(op.result), interleaved(window, op.batch(), op.numbers.offset_dims))
+    check_shape("the result", shape_of(op.result), interleave(window, op.batch(), op.numbers.offset_dims))
 
 
 GATHER_CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
@@ -220,18 +220,18 @@ GATHER_CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
     Constraint("C1", adding_up("offset_dims", COLLAPSED, BATCHING)),
     Constraint("C2", vectors_lie_along_a_dimension),
     Constraint("C3", vectors_fill("start_index_map")),
-    Constraint("C4", distinct_and_ordered("offset_dims")),
+    Constraint("C4", requires_distinct_and_ordered("offset_dims")),
     Constraint("C5", within("offset_dims", rank_between("offset_dims"))),
     Constraint("C6", distinct(COLLAPSED, BATCHING)),
-    Constraint("C7", ordered(COLLAPSED)),
+    Constraint("C7", requires_order(COLLAPSED)),
     Constraint("C8", within(COLLAPSED, rank_sliced)),
-    Constraint("C10", ordered(BATCHING)),
+    Constraint("C10", requires_order(BATCHING)),
     Constraint("C11", within(BATCHING, rank_sliced)),
     Constraint("C13", distinct("start_indices_batching_dims")),
     Constraint("C14", within("start_indices_batching_dims", rank_of_indices)),
     Constraint("C15", vectors_apart_from("start_indices_batching_dims")),
     Constraint("C16", as_many("start_indices_batching_dims", BATCHING)),
-    Constraint("C17", batched_alike(BATCHING, "start_indices_batching_dims")),
+    Constraint("C17", requires_equal_batches(BATCHING, "start_indices_batching_dims")),
     Constraint("C18", distinct("start_index_map", BATCHING)),
     Constraint("C19", within("start_index_map", rank_sliced)),
     Constraint("C20", lambda op: check_count("slice_sizes", len(op.slice_sizes), rank_sliced(op))),
@@ -293,7 +293,7 @@ def _check_known_sizes(op: DynamicGatherOp) -> None:
 def _check_dynamic_result(op: DynamicGatherOp) -> None:
     dropped = op.dimensions(COLLAPSED, BATCHING)
     window = [size for dimension, size in enumerate(op.sizes) if dimension not in dropped]
-    check_shape("the result", shape_of(op.result), interleaved(window, op.batch(), op.numbers.offset_dims))
+    check_shape("the result", shape_of(op.result), interleave(window, op.batch(), op.numbers.offset_dims))
 
 
 # The specification has no batching dimensions here; their constraints are those of `gather`, without labels.
@@ -303,18 +303,18 @@ OF_DYNAMIC: tuple[Constraint[DynamicGatherOp], ...] = (
     Constraint("C1", adding_up("offset_dims", COLLAPSED, BATCHING)),
     Constraint("C2", vectors_lie_along_a_dimension),
     Constraint("C3", vectors_fill("start_index_map")),
-    Constraint("C4", distinct_and_ordered("offset_dims")),
+    Constraint("C4", requires_distinct_and_ordered("offset_dims")),
     Constraint("C5", within("offset_dims", rank_between("offset_dims"))),
     Constraint("C6", distinct(COLLAPSED, BATCHING)),
-    Constraint("C6", ordered(COLLAPSED)),
+    Constraint("C6", requires_order(COLLAPSED)),
     Constraint("C7", within(COLLAPSED, rank_sliced)),
-    Constraint("batching", ordered(BATCHING)),
+    Constraint("batching", requires_order(BATCHING)),
     Constraint("batching", within(BATCHING, rank_sliced)),
     Constraint("batching", distinct("start_indices_batching_dims")),
     Constraint("batching", within("start_indices_batching_dims", rank_of_indices)),
     Constraint("batching", vectors_apart_from("start_indices_batching_dims")),
     Constraint("batching", as_many("start_indices_batching_dims", BATCHING)),
-    Constraint("batching", batched_alike(BATCHING, "start_indices_batching_dims")),
+    Constraint("batching", requires_equal_batches(BATCHING, "start_indices_batching_dims")),
     Constraint("C9", distinct("start_index_map", BATCHING)),
     Constraint("C10", within("start_index_map", rank_sliced)),
     Constraint("C11", lambda op: check_dimension_tensor("slice_sizes", op.slice_sizes, rank_sliced(op))),
@@ -378,7 +378,7 @@ def _check_updates(op: ScatterOp) -> None:
     dropped, placed = op.dimensions(INSERTED, INPUT_BATCHING), op.numbers.update_window_dims
     limits = [extent for dimension, extent in enumerate(shape_of(op.sliced)) if dimension not in dropped]
     update = shape_of(op.updates[0])
-    check_shape("an update", update, interleaved([update[dimension] for dimension in placed], op.batch(), placed))
+    check_shape("an update", update, interleave([update[dimension] for dimension in placed], op.batch(), placed))
     windows = [
         (update[dimension], limit)
         for dimension, limit in zip(placed, limits, strict=True)
@@ -430,18 +430,18 @@ SCATTER_CONSTRAINTS: tuple[Constraint[ScatterOp], ...] = (
     Constraint("C6", lambda op: _check_elements(op, op.updates, "an update")),
     Constraint("C4", _check_rank_of_updates),
     Constraint("C2", adding_up("update_window_dims", INSERTED, INPUT_BATCHING)),
-    Constraint("C7", distinct_and_ordered("update_window_dims")),
+    Constraint("C7", requires_distinct_and_ordered("update_window_dims")),
     Constraint("C8", within("update_window_dims", rank_between("update_window_dims"))),
     Constraint("C9", distinct(INSERTED, INPUT_BATCHING)),
-    Constraint("C10", ordered(INSERTED)),
+    Constraint("C10", requires_order(INSERTED)),
     Constraint("C11", within(INSERTED, rank_sliced)),
-    Constraint("C12", ordered(INPUT_BATCHING)),
+    Constraint("C12", requires_order(INPUT_BATCHING)),
     Constraint("C13", within(INPUT_BATCHING, rank_sliced)),
     Constraint("C14", distinct("scatter_indices_batching_dims")),
     Constraint("C15", within("scatter_indices_batching_dims", rank_of_indices)),
     Constraint("C16", vectors_apart_from("scatter_indices_batching_dims")),
     Constraint("C17", as_many("scatter_indices_batching_dims", INPUT_BATCHING)),
-    Constraint("C18", batched_alike(INPUT_BATCHING, "scatter_indices_batching_dims")),
+    Constraint("C18", requires_equal_batches(INPUT_BATCHING, "scatter_indices_batching_dims")),
     Constraint("C19", vectors_fill("scatter_dims_to_operand_dims")),
     Constraint("C20", distinct("scatter_dims_to_operand_dims", INPUT_BATCHING)),
     Constraint("C21", within("scatter_dims_to_operand_dims", rank_sliced)),

@@ -13,7 +13,7 @@ from .quantized_types import QuantizedType
 from .tensors import tensors
 
 
-def _quantized(subject: str, element: Attribute) -> QuantizedType:
+def _quantized_type(subject: str, element: Attribute) -> QuantizedType:
     """Return the parts of a quantized element type. Raises `VerifyException` for any other type."""
     type_ = QuantizedType.of(element)
     if type_ is None:
@@ -60,7 +60,7 @@ def _check_operand(op: UniformQuantizeOp) -> None:
 def _check_expressed(op: UniformQuantizeOp) -> None:
     source = QuantizedType.of(element_of(op.operand))
     expected = element_of(op.operand) if source is None else source.expressed
-    check_element("the expressed result", _quantized("the result", element_of(op.result)).expressed, expected)
+    check_element("the expressed result", _quantized_type("the result", element_of(op.result)).expressed, expected)
 
 
 OF_QUANTIZE: tuple[Constraint[UniformQuantizeOp], ...] = (
@@ -69,12 +69,12 @@ OF_QUANTIZE: tuple[Constraint[UniformQuantizeOp], ...] = (
     Constraint("C2", _check_expressed),
 )
 OF_DEQUANTIZE: tuple[Constraint[UniformDequantizeOp], ...] = (
-    Constraint("I1", lambda op: _quantized("the operand", element_of(op.operand))),
+    Constraint("I1", lambda op: _quantized_type("the operand", element_of(op.operand))),
     Constraint("C1", lambda op: check_shape("the result", shape_of(op.result), shape_of(op.operand))),
     Constraint(
         "C2",
         lambda op: check_element(
-            "the result", element_of(op.result), _quantized("the operand", element_of(op.operand)).expressed
+            "the result", element_of(op.result), _quantized_type("the operand", element_of(op.operand)).expressed
         ),
     ),
 )

@@ -208,7 +208,7 @@ class ReduceOp(ReducingOp):
     dimensions = prop_def(DenseArrayBase.constr(i64))
 
     def __init__(self, inputs: Sequence[SSAValue], inits: Sequence[SSAValue], dimensions: Sequence[int], body: Region):
-        types = [TensorType(element_of(init), _reduced(shape_of(inputs[0]), dimensions)) for init in inits]
+        types = [TensorType(element_of(init), _reduced_shape(shape_of(inputs[0]), dimensions)) for init in inits]
         properties = {"dimensions": i64_array(dimensions)}
         super().__init__(operands=[inputs, inits], result_types=[types], properties=properties, regions=[body])
 
@@ -259,17 +259,17 @@ class ReduceOp(ReducingOp):
             _print_reducer(printer, self.body)
 
 
-def _reduced(shape: Sequence[int], dimensions: Sequence[int]) -> list[int]:
+def _reduced_shape(shape: Sequence[int], dimensions: Sequence[int]) -> list[int]:
     return [extent for dimension, extent in enumerate(shape) if dimension not in dimensions]
 
 
-def _kept(op: ReduceOp) -> list[int]:
-    return _reduced(shape_of(op.inputs[0]), op.dimensions.get_values())
+def _shape_of_result(op: ReduceOp) -> list[int]:
+    return _reduced_shape(shape_of(op.inputs[0]), op.dimensions.get_values())
 
 
 def _check_results(op: ReduceOp) -> None:
     for result in op.result:
-        check_shape("a result", shape_of(result), _kept(op))
+        check_shape("a result", shape_of(result), _shape_of_result(op))
 
 
 REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
@@ -279,7 +279,7 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
         "C4", lambda op: check_within("the dimensions", op.dimensions.get_values(), len(shape_of(op.inputs[0])))
     ),
     Constraint("C5", lambda op: check_distinct("dimensions", op.dimensions.get_values())),
-    Constraint("C6", lambda op: check_body(op, _kept(op))),
+    Constraint("C6", lambda op: check_body(op, _shape_of_result(op))),
     Constraint("C2", check_inits),
     Constraint("C7", _check_results),
     Constraint("C8", check_result_elements),

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_tensor
 from .checks import (
-    Takes,
+    ElementPredicate,
     check_element,
     check_shape,
     check_takes,
@@ -48,7 +48,7 @@ class ShapeKeepingOp(SameTypeOp):
 class RealPartOp(ShapeKeepingOp):
     """A real number for each complex one; of the same type for real operands."""
 
-    TAKES: ClassVar[Takes]
+    TAKES: ClassVar[ElementPredicate]
 
     def verify_(self) -> None:
         super().verify_()

@@ -11,7 +11,7 @@ from xdsl.traits import Pure
 
 from .accuracy import ResultAccuracyAttr
 from .checks import (
-    Takes,
+    ElementPredicate,
     check_takes,
     check_types,
     is_any,
@@ -29,7 +29,7 @@ from .tensors import numbers
 class UnaryOp(SameTypeOp):
     """An operation on each element of one tensor."""
 
-    TAKES: ClassVar[Takes] = is_any
+    TAKES: ClassVar[ElementPredicate] = is_any
     """The element types that the operation is defined for."""
 
     operand = operand_def(numbers("I1"))

@@ -57,11 +57,11 @@ class DimWindow:
         """Return the number of places of the window in this extent; dynamic if an extent is."""
         if DYNAMIC_INDEX in (extent, self.size):
             return DYNAMIC_INDEX
-        padded = self.low + _dilated(extent, self.base_dilation) + self.high
-        return max((padded - _dilated(self.size, self.window_dilation)) // self.stride + 1, 0)
+        padded = self.low + _dilated_extent(extent, self.base_dilation) + self.high
+        return max((padded - _dilated_extent(self.size, self.window_dilation)) // self.stride + 1, 0)
 
 
-def _dilated(extent: int, dilation: int) -> int:
+def _dilated_extent(extent: int, dilation: int) -> int:
     return (extent - 1) * dilation + 1 if extent else 0
 
 
@@ -224,7 +224,7 @@ def _check_select(op: SelectAndScatterOp) -> None:
     check_all("the values that select returns", returned_types(op.select.block), [TensorType(i1, [])])
 
 
-def _combined(op: SelectAndScatterOp) -> AnyTensor:
+def _combined_type(op: SelectAndScatterOp) -> AnyTensor:
     types = combined_types(op.scatter.block, 1)
     check_scalars(types)
     return types[0]
@@ -232,13 +232,15 @@ def _combined(op: SelectAndScatterOp) -> AnyTensor:
 
 def _check_init(op: SelectAndScatterOp) -> None:
     check_shape("the initial value", shape_of(op.init_value), [])
-    check_promotable("the initial value", element_of(op.init_value), _combined(op).element_type)
+    check_promotable("the initial value", element_of(op.init_value), _combined_type(op).element_type)
 
 
 OF_SELECT_AND_SCATTER: tuple[Constraint[SelectAndScatterOp], ...] = (
     Constraint("C9", _check_select),
     Constraint("C1", lambda op: check_element("the source", element_of(op.source), element_of(op.operand))),
-    Constraint("C10", lambda op: check_promotable("the source", element_of(op.source), _combined(op).element_type)),
+    Constraint(
+        "C10", lambda op: check_promotable("the source", element_of(op.source), _combined_type(op).element_type)
+    ),
     Constraint("C3", _check_init),
     Constraint("C4", lambda op: check_count("window_dimensions", len(op.sizes()), _rank(op))),
     Constraint("C5", lambda op: check_positive("window_dimensions", op.sizes())),
@@ -246,7 +248,7 @@ OF_SELECT_AND_SCATTER: tuple[Constraint[SelectAndScatterOp], ...] = (
     Constraint("C8", lambda op: padding_of(op.padding, _rank(op))),
     Constraint("C2", lambda op: check_shape("the source", shape_of(op.source), op.places())),
     Constraint("C11", lambda op: check_shape("the result", shape_of(op.result), shape_of(op.operand))),
-    Constraint("C12", lambda op: check_element("the result", element_of(op.result), _combined(op).element_type)),
+    Constraint("C12", lambda op: check_element("the result", element_of(op.result), _combined_type(op).element_type)),
 )
 
 WINDOWS: list[type[Operation]] = [ReduceWindowOp, SelectAndScatterOp]

@@ -75,7 +75,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     rewrite = RecomputeOptions(
         selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **rewrite_settings
     )
-    return Options(rewrite.validated(), budget)
+    return Options(rewrite.validate(), budget)
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:

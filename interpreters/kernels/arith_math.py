@@ -17,9 +17,9 @@ from xdsl.ir import Operation
 
 from ...dialects.elements import DType, bit_width
 from . import elementwise
-from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
+from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_one, on_two, row_by_row, wide
 from .conversion import convert
-from .elementwise import named, unsigned
+from .elementwise import as_unsigned, kernel_named
 
 
 def read_signed(values: Array) -> Array:
@@ -30,14 +30,14 @@ def read_signed(values: Array) -> Array:
 
 def read_unsigned(values: Array) -> Array:
     signed = read_signed(values)
-    return unsigned(signed, bit_width(values.dtype))
+    return as_unsigned(signed, bit_width(values.dtype))
 
 
-def wrapped(values: Array, dtype: DType) -> Array:
+def wrap(values: Array, dtype: DType) -> Array:
     """Return the low bits of wider integers as elements of `dtype`."""
     if dtype == np.bool_:
-        return owned(np.asarray(values) & 1 != 0, dtype)
-    return owned(np.asarray(values), dtype)
+        return as_owned(np.asarray(values) & 1 != 0, dtype)
+    return as_owned(np.asarray(values), dtype)
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -95,12 +95,12 @@ def integer(op: Operation) -> Kernel:
     def run(a: Array, b: Array) -> tuple[Array, ...]:
         if name in DIVISIONS and np.any(b == 0):
             raise ValueError("it divides by zero, which is undefined")
-        return (wrapped(compute(read(a), read(b)), dtype),)
+        return (wrap(compute(read(a), read(b)), dtype),)
 
     return run
 
 
-def extended(op: Operation) -> Kernel:
+def extended_arithmetic(op: Operation) -> Kernel:
     """Make the kernel that returns the low and the high half of a sum or product, computed in integers of any size."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
@@ -108,7 +108,7 @@ def extended(op: Operation) -> Kernel:
 
     def half(values: Array, dtype: DType) -> Array:
         bits = np.asarray(values & ((1 << width) - 1), dtype=object).astype(np.uint64)
-        return wrapped(bits.astype(np.int64), dtype)
+        return wrap(bits.astype(np.int64), dtype)
 
     def run(a: Array, b: Array) -> tuple[Array, ...]:
         exact = np.asarray(compute(read(a).astype(object), read(b).astype(object)), dtype=object)
@@ -144,25 +144,25 @@ BOOL = np.dtype(np.bool_)
 
 
 def as_stablehlo(op: Operation) -> Kernel:
-    return named(AS_STABLEHLO[op.name], op)
+    return kernel_named(AS_STABLEHLO[op.name], op)
 
 
 def numbers_first(op: Operation) -> Kernel:
     compute, dtype = NUMBERS_FIRST[op.name], dtype_at(op.results[0])
-    return on_two(lambda a, b: owned(compute(row_by_row(a, wide(dtype)), row_by_row(b, wide(dtype))), dtype))
+    return on_two(lambda a, b: as_owned(compute(row_by_row(a, wide(dtype)), row_by_row(b, wide(dtype))), dtype))
 
 
 def compare_integers(op: CmpiOp) -> Kernel:
     read, relation = RELATIONS[op.predicate.value.data]
-    return on_two(lambda a, b: owned(relation(read(a), read(b)), BOOL))
+    return on_two(lambda a, b: as_owned(relation(read(a), read(b)), BOOL))
 
 
 def compare_floats(op: CmpfOp) -> Kernel:
     predicate, dtype = FLOAT_PREDICATES[op.predicate.value.data], wide(dtype_at(op.lhs))
-    return on_two(lambda a, b: owned(_related(predicate, row_by_row(a, dtype), row_by_row(b, dtype)), BOOL))
+    return on_two(lambda a, b: as_owned(_compare(predicate, row_by_row(a, dtype), row_by_row(b, dtype)), BOOL))
 
 
-def _related(predicate: str, a: Array, b: Array) -> Array:
+def _compare(predicate: str, a: Array, b: Array) -> Array:
     unordered = np.isnan(a) | np.isnan(b)
     match predicate:
         case "false" | "true":
@@ -187,8 +187,8 @@ def from_unsigned(op: Operation) -> Kernel:
 def _from_integers(op: Operation, read: Callable[[Array], Array]) -> Kernel:
     dtype = dtype_at(op.results[0])
     if kind_of(dtype) == "f":
-        return on_one(lambda a: owned(convert(read(a), dtype), dtype))
-    return on_one(lambda a: wrapped(read(a), dtype))
+        return on_one(lambda a: as_owned(convert(read(a), dtype), dtype))
+    return on_one(lambda a: wrap(read(a), dtype))
 
 
 def to_whole(op: Operation) -> Kernel:
@@ -199,19 +199,19 @@ def to_whole(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     working = np.dtype(f"u{dtype.itemsize}") if op.name == "arith.fptoui" and width >= 8 else dtype
-    return on_one(lambda a: owned(convert(a, working), working).view(dtype))
+    return on_one(lambda a: as_owned(convert(a, working), working).view(dtype))
 
 
 def between_floats(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
-    return on_one(lambda a: owned(convert(a, dtype), dtype))
+    return on_one(lambda a: as_owned(convert(a, dtype), dtype))
 
 
 def bitcast(op: Operation) -> Kernel:
     source, target = dtype_at(op.operands[0]), dtype_at(op.results[0])
     if bit_width(source) != 8 * source.itemsize:
         raise ValueError("elements smaller than a byte cannot be reinterpreted")
-    return on_one(lambda a: owned(row_by_row(a).view(target), target))
+    return on_one(lambda a: as_owned(row_by_row(a).view(target), target))
 
 
 # Their names in StableHLO.
@@ -260,29 +260,29 @@ BITS: dict[str, Compute] = {
 
 
 def math_as_stablehlo(op: Operation) -> Kernel:
-    return named(MATH_AS_STABLEHLO[op.name], op)
+    return kernel_named(MATH_AS_STABLEHLO[op.name], op)
 
 
 def of_floats(op: Operation) -> Kernel:
     """Make the kernel of a function of floats. Floats smaller than f32 are computed in f32 and rounded once."""
     compute, dtype = FLOATS[op.name], dtype_at(op.results[0])
-    return lambda *operands: (owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
+    return lambda *operands: (as_owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
 
 
 def of_bits(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
     count = partial(BITS[op.name], width=bit_width(dtype))
-    return on_one(lambda a: wrapped(count(row_by_row(read_signed(a))), dtype))
+    return on_one(lambda a: wrap(count(row_by_row(read_signed(a))), dtype))
 
 
 def absolute(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
-    return on_one(lambda a: wrapped(np.abs(read_signed(a)), dtype))
+    return on_one(lambda a: wrap(np.abs(read_signed(a)), dtype))
 
 
 def integer_power(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
-    return on_two(lambda a, b: wrapped(elementwise.power_of_integers(read_signed(a), read_signed(b)), dtype))
+    return on_two(lambda a, b: wrap(elementwise.power_of_integers(read_signed(a), read_signed(b)), dtype))
 
 
 def float_to_integer_power(op: Operation) -> Kernel:
@@ -290,7 +290,7 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
     def run(base: Array, exponent: Array) -> tuple[Array, ...]:
         bases = row_by_row(base, wide(dtype))
-        return (owned(np.power(bases, row_by_row(exponent).astype(bases.dtype)), dtype),)
+        return (as_owned(np.power(bases, row_by_row(exponent).astype(bases.dtype)), dtype),)
 
     return run
 
@@ -303,6 +303,6 @@ def fused_multiply_add(op: Operation) -> Kernel:
         raise ValueError("a fused multiply-add of f64 needs more digits than numpy has")
 
     def run(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
-        return (owned(elementwise.rounded_sum_of_product(a, b, c, dtype), dtype),)
+        return (as_owned(elementwise.round_sum_of_product(a, b, c, dtype), dtype),)
 
     return run

@@ -100,7 +100,7 @@ def row_by_row(values: Array, dtype: DType | None = None) -> Array:
     return np.asarray(values, dtype, order="C")
 
 
-def owned(values: Array, dtype: DType) -> Array:
+def as_owned(values: Array, dtype: DType) -> Array:
     """Return a row-major array of `dtype` that owns its buffer. Copies `values` only if it is not such an array
     already."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
@@ -138,7 +138,7 @@ def token(op: Operation) -> ValueKernel:
     return run
 
 
-def finished(op: Operation) -> ValueKernel:
+def async_done(op: Operation) -> ValueKernel:
     """Make the kernel of `stablehlo.async_done`, which returns copies of the arrays of the future."""
 
     def run(future: tuple[Array, ...]) -> tuple[Array, ...]:

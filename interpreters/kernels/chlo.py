@@ -11,8 +11,8 @@ from xdsl.ir import Operation
 from ...dialects.chlo.top_k import TopKOp
 from ...dialects.elements import bit_width
 from . import complex_numbers
-from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_two, owned, row_by_row
-from .elementwise import computed_in, total_order
+from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_two, row_by_row
+from .elementwise import total_order, working_dtype
 
 NUMPY: dict[str, Compute] = {
     "acos": np.arccos,
@@ -56,8 +56,8 @@ def special(word: str, op: Operation) -> Kernel:
     """
     operand, dtype = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = COMPLEX.get(word) if kind_of(operand) == "c" else None
-    compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), computed_in(operand)
-    return lambda *operands: (owned(compute(*(row_by_row(operand, working) for operand in operands)), dtype),)
+    compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), working_dtype(operand)
+    return lambda *operands: (as_owned(compute(*(row_by_row(operand, working) for operand in operands)), dtype),)
 
 
 def _from_scipy(word: str) -> Compute:
@@ -70,7 +70,7 @@ def _from_scipy(word: str) -> Compute:
 
 def next_after(op: Operation) -> Kernel:
     """Make the kernel of `chlo.next_after`. It works in the element type itself: a wider type has other neighbours."""
-    return on_two(lambda a, b: owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
+    return on_two(lambda a, b: as_owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
@@ -93,6 +93,6 @@ def top_k(op: TopKOp) -> Kernel:
         # A stable sort has the first of equals first; the rows are turned around, since the largest come last in it.
         order = np.argsort(rank(operand)[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
         chosen = operand.shape[-1] - 1 - order
-        return owned(np.take_along_axis(operand, chosen, -1), dtype), owned(chosen, indices)
+        return as_owned(np.take_along_axis(operand, chosen, -1), dtype), as_owned(chosen, indices)
 
     return run

@@ -18,7 +18,7 @@ from ...dialects.chlo.constants import ConstantLikeOp
 from ...dialects.elements import round_to
 from .arrays import Array, Kernel, dtype_at, kind_of, on_one, row_by_row, shape_at
 from .chlo import SCIPY, next_after, special
-from .elementwise import compare, complex_of_parts, named, select
+from .elementwise import compare, complex_of_parts, kernel_named, select
 
 BY_NAME: dict[str, Callable[[Any], Kernel]] = {
     "compare": compare,
@@ -30,15 +30,15 @@ BY_NAME: dict[str, Callable[[Any], Kernel]] = {
 def broadcast_binary(op: BroadcastBinaryOp) -> Kernel:
     word = op.name.removeprefix("chlo.broadcast_")
     shape, dimensions = shape_at(op.result), op.dimensions
-    make = BY_NAME.get(word) or partial(special if word in SCIPY else named, word)
+    make = BY_NAME.get(word) or partial(special if word in SCIPY else kernel_named, word)
     compute = make(op)
 
-    def spread(operand: Array) -> Array:
+    def broadcast(operand: Array) -> Array:
         aligned = operand.reshape(aligned_shape(operand.shape, len(shape), dimensions))
         return row_by_row(np.broadcast_to(aligned, shape))
 
     def run(left: Array, right: Array) -> tuple[Array, ...]:
-        return compute(spread(left), spread(right))
+        return compute(broadcast(left), broadcast(right))
 
     return run
 

@@ -5,13 +5,57 @@ Rows beyond the last group are zero, as in JAX.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from string import ascii_letters
 
 import numpy as np
 
 from ...dialects.chlo.ragged_dot import RaggedDotOp
-from .arrays import Array, Kernel, dtype_at, owned, shape_at, wide
+from .arrays import Array, Kernel, as_owned, dtype_at, shape_at, wide
 from .conversion import convert
+
+
+@dataclass(frozen=True)
+class _Einsum:
+    """The product of one group, with a letter for each dimension.
+
+    Attributes:
+        left: The letters of the left operand.
+        right: Those of the right operand, without the dimension of groups.
+        product: Those of the result of one group.
+        rows: Those of the dimensions whose rows, or summed elements, belong to one group each.
+    """
+
+    left: list[str]
+    right: list[str]
+    product: list[str]
+    rows: list[str]
+
+    @classmethod
+    def of(cls, op: RaggedDotOp) -> _Einsum:
+        numbers, rank = op.numbers, len(shape_at(op.lhs))
+        left, right = list(ascii_letters[:rank]), list(ascii_letters[rank : rank + len(shape_at(op.rhs))])
+        dimension_pairs = (
+            (numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions),
+            (numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions),
+        )
+        for lhs_dimensions, rhs_dimensions in dimension_pairs:
+            for lhs_dimension, rhs_dimension in zip(lhs_dimensions, rhs_dimensions, strict=True):
+                right[rhs_dimension] = left[lhs_dimension]
+        rows, columns = op.free()
+        batches = [left[dimension] for dimension in numbers.lhs_batching_dimensions]
+        product = [*batches, *(left[dimension] for dimension in rows), *(right[dimension] for dimension in columns)]
+        group_dimensions = (
+            [left[dimension] for dimension in op.group_dimensions()] if len(shape_at(op.group_sizes)) > 1 else []
+        )
+        of_one_group = [
+            letter for dimension, letter in enumerate(right) if dimension not in numbers.rhs_group_dimensions
+        ]
+        return cls(left, of_one_group, product, [*group_dimensions, left[op.ragged]])
+
+    def multiply(self, left: Array, right: Array) -> Array:
+        equation = f"{''.join(self.left)},{''.join(self.right)}->{''.join(self.product)}"
+        return np.einsum(equation, left, right)
 
 
 def ragged_dot(op: RaggedDotOp) -> Kernel:
@@ -19,53 +63,36 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
     Products and sums are computed in the element type of the result, or in f32 if that is smaller.
     """
-    numbers = op.numbers
-    count = len(shape_at(op.lhs))
-    left, right = list(ascii_letters[:count]), list(ascii_letters[count : count + len(shape_at(op.rhs))])
-    paired = (
-        (numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions),
-        (numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions),
-    )
-    for lhs_dimensions, rhs_dimensions in paired:
-        for lhs_dimension, rhs_dimension in zip(lhs_dimensions, rhs_dimensions, strict=True):
-            right[rhs_dimension] = left[lhs_dimension]
-    rows, columns = op.free()
-    batches = [left[dimension] for dimension in numbers.lhs_batching_dimensions]
-    product = [*batches, *(left[dimension] for dimension in rows), *(right[dimension] for dimension in columns)]
-    has_groups = bool(numbers.rhs_group_dimensions)
-    group_dimension = numbers.rhs_group_dimensions[0] if has_groups else 0
-    of_group = [letter for dimension, letter in enumerate(right) if not has_groups or dimension != group_dimension]
-    equation = f"{''.join(left)},{''.join(of_group)}->{''.join(product)}"
-    before = [left[dimension] for dimension in op.before_ragged()] if len(shape_at(op.group_sizes)) > 1 else []
-    member = [*before, left[op.ragged]]
+    einsum, group_dimensions = _Einsum.of(op), op.numbers.rhs_group_dimensions
     extent, dtype, shape = shape_at(op.lhs)[op.ragged], dtype_at(op.result), shape_at(op.result)
     working = wide(dtype)
-    is_contracted = op.ragged in numbers.lhs_contracting_dimensions
+    is_contracted = op.ragged in op.numbers.lhs_contracting_dimensions
 
     def run(lhs: Array, rhs: Array, sizes: Array) -> tuple[Array, ...]:
         lhs, rhs = (value if value.dtype == working else convert(value, working) for value in (lhs, rhs))
-        if not has_groups and not is_contracted:
-            return (owned(np.einsum(equation, lhs, rhs), dtype),)
+        if not group_dimensions and not is_contracted:
+            return (as_owned(einsum.multiply(lhs, rhs), dtype),)
         ends = np.cumsum(sizes.astype(np.int64), axis=-1)
         starts = ends - sizes.astype(np.int64)
-        places = np.arange(extent)
+        positions = np.arange(extent)
         result = np.zeros(shape, working)
         for group in range(sizes.shape[-1]):
             start, end = starts[..., group, None], ends[..., group, None]
-            inside = (start <= places) & (places < end)
+            in_group = (start <= positions) & (positions < end)
             if is_contracted:
-                left_rows = np.where(_aligned(inside, member, left), lhs, 0)
-                right_rows = np.where(_aligned(inside, member, of_group), rhs, 0)
-                result[group] = np.einsum(equation, left_rows, right_rows)
+                left_rows = np.where(_align(in_group, einsum.rows, einsum.left), lhs, 0)
+                right_rows = np.where(_align(in_group, einsum.rows, einsum.right), rhs, 0)
+                result[group] = einsum.multiply(left_rows, right_rows)
             else:
-                values = np.einsum(equation, lhs, np.take(rhs, group, axis=group_dimension))
-                result = np.where(_aligned(inside, member, product), values, result)
-        return (owned(result, dtype),)
+                group_axis = group_dimensions[0] if group_dimensions else 0
+                values = einsum.multiply(lhs, np.take(rhs, group, axis=group_axis))
+                result = np.where(_align(in_group, einsum.rows, einsum.product), values, result)
+        return (as_owned(result, dtype),)
 
     return run
 
 
-def _aligned(values: Array, letters: list[str], target: list[str]) -> Array:
+def _align(values: Array, letters: list[str], target: list[str]) -> Array:
     """Transpose an array with the dimensions `letters` to the order of `target`, and insert extents of 1 for the
     missing ones."""
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))

@@ -131,7 +131,7 @@ class SimulatedDevice(ABC):
         return [[number for groups in by_partition for number in groups[index]] for index in range(len(rows))]
 
 
-def _exchanged(
+def _exchange(
     op: CollectiveOp, device: SimulatedDevice, values: Values, across_partitions: bool = False
 ) -> list[Values] | None:
     """Return the operands of all devices of this device's group, or None if it belongs to no group."""
@@ -147,7 +147,7 @@ def all_gather(op: AllGatherOp, device: SimulatedDevice) -> Kernel:
     along = op.all_gather_dim.value.data
 
     def run(*values: Array) -> Values:
-        exchanged = _exchanged(op, device, values)
+        exchanged = _exchange(op, device, values)
         return (
             _zeros(op)
             if exchanged is None
@@ -174,7 +174,7 @@ def all_to_all(op: AllToAllOp, device: SimulatedDevice) -> Kernel:
 
 def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
     def run(*values: Array) -> Values:
-        exchanged = _exchanged(op, device, values, across_partitions=True)
+        exchanged = _exchange(op, device, values, across_partitions=True)
         if exchanged is None:
             return _zeros(op)
         roots = values[-1] if op.has_dynamic_root else [0] * len(values)
@@ -201,7 +201,7 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
     return run
 
 
-def _combined(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
+def _combine(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
     """Combine the arrays of all devices elementwise, in the order of the group."""
     dtype = dtype_at(op.regions[0].block.args[0])
     result = convert(exchanged[0], dtype).reshape(-1)
@@ -214,10 +214,10 @@ def all_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> K
     count = len(op.operands)
 
     def run(*values: Array) -> Values:
-        exchanged = _exchanged(op, device, values[:count])
+        exchanged = _exchange(op, device, values[:count])
         if exchanged is None:
             return _zeros(op)
-        return tuple(_combined(op, combine, parts, values[count:]) for parts in zip(*exchanged, strict=True))
+        return tuple(_combine(op, combine, parts, values[count:]) for parts in zip(*exchanged, strict=True))
 
     return run
 
@@ -230,7 +230,7 @@ def reduce_scatter(op: ReduceScatterOp, device: SimulatedDevice, combine: Combin
         if group is None:
             return _zeros(op)
         exchanged = device.exchange(group, channel_field(op.channel_handle, "handle"), (value,))
-        whole = _combined(op, combine, [part for (part,) in exchanged], captured)
+        whole = _combine(op, combine, [part for (part,) in exchanged], captured)
         return (np.split(whole, len(group), along)[group.index(device.number)].copy(),)
 
     return run
@@ -250,7 +250,7 @@ def collective_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combin
         own, nothing = group.index(device.number), _zeros(op)
         parts = [[part[index] for part in exchanged] for index in range(data)]
         return tuple(
-            _combined(op, combine, parts[index], values[count:]) if root == own else nothing[index]
+            _combine(op, combine, parts[index], values[count:]) if root == own else nothing[index]
             for index, root in enumerate(roots)
         )
 

@@ -53,7 +53,7 @@ def log_plus_one(a: Array) -> Array:
     """
     x, y = parts_of(a)
     is_near = (np.abs(x) < 3) & (np.abs(y) < 2)
-    high, low = _squared_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
+    high, low = _square_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
     near = (np.log1p(high) + low / (1 + high)) / 2
     far = np.log(np.hypot(1 + x, y))
     # If |1 + a| overflows, its half does not.
@@ -61,7 +61,7 @@ def log_plus_one(a: Array) -> Array:
     return of_parts(np.where(is_near & (np.abs(high) < 0.5), near, far), np.arctan2(y, 1 + x))
 
 
-def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
+def _square_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
     """Compute `|1 + a|² - 1 = 2x + x² + y²`, whose terms may cancel, in double-double precision: a sum of two
     numbers."""
     (x_squared, x_error), (y_squared, y_error) = _square(x), _square(y)
@@ -88,15 +88,15 @@ def _sum(a: Array, b: Array) -> tuple[Array, Array]:
 def divide(a: Array, b: Array) -> Array:
     """Divide. The operands are scaled so that no intermediate result overflows, and NaNs are corrected as in Annex
     G."""
-    (x, y, up), (c, d, down) = _scaled(a), _scaled(b)
+    (x, y, up), (c, d, down) = _scale(a), _scale(b)
     size = c * c + d * d
     real, imaginary = (x * c + y * d) / size, (y * c - x * d) / size
     quotient = of_parts(np.ldexp(real, up - down), np.ldexp(imaginary, up - down))
     lost = np.isnan(real) & np.isnan(imaginary)
-    return np.where(lost, _recovered(a, b, quotient), quotient) if lost.any() else quotient
+    return np.where(lost, _correct_nan(a, b, quotient), quotient) if lost.any() else quotient
 
 
-def _scaled(a: Array) -> tuple[Array, Array, Array]:
+def _scale(a: Array) -> tuple[Array, Array, Array]:
     """Return both parts, divided by the power of two of the larger one, and the exponent of that power."""
     x, y = parts_of(a)
     size = np.maximum(np.abs(x), np.abs(y))
@@ -104,7 +104,7 @@ def _scaled(a: Array) -> tuple[Array, Array, Array]:
     return np.ldexp(x, -exponent), np.ldexp(y, -exponent), exponent
 
 
-def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
+def _correct_nan(a: Array, b: Array, otherwise: Array) -> Array:
     """Correct quotients that are NaN: nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
     (x, y), endless = parts_of(a), np.copysign(np.inf, np.real(b))
     of_infinite, by_infinite = _times_conjugate(_corner(a), b), _times_conjugate(a, _corner(b))

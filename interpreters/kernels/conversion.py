@@ -20,7 +20,7 @@ from ...dialects.stablehlo.quantization import UniformDequantizeOp, UniformQuant
 from ...dialects.stablehlo.quantized_types import QuantizedType
 from ...dialects.stablehlo.representation import ReducePrecisionOp
 from ...dialects.stablehlo.shapes import BitcastConvertOp
-from .arrays import F32, F64, Array, Kernel, dtype_at, kind_of, on_one, owned, shape_at, wide
+from .arrays import F32, F64, Array, Kernel, as_owned, dtype_at, kind_of, on_one, shape_at, wide
 
 _FINFO: Any = ml_dtypes.finfo
 
@@ -85,7 +85,7 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
             bits = np.where(size > bias + kept_bias, bits & kind(sign) | kind(infinite), bits)
             bits = np.where(size <= bias - kept_bias, bits & kind(sign), bits)
         nan = raw_bits if keeps_nan else raw_bits & kind(sign) | kind(infinite)
-        return owned(np.where(operand != operand, nan, bits).view(dtype), dtype)
+        return as_owned(np.where(operand != operand, nan, bits).view(dtype), dtype)
 
     return on_one(run)
 
@@ -96,13 +96,13 @@ def bitcast_convert(op: BitcastConvertOp) -> Kernel:
 
     def run(operand: Array) -> tuple[Array, ...]:
         raw = operand.copy().reshape(-1)
-        bits = _regrouped(raw, target) if narrow else raw.view(target)
+        bits = _regroup_bits(raw, target) if narrow else raw.view(target)
         return (bits.reshape(shape).copy(),)
 
     return run
 
 
-def _regrouped(values: Array, dtype: DType) -> Array:
+def _regroup_bits(values: Array, dtype: DType) -> Array:
     """Concatenate the significant bits of all elements, lowest bit first, and split them into elements of `dtype`."""
     columns = np.unpackbits(values.view(np.uint8).reshape(-1, values.dtype.itemsize), axis=-1, bitorder="little")
     row = columns[:, : bit_width(values.dtype)].reshape(-1, bit_width(dtype))
@@ -129,7 +129,7 @@ class _Scale:
     def nearest(self, real: Array) -> Array:
         """Return the stored integers nearest to real numbers. Ties go to even, and numbers out of range are clamped."""
         steps = np.rint(convert(real, self.working) / self.scales) + self.zero_points
-        return owned(np.clip(steps, self.type.low, self.type.high), self.storage)
+        return as_owned(np.clip(steps, self.type.low, self.type.high), self.storage)
 
 
 def _scale_of(value: SSAValue) -> _Scale | None:
@@ -147,7 +147,7 @@ def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
     """Extend an elementwise kernel to quantized values, as the specification's `dequantize_op_quantize` does: compute
     with the real numbers of the expressed type, and quantize the results."""
 
-    def extended(op: Operation) -> Kernel:
+    def make_for_real_numbers(op: Operation) -> Kernel:
         operands, results = ([_scale_of(value) for value in values] for values in (op.operands, op.results))
         if not any((*operands, *results)):
             return make(op)
@@ -155,7 +155,7 @@ def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
 
         def run(*arrays: Array) -> tuple[Array, ...]:
             reals = [
-                array if scale is None else owned(scale.real(array), scale.expressed)
+                array if scale is None else as_owned(scale.real(array), scale.expressed)
                 for scale, array in zip(operands, arrays, strict=True)
             ]
             computed = zip(results, compute(*reals), strict=True)
@@ -163,7 +163,7 @@ def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
 
         return run
 
-    return extended
+    return make_for_real_numbers
 
 
 def _in_real_numbers(op: Operation) -> Operation:
@@ -197,4 +197,4 @@ def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
     source = _scale_of(op.operand)
     if source is None:
         raise ValueError(f"the type {op.operand.type} cannot be executed")
-    return on_one(lambda operand: owned(source.real(operand), source.expressed))
+    return on_one(lambda operand: as_owned(source.real(operand), source.expressed))

@@ -22,7 +22,7 @@ from ...dialects.stablehlo.dynamic_shapes import (
 from ...dialects.stablehlo.indexing import DynamicGatherOp
 from .arrays import Array, Kernel, on_one, shape_at
 from .indexing import gather_with
-from .movement import broadcast_to, count_along, padded
+from .movement import broadcast_to, count_along, pad_array
 from .windowed import convolve, spatial_windows
 
 
@@ -69,7 +69,7 @@ def dynamic_pad(op: DynamicPadOp) -> Kernel:
     shape = shape_at(op.result)
 
     def run(operand: Array, value: Array, *amounts: Array) -> tuple[Array, ...]:
-        result = padded(operand, value, *([int(amount) for amount in side] for side in amounts))
+        result = pad_array(operand, value, *([int(amount) for amount in side] for side in amounts))
         if result.shape != shape:
             raise ValueError(f"the padded shape is {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from ...dialects.elements import DType, bit_width, round_to
 from ...dialects.stablehlo.elementwise import ClampOp, CompareOp
 from . import complex_numbers
-from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
+from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_one, on_two, row_by_row, wide
 from .conversion import convert
 
 
@@ -81,7 +81,7 @@ def power_of_integers(base: Array, exponent: Array) -> Array:
     return np.where(exponent < 0, fraction.astype(base.dtype), result)
 
 
-def unsigned(a: Array, width: int) -> Array:
+def as_unsigned(a: Array, width: int) -> Array:
     """Reinterpret integers of `width` bits as unsigned integers, which may be wider."""
     bits = a.view(f"u{a.dtype.itemsize}")
     return bits & ((1 << width) - 1) if width < 8 * a.dtype.itemsize else bits
@@ -89,7 +89,7 @@ def unsigned(a: Array, width: int) -> Array:
 
 def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
     """Shift right and fill with zeros. An amount that is negative or at least the width gives zero."""
-    shifted = np.right_shift(unsigned(a, width), unsigned(amount, width))
+    shifted = np.right_shift(as_unsigned(a, width), as_unsigned(amount, width))
     return np.asarray(shifted).view(a.dtype)
 
 
@@ -100,17 +100,17 @@ def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
     """
     above = 8 * a.dtype.itemsize - width
     signed = a.view(f"i{a.dtype.itemsize}") << above >> above
-    return np.asarray(np.right_shift(signed, unsigned(amount, width).view(signed.dtype))).view(a.dtype)
+    return np.asarray(np.right_shift(signed, as_unsigned(amount, width).view(signed.dtype))).view(a.dtype)
 
 
 def count_ones(a: Array, width: int) -> Array:
-    bits = np.asarray(unsigned(a, width), order="C")
+    bits = np.asarray(as_unsigned(a, width), order="C")
     columns = bits.reshape(*bits.shape, 1).view(np.uint8)
     return np.unpackbits(columns, axis=-1).sum(-1, dtype=a.dtype)
 
 
 def count_leading_zeros(a: Array, width: int) -> Array:
-    bits = np.asarray(unsigned(a, width))
+    bits = np.asarray(as_unsigned(a, width))
     step = 1
     while step < width:
         bits = bits | (bits >> step)
@@ -119,12 +119,12 @@ def count_leading_zeros(a: Array, width: int) -> Array:
 
 
 def count_trailing_zeros(a: Array, width: int) -> Array:
-    bits = unsigned(a, width)
+    bits = as_unsigned(a, width)
     below = np.bitwise_and(~bits, bits - bits.dtype.type(1))
     return count_ones(np.asarray(below).view(a.dtype), width)
 
 
-def rounded_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
+def round_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     """Compute `a * b + c`, rounded once to f32 or a smaller float.
 
     The product is exact in f64. The sum is rounded to odd in f64, using the error that Knuth's TwoSum finds, so that
@@ -208,42 +208,42 @@ INTEGER: dict[str, Compute] = {
     # numpy shifts beyond the width as StableHLO does: zeros remain.
     "shift_left": np.left_shift,
 }
-# These also take the number of bits, by the name `width`.
-BITS: dict[str, Compute] = {
+INTEGER_WITH_WIDTH: dict[str, Compute] = {
     "count_leading_zeros": count_leading_zeros,
     "popcnt": count_ones,
     "shift_right_arithmetic": shift_right_arithmetic,
     "shift_right_logical": shift_right_logical,
 }
-BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | BITS.keys()
+"""Functions that also take the number of bits, by the name `width`."""
+BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | INTEGER_WITH_WIDTH.keys()
 
 
 def compute_for(op: str, dtype: DType) -> Compute | None:
     """Return the function of an operation on elements of `dtype`, or None if it is not defined for them.
 
-    The function expects elements of the type `computed_in(dtype)`.
+    The function expects elements of the type `working_dtype(dtype)`.
     """
     if op in EXACT:
         return EXACT[op]
     kind = kind_of(dtype)
     if kind in "iub":
-        return partial(BITS[op], width=bit_width(dtype)) if op in BITS else INTEGER.get(op)
+        return partial(INTEGER_WITH_WIDTH[op], width=bit_width(dtype)) if op in INTEGER_WITH_WIDTH else INTEGER.get(op)
     if kind == "c":
         return COMPLEX.get(op) or ROUNDED.get(op)
     return FLOAT.get(op) or ROUNDED.get(op)
 
 
-def computed_in(dtype: DType) -> DType:
+def working_dtype(dtype: DType) -> DType:
     """Return the type in which elements of `dtype` are computed: f64 for the parts of complex numbers, else
     `wide(dtype)`."""
     return np.dtype(np.complex128) if kind_of(dtype) == "c" else wide(dtype)
 
 
 def from_tables(op: Operation) -> Kernel:
-    return named(op.name.removeprefix("stablehlo."), op)
+    return kernel_named(op.name.removeprefix("stablehlo."), op)
 
 
-def named(name: str, op: Operation) -> Kernel:
+def kernel_named(name: str, op: Operation) -> Kernel:
     """Make the kernel of the StableHLO operation `name` for an operation of any dialect.
 
     Raises:
@@ -253,9 +253,9 @@ def named(name: str, op: Operation) -> Kernel:
     compute = compute_for(name, dtype)
     if compute is None:
         raise ValueError(f"{op.name} is not defined for elements of type {dtype}")
-    working = wide(dtype) if name in EXACT else computed_in(dtype)
+    working = wide(dtype) if name in EXACT else working_dtype(dtype)
     if not isinstance(compute, np.ufunc) or working != dtype:
-        return lambda *operands: (owned(compute(*(row_by_row(operand, working) for operand in operands)), result),)
+        return lambda *operands: (as_owned(compute(*(row_by_row(operand, working) for operand in operands)), result),)
     if name in ROUNDED:
         return lambda *operands: (_apply(compute, tuple(map(row_by_row, operands)), result),)
     return lambda *operands: (_apply(compute, operands, result),)
@@ -285,7 +285,7 @@ def compare(op: CompareOp) -> Kernel:
         prepared = partial(row_by_row, dtype=wide(dtype))
     else:
         return on_two(lambda a, b: relation(a, b, out=np.empty(a.shape, np.bool_)))
-    return on_two(lambda a, b: owned(relation(prepared(a), prepared(b)), np.dtype(np.bool_)))
+    return on_two(lambda a, b: as_owned(relation(prepared(a), prepared(b)), np.dtype(np.bool_)))
 
 
 def total_order(a: Array) -> Array:
@@ -316,7 +316,7 @@ def clamp(op: ClampOp) -> Kernel:
 
     def run(*operands: Array) -> tuple[Array, ...]:
         low, value, high = (np.asarray(operand, wide(dtype)) for operand in operands)
-        return (owned(highest(lowest(value, low), high), dtype),)
+        return (as_owned(highest(lowest(value, low), high), dtype),)
 
     return run
 
@@ -334,4 +334,4 @@ def complex_of_parts(op: Operation) -> Kernel:
 
 def convert_elements(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
-    return on_one(lambda operand: owned(convert(operand, dtype), dtype))
+    return on_one(lambda operand: as_owned(convert(operand, dtype), dtype))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.indexing import DynamicGatherOp, GatherOp, ScatterOp
-from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned
+from .arrays import Array, Combine, Kernel, as_owned, dtype_at, on_two
 from .conversion import convert
 
 
@@ -35,7 +35,7 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
         aligned = _batch_positions(indices.shape, numbers.index_vector_dim, batching, batch, rank)
         offsets = {dimension: _along(place, sizes[dimension], rank) for dimension, place in window.items()}
         index = _sums([starts, aligned, offsets], len(extents), rank)
-        return owned(operand[(*index, ...)], operand.dtype)
+        return as_owned(operand[(*index, ...)], operand.dtype)
 
     return run
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...dialects.elements import DType
 from ...dialects.stablehlo.legacy import BroadcastOp, DotOp, EinsumFormatOp, TorchIndexSelectOp
-from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned, row_by_row, shape_at, wide
+from .arrays import Array, Kernel, as_owned, dtype_at, on_one, on_two, row_by_row, shape_at, wide
 from .conversion import convert
 
 
@@ -17,7 +17,7 @@ def dot(op: DotOp) -> Kernel:
     """
     dtype = dtype_at(op.result)
     working = wide(dtype)
-    return on_two(lambda lhs, rhs: owned(np.matmul(_in(lhs, working), _in(rhs, working)), dtype))
+    return on_two(lambda lhs, rhs: as_owned(np.matmul(_in(lhs, working), _in(rhs, working)), dtype))
 
 
 def _in(values: Array, dtype: DType) -> Array:
@@ -46,7 +46,7 @@ def einsum(op: EinsumFormatOp) -> Kernel:
         terms = [
             part for pair in zip((_in(value, working) for value in operands), inputs, strict=True) for part in pair
         ]
-        return (owned(np.einsum(*terms, output), dtype),)
+        return (as_owned(np.einsum(*terms, output), dtype),)
 
     return run
 
@@ -66,6 +66,6 @@ def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
         between = range(batch, dimension)
         moved = np.moveaxis(operand, tuple(between), tuple(range(dimension - batch)))
         selected = moved[(slice(None),) * len(between) + (*batches, places)]
-        return (owned(np.moveaxis(selected, tuple(range(len(between))), tuple(between)), operand.dtype),)
+        return (as_owned(np.moveaxis(selected, tuple(range(len(between))), tuple(between)), operand.dtype),)
 
     return run

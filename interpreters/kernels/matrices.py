@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.contraction import DotGeneralOp
 from ...dialects.stablehlo.linear_algebra import CholeskyOp, FftOp
-from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned, row_by_row, shape_at, wide
+from .arrays import Array, Kernel, as_owned, dtype_at, on_one, on_two, row_by_row, shape_at, wide
 from .conversion import convert
 from .properties import flag, word
 
@@ -39,7 +39,7 @@ def dot_general(op: DotGeneralOp) -> Kernel:
         right = _matrices(rhs, (*other_batch, *other_paired, *columns), matrices[1])
         result = np.empty(shape, working)
         np.matmul(left, right, out=result.reshape(batches, matrices[0][1], matrices[1][2]))
-        return (owned(result, dtype),)
+        return (as_owned(result, dtype),)
 
     def _matrices(values: Array, order: tuple[int, ...], extents: tuple[int, ...]) -> Array:
         converted = values if values.dtype == working else convert(values, working)
@@ -67,7 +67,7 @@ def fft(op: FftOp) -> Kernel:
     def run(operand: Array) -> Array:
         if 0 in (*shape, *operand.shape):
             return np.zeros(shape, dtype)
-        return owned(transform(operand.astype(working), s=extents, axes=axes), dtype)
+        return as_owned(transform(operand.astype(working), s=extents, axes=axes), dtype)
 
     return on_one(run)
 
@@ -85,7 +85,7 @@ def cholesky(op: CholeskyOp) -> Kernel:
         factors = np.zeros_like(matrices)
         for index in np.ndindex(*converted.shape[:-2]):
             factors[index] = _factor(matrices[index])
-        return owned(factors if is_lower else _adjoint(factors), dtype)
+        return as_owned(factors if is_lower else _adjoint(factors), dtype)
 
     return on_one(run)
 
@@ -120,7 +120,7 @@ def triangular_solve(op: Operation) -> Kernel:
         if not is_left:
             factor, sides, below = np.swapaxes(factor, -1, -2), np.swapaxes(sides, -1, -2), not below
         solution = _substitute(factor, sides, below, has_ones)
-        return owned(solution if is_left else np.swapaxes(solution, -1, -2), dtype)
+        return as_owned(solution if is_left else np.swapaxes(solution, -1, -2), dtype)
 
     return on_two(run)
 

@@ -19,7 +19,7 @@ from ...dialects.stablehlo.creation import ConstantOp, IotaOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, PadOp, ReshapeOp, ReverseOp, TransposeOp
 from ...dialects.stablehlo.slices import ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp, SliceOp
 from ...support.type_guards import is_standard_dense
-from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned
+from .arrays import Array, Kernel, as_owned, dtype_at, on_one, on_two
 from .conversion import convert
 
 
@@ -54,7 +54,7 @@ def _is_repeated(values: Array) -> bool:
 def _number(op: ConstantOp | arith.ConstantOp) -> Kernel:
     value, dtype = op.value, dtype_at(op.results[0])
     assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number, or dense"
-    number = owned(convert(np.asarray(value.value.data), dtype), dtype)
+    number = as_owned(convert(np.asarray(value.value.data), dtype), dtype)
     return lambda: (number.copy(),)
 
 
@@ -118,10 +118,10 @@ def reverse(op: ReverseOp) -> Kernel:
 def pad(op: PadOp) -> Kernel:
     amounts = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
     low, high, interior = (amount.get_values() for amount in amounts)
-    return on_two(lambda operand, value: padded(operand, value, low, high, interior))
+    return on_two(lambda operand, value: pad_array(operand, value, low, high, interior))
 
 
-def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
+def pad_array(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
     """Return a new array with `value` before, after and between the elements of each dimension."""
     amounts = list(zip(operand.shape, low, high, interior, strict=True))
     sums = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]

@@ -13,7 +13,7 @@ from ...dialects.stablehlo.normalization import (
     BatchNormOp,
     BatchNormTrainingOp,
 )
-from .arrays import Array, Kernel, dtype_at, owned, shape_at, wide
+from .arrays import Array, Kernel, as_owned, dtype_at, shape_at, wide
 from .conversion import convert
 
 
@@ -29,12 +29,12 @@ class _Features:
         self.epsilon = np.asarray(op.epsilon.value.data, np.float32).astype(self.working)
         self.count = np.asarray(prod(shape[dimension] for dimension in self.others)).astype(self.working)
 
-    def widened(self, values: Array) -> Array:
+    def widen(self, values: Array) -> Array:
         return convert(values, self.working)
 
     def along(self, values: Array) -> Array:
         """Reshape one value per feature so that it broadcasts along the feature dimension."""
-        return self.widened(values).reshape(self.shape)
+        return self.widen(values).reshape(self.shape)
 
     def sums(self, values: Array) -> Array:
         """Return the sum for each feature. Features become rows in memory, so the layout does not change the order of
@@ -42,25 +42,25 @@ class _Features:
         rows = np.ascontiguousarray(np.moveaxis(values, self.dimension, 0)).reshape(values.shape[self.dimension], -1)
         return np.sum(rows, axis=1, dtype=self.working)
 
-    def normalized(self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+    def normalize(self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
         deviation = np.sqrt(self.along(variance) + self.epsilon)
-        return (self.widened(operand) - self.along(mean)) / deviation * self.along(scale) + self.along(offset)
+        return (self.widen(operand) - self.along(mean)) / deviation * self.along(scale) + self.along(offset)
 
 
 def batch_norm_inference(op: BatchNormInferenceOp) -> Kernel:
     features = _Features(op)
-    return lambda *operands: (owned(features.normalized(*operands), features.dtype),)
+    return lambda *operands: (as_owned(features.normalize(*operands), features.dtype),)
 
 
 def batch_norm_training(op: BatchNormTrainingOp) -> Kernel:
     features = _Features(op)
 
     def run(operand: Array, scale: Array, offset: Array) -> tuple[Array, ...]:
-        values = features.widened(operand)
+        values = features.widen(operand)
         mean = features.sums(values) / features.count
         variance = features.sums(np.square(values - mean.reshape(features.shape))) / features.count
-        output = features.normalized(values, scale, offset, mean, variance)
-        return tuple(owned(result, features.dtype) for result in (output, mean, variance))
+        output = features.normalize(values, scale, offset, mean, variance)
+        return tuple(as_owned(result, features.dtype) for result in (output, mean, variance))
 
     return run
 
@@ -69,7 +69,7 @@ def batch_norm_grad(op: BatchNormGradOp) -> Kernel:
     features = _Features(op)
 
     def run(operand: Array, scale: Array, mean: Array, variance: Array, grad: Array) -> tuple[Array, ...]:
-        centered, grad_output = features.widened(operand) - features.along(mean), features.widened(grad)
+        centered, grad_output = features.widen(operand) - features.along(mean), features.widen(grad)
         shifted = features.along(variance) + features.epsilon
         deviation = np.sqrt(shifted)
         grad_offset = features.sums(grad_output)
@@ -77,6 +77,6 @@ def batch_norm_grad(op: BatchNormGradOp) -> Kernel:
         inner = grad_output * features.count - grad_offset.reshape(features.shape) - products * centered / shifted
         grad_operand = features.along(scale) / deviation / features.count * inner
         grad_scale = features.sums(grad_output * (centered / deviation))
-        return tuple(owned(result, features.dtype) for result in (grad_operand, grad_scale, grad_offset))
+        return tuple(as_owned(result, features.dtype) for result in (grad_operand, grad_scale, grad_offset))
 
     return run

@@ -19,7 +19,7 @@ from ...dialects.elements import DType, bit_width
 from ...dialects.stablehlo.attributes import RngDistribution
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.external import RngBitGeneratorOp, RngOp
-from .arrays import Array, Kernel, dtype_at, kind_of, owned, shape_at
+from .arrays import Array, Kernel, as_owned, dtype_at, kind_of, shape_at
 
 U32, U64 = np.uint32, np.uint64
 
@@ -41,7 +41,7 @@ def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
         if list(stated) != list(shape):
             raise ValueError(f"its shape is {stated.tolist()}, but its result has shape {list(shape)}")
         if is_normal:
-            return (owned(generator.normal(float(first), float(second), shape), dtype),)
+            return (as_owned(generator.normal(float(first), float(second), shape), dtype),)
         return (uniform(generator, first, second, shape, dtype),)
 
     return run
@@ -53,7 +53,7 @@ def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequ
         return np.full(shape, low, dtype)
     if kind_of(dtype) != "f":
         drawn = generator.integers(int(low), int(high), shape, np.uint64 if kind_of(dtype) == "u" else np.int64)
-        return owned(drawn, dtype)
+        return as_owned(drawn, dtype)
 
     def draw(count: int) -> Array:
         return (float(low) + (float(high) - float(low)) * generator.random(count)).astype(dtype)
@@ -80,7 +80,7 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
 
     def run(state: Array) -> tuple[Array, ...]:
         bits, new = make(state, shape, dtype.itemsize == 8)
-        return new, owned((bits & bits.dtype.type(lowest)).astype(unsigned), unsigned).view(dtype)
+        return new, as_owned((bits & bits.dtype.type(lowest)).astype(unsigned), unsigned).view(dtype)
 
     return run
 
@@ -91,7 +91,7 @@ def halves(values: Array) -> list[Array]:
     return [np.asarray(words & U64(0xFFFFFFFF)).astype(U32), np.asarray(words >> U64(32)).astype(U32)]
 
 
-def joined(low: Array, high: Array) -> Array:
+def join_halves(low: Array, high: Array) -> Array:
     return low.astype(U64) | high.astype(U64) << U64(32)
 
 
@@ -103,17 +103,18 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
     """
     key, counter = halves(state[0]), state[1]
     if wide:
-        return joined(*threefry_rounds(key, halves(counter + _numbers(shape)))), _counted(state, 1, prod(shape))
-    along = _split(shape)
+        bits = join_halves(*threefry_rounds(key, halves(counter + _numbers(shape))))
+        return bits, _advance_counter(state, 1, prod(shape))
+    along = _split_dimension(shape)
     half = [-(-extent // 2) if d == along else extent for d, extent in enumerate(shape)] or [1]
     pair = threefry_rounds(key, halves(counter + _numbers(half)))
     both = np.stack(pair, axis=(along or 0) + 1)
     rows = both.reshape([2 * extent if d == (along or 0) else extent for d, extent in enumerate(half)])
     bits = rows[tuple(slice(extent) for extent in shape)] if shape else rows[0]
-    return bits, _counted(state, 1, prod(half))
+    return bits, _advance_counter(state, 1, prod(half))
 
 
-def _split(shape: Sequence[int]) -> int | None:
+def _split_dimension(shape: Sequence[int]) -> int | None:
     """Return the dimension along which the two numbers of a counter are adjacent: the first even one, otherwise the
     longest."""
     even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
@@ -125,7 +126,7 @@ def _numbers(shape: Sequence[int]) -> Array:
     return np.arange(prod(shape), dtype=U64).reshape(shape)
 
 
-def _counted(state: Array, place: int, count: int) -> Array:
+def _advance_counter(state: Array, place: int, count: int) -> Array:
     new = state.copy()
     new[place] += U64(count)
     return new
@@ -156,10 +157,10 @@ def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
     high = np.broadcast_to(state[2] if len(state) > 2 else state[0], low.shape) + (low < state[1]).astype(U64)
     mixed = philox_rounds(halves(state[0]), [*halves(low), *halves(high)])
     row = np.stack(mixed, axis=1).reshape(-1)
-    values = joined(row[0::2], row[1::2]) if wide else row
-    new = _counted(state, 1, blocks)
+    values = join_halves(row[0::2], row[1::2]) if wide else row
+    new = _advance_counter(state, 1, blocks)
     if len(state) > 2 and new[1] < state[1]:
-        new = _counted(new, 2, 1)
+        new = _advance_counter(new, 2, 1)
     return values[: prod(shape)].reshape(shape), new
 
 

@@ -19,7 +19,7 @@ from ...dialects.stablehlo.branches import SortOp
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.control import OptimizationBarrierOp, ReturnOp
 from ...dialects.stablehlo.reduction import ReduceOp
-from .arrays import Array, Combine, Kernel, dtype_at, kind_of, owned, row_by_row, shape_at, wide
+from .arrays import Array, Combine, Kernel, as_owned, dtype_at, kind_of, row_by_row, shape_at, wide
 from .conversion import convert
 from .elementwise import compute_for
 
@@ -37,7 +37,7 @@ def map_(op: Operation, combine: Combine) -> Kernel:
     def run(*operands: Array) -> tuple[Array, ...]:
         vectors = [row_by_row(operand).reshape(-1) for operand in operands[:count]]
         results = combine(*vectors, *operands[count:])
-        return tuple(owned(np.reshape(values, shape), dtype) for values, dtype in zip(results, dtypes, strict=True))
+        return tuple(as_owned(np.reshape(values, shape), dtype) for values, dtype in zip(results, dtypes, strict=True))
 
     return run
 
@@ -70,7 +70,7 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
     def run(*operands: Array) -> tuple[Array, ...]:
         tables = [row_by_row(operand.transpose(order)).reshape(table) for operand in operands[:count]]
         reduced = reduce_rows(tables, operands[count : 2 * count], operands[2 * count :])
-        return tuple(owned(np.reshape(row, to), dtype) for row, (to, dtype) in zip(reduced, results, strict=True))
+        return tuple(as_owned(np.reshape(row, to), dtype) for row, (to, dtype) in zip(reduced, results, strict=True))
 
     return run
 
@@ -91,13 +91,13 @@ def single_combiner(block: Block) -> str | None:
     last = block.last_op
     if not isinstance(last, ReturnOp) or len(last.operands) != 1 or len(block.args) != 2:
         return None
-    made = _seen_through(last.operands[0])
+    made = _look_through(last.operands[0])
     if not isinstance(made, OpResult) or made.op.name not in UFUNCS:
         return None
-    return made.op.name if {_seen_through(operand) for operand in made.op.operands} == set(block.args) else None
+    return made.op.name if {_look_through(operand) for operand in made.op.operands} == set(block.args) else None
 
 
-def _seen_through(value: SSAValue) -> SSAValue:
+def _look_through(value: SSAValue) -> SSAValue:
     """Return the value behind barriers, dependencies and marks."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):

@@ -14,13 +14,13 @@ from ...dialects.sdy.collectives import ReducingOp
 from .arrays import Array, Kernel, on_one, row_by_row
 
 
-def resharded(op: Operation) -> Kernel:
+def reshard(op: Operation) -> Kernel:
     """Make the kernel of an operation that only changes the sharding: a view if the operand is row-major, otherwise a
     copy."""
     return on_one(lambda operand: row_by_row(operand).view())
 
 
-def reduced(op: Operation) -> Kernel:
+def reducing_collective(op: Operation) -> Kernel:
     """Make the kernel of a reducing collective, which returns the operand.
 
     Raises:
@@ -33,20 +33,20 @@ def reduced(op: Operation) -> Kernel:
     if mesh is None:
         raise ValueError("the mesh of its sharding is unknown")
     unreduced = () if operand is None else operand.unreduced
-    for axis in op.axes_reduced():
+    for axis in op.reduced_axes():
         if not any(_is_within(axis, other, mesh) for other in unreduced):
             raise ValueError(
                 f"it reduces along {axis}, but its operand is unreduced along {axes_text(unreduced)} only; "
                 "partially unreduced values cannot be executed"
             )
-    return resharded(op)
+    return reshard(op)
 
 
 def _is_within(part: Axis, axis: Axis, mesh: Mesh) -> bool:
-    return part.name == axis.name and axis.before <= part.before and part.end(mesh) <= axis.end(mesh)
+    return part.name == axis.name and axis.pre_size <= part.pre_size and part.end(mesh) <= axis.end(mesh)
 
 
-def grouped(op: Operation) -> Kernel:
+def sharding_group(op: Operation) -> Kernel:
     """Make the kernel of `sdy.sharding_group`, which has no results."""
 
     def run(operand: Array) -> tuple[Array, ...]:

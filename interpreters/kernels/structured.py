@@ -18,7 +18,7 @@ from xdsl.dialects.linalg.ops import BroadcastOp, ReduceOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from .arrays import Array, Combine, Kernel, dtype_at, owned, shape_at
+from .arrays import Array, Combine, Kernel, as_owned, dtype_at, shape_at
 
 # One for each operand, then whether each loop is parallel.
 Space = tuple[list[AffineMap], list[bool]]
@@ -37,18 +37,18 @@ def space_of(op: Operation) -> Space:
         dropped = op.dimensions.get_values()
         rank = len(shape_at(op.input))
         kinds = [loop not in dropped for loop in range(rank)]
-        return [AffineMap.identity(rank), _kept(rank, dropped)], kinds
+        return [AffineMap.identity(rank), _kept_dimensions(rank, dropped)], kinds
     if isinstance(op, BroadcastOp):
         rank = len(shape_at(op.init))
-        return [_kept(rank, op.dimensions.get_values()), AffineMap.identity(rank)], [True] * rank
+        return [_kept_dimensions(rank, op.dimensions.get_values()), AffineMap.identity(rank)], [True] * rank
     raise ValueError("its iteration space is not supported")
 
 
-def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:
+def _kept_dimensions(rank: int, dropped: Sequence[int]) -> AffineMap:
     return AffineMap(rank, 0, tuple(AffineDimExpr(loop) for loop in range(rank) if loop not in dropped))
 
 
-def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
+def structured_kernel(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
     """Make the kernel of a structured operation.
 
     Args:
@@ -71,7 +71,7 @@ def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kerne
             combined = combine(*elements, *numbers, *values[count:])
             for view, new in zip(views[count - outputs :], combined, strict=True):
                 loops.write(view, point, new)
-        return tuple(owned(result, dtype) for result, dtype in zip(results, dtypes, strict=True))
+        return tuple(as_owned(result, dtype) for result, dtype in zip(results, dtypes, strict=True))
 
     return run
 

@@ -12,10 +12,10 @@ from xdsl.ir import Attribute
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.convolution import ConvolutionOp, ConvolvingOp
 from ...dialects.stablehlo.windows import DimWindow, ReduceWindowOp, SelectAndScatterOp, windows
-from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned, row_by_row, wide
+from .arrays import Array, Combine, Kernel, as_owned, dtype_at, on_two, row_by_row, wide
 from .conversion import convert
 from .indexing import turns
-from .movement import padded
+from .movement import pad_array
 from .scalar_bodies import rows_reducer
 
 
@@ -27,7 +27,7 @@ def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Arra
     kept = values.ndim - len(moves)
     interior = [0] * kept + [move.base_dilation - 1 for move in moves]
     low, high = ([0] * kept + [getattr(move, side) for move in moves] for side in ("low", "high"))
-    around = padded(values, fill, low, high, interior)
+    around = pad_array(values, fill, low, high, interior)
     reach = [(move.size - 1) * move.window_dilation + 1 for move in moves]
     if any(extent < size for extent, size in zip(around.shape[kept:], reach, strict=True)):
         counts = [move.places(extent) for move, extent in zip(moves, values.shape[kept:], strict=True)]
@@ -52,7 +52,7 @@ def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
         views = [windows_over(values, init, moves) for values, init in zip(converted, inits, strict=True)]
         tables = [row_by_row(view).reshape(prod(results[0][0]), prod(sizes)) for view in views]
         reduced = reduce_rows(tables, inits, outer)
-        return tuple(owned(np.reshape(row, to), dtype) for row, (to, dtype) in zip(reduced, results, strict=True))
+        return tuple(as_owned(np.reshape(row, to), dtype) for row, (to, dtype) in zip(reduced, results, strict=True))
 
     return run
 
@@ -104,7 +104,7 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
         columns = row_by_row(weights).reshape(groups, outputs, inner).transpose(0, 2, 1)
         products = np.matmul(rows, row_by_row(columns)).reshape(groups, batch // batch_groups, *places, outputs)
         joined = np.moveaxis(products, (0, -1), (1, 2)).reshape(batch // batch_groups, weights.shape[0], *places)
-        return owned(joined.transpose(back), dtype)
+        return as_owned(joined.transpose(back), dtype)
 
     return run
 
@@ -122,7 +122,7 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
     ).reshape(-1, prod(sizes))
 
     def run(operand: Array, source: Array, init: Array, *captured: Array) -> tuple[Array, ...]:
-        chosen = _chosen(row_by_row(operand).reshape(-1), captured)
+        chosen = _selected_positions(row_by_row(operand).reshape(-1), captured)
         result = np.full(prod(shape), init, dtype)
         values = row_by_row(source).reshape(-1)
         for turn in turns(chosen, chosen >= 0):
@@ -131,7 +131,7 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
             result[at] = combined.astype(dtype, copy=False)
         return (result.reshape(shape),)
 
-    def _chosen(values: Array, captured: tuple[Array, ...]) -> Array:
+    def _selected_positions(values: Array, captured: tuple[Array, ...]) -> Array:
         """Return the position of the selected element of each window; -1 for a window outside the operand."""
         best = np.full(len(places), -1)
         for candidate in places.T:

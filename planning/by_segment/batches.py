@@ -17,20 +17,23 @@ from ..objective import BATCH_CANDIDATES, BATCH_SHARE
 from ..plan import Batch
 
 
-def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
+def split_into_batches(
+    graph: Graph, operations: Sequence[int], freed_bytes: int, only_concurrent: bool = False
+) -> tuple[Batch, ...]:
     """Return one batch, or two if delaying the second saves enough.
 
     Args:
         operations: The copied operations, in program order.
         freed_bytes: The bytes that the group frees.
-        beside: Whether to split only if a part of the second batch could run concurrently with the first, and is larger
-            than the values that the second token stores: a compiler that fuses may not have stored these at all.
+        only_concurrent: Whether to split only if a part of the second batch could run concurrently with the first, and
+            is larger than the values that the second token stores: a compiler that fuses may not have stored these at
+            all.
     """
     inputs = graph.outside_of(operations)
     first = _first_to_run(graph, operations, inputs, freed_bytes)
     early = tuple([op for op in operations if op in first])
     late = tuple([op for op in operations if op not in first])
-    if not first or (beside and not _runs_beside(graph, early, late)):
+    if not first or (only_concurrent and not _runs_concurrently(graph, early, late)):
         return (Batch(tuple(operations), inputs),)
     early_inputs = graph.outside_of(early)
     late_inputs = tuple([value for value in inputs if value not in early_inputs])
@@ -53,7 +56,7 @@ def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -
     return tuple(batches)
 
 
-def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
+def _runs_concurrently(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
     """Return whether the operations of the late part that are independent of the early part need more bytes than the
     early part leaves live."""
     waiting = {value for value in graph.results_of(early) if value not in graph.constants}

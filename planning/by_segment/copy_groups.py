@@ -20,7 +20,7 @@ from itertools import groupby, pairwise
 from ..gates import can_delay, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, Kept, Plan
-from .batches import in_turn, split
+from .batches import in_turn, split_into_batches
 from .copy_requests import (
     FROM_CONSTANTS,
     NO_GATE,
@@ -81,19 +81,20 @@ class GroupOptions:
 
     Attributes:
         copies: The maximum number of copies of one operation.
-        chain: Whether each group also waits for the preceding gradient operation, which separates groups that would all
-            be ready at once.
-        beside: Whether a group is split only if its second batch could run concurrently with its first; see `split`.
-        staged: Whether groups are split into batches at all. This changes neither bytes nor reasons.
-        joined: Whether tokens also hold the cotangents that join their readers later. This changes neither bytes nor
-            reasons.
+        chains_groups: Whether each group also waits for the preceding gradient operation, which separates groups that
+            would all be ready at once.
+        splits_only_concurrent: Whether a group is split only if its second batch could run concurrently with its first;
+            see `split_into_batches`.
+        splits_into_batches: Whether groups are split into batches at all. This changes neither bytes nor reasons.
+        holds_joining_cotangents: Whether tokens also hold the cotangents that join their readers later. This changes
+            neither bytes nor reasons.
     """
 
     copies: int = 2
-    chain: bool = False
-    beside: bool = True
-    staged: bool = True
-    joined: bool = True
+    chains_groups: bool = False
+    splits_only_concurrent: bool = True
+    splits_into_batches: bool = True
+    holds_joining_cotangents: bool = True
 
 
 DEFAULT_GROUPING = GroupOptions()
@@ -108,7 +109,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
     Returns:
         The copy groups, and for each segment without copies an entry in `kept` with the reason.
     """
-    gated, kept = _without_ungated(graph, copyable_targets(graph, targets, refused))
+    gated, kept = _drop_ungated(graph, copyable_targets(graph, targets, refused))
     planner = _Planner(graph, gated, options)
     planner.run()
     kept_segments = dict[str, Kept]()
@@ -122,7 +123,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
     return Plan(tuple(planner.groups), tuple(kept_segments.values()))
 
 
-def _without_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
+def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
     """Remove the targets that are read before any gradient exists: no gate could delay their copies."""
     values, kept = set(targets.values), list[Kept]()
     readers = dict[str, set[int]]()
@@ -183,7 +184,7 @@ class _Planner:
         read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.made]
         if not read:
             return
-        gates = gates_for(self.graph, read, [reader], reader, self.options.chain)
+        gates = gates_for(self.graph, read, [reader], reader, self.options.chains_groups)
         if gates:
             self._spine(request, read, outputs, gates)
         else:
@@ -198,10 +199,10 @@ class _Planner:
         if not inputs and operations:
             self.kept.append(Kept(request.segment, operations[0], FROM_CONSTANTS))
         elif operations:
-            replaced = self._recomputed(operations)
+            replaced = self._operations_to_recompute(operations)
             outside = set(inputs)
             reading = [op for op in operations if not outside.isdisjoint(self.graph.reads[op])]
-            gates = self._gates(request, replaced, self._recomputed(reading))
+            gates = self._gates(request, replaced, self._operations_to_recompute(reading))
             if not gates:
                 self.kept.append(Kept(request.segment, request.before, NO_GATE))
                 return
@@ -211,15 +212,15 @@ class _Planner:
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Return gates that delay the `released` values and those that the first reader reads.
 
-        With the option `joined`, also the cotangents that join them later, so that these are stored.
+        With the option `holds_joining_cotangents`, also the cotangents that join them later, so that these are stored.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
         first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
-        gates = gates_for(graph, first, readers, before, self.options.chain)
+        gates = gates_for(graph, first, readers, before, self.options.chains_groups)
         if gates and not can_delay(graph, gates, released):
-            gates = gates_for(graph, [*first, *released], readers, before, self.options.chain)
-        if not gates or not self.options.joined:
+            gates = gates_for(graph, [*first, *released], readers, before, self.options.chains_groups)
+        if not gates or not self.options.holds_joining_cotangents:
             return gates
         after = max(graph.maker[value] for value in replaced)
         later = joining_gates(graph, readers, after, before, self.next_place[before])
@@ -236,7 +237,7 @@ class _Planner:
         self._leave_out_late(self._needed_for(values), request.before)
         operations = self._needed_for(values)
         if operations and self.graph.outside_of(operations):
-            replaced = [value for value in self._recomputed(operations) if value in outputs]
+            replaced = [value for value in self._operations_to_recompute(operations) if value in outputs]
             self._add(request, replaced, operations, gates)
 
     def _needed_for(self, values: Iterable[int]) -> list[int]:
@@ -255,7 +256,7 @@ class _Planner:
         on saves nothing."""
         late = {
             value
-            for value in self._recomputed(operations)
+            for value in self._operations_to_recompute(operations)
             if value not in self.made
             and any(reader < before for reader in self.targets.gradient_readers(self.graph, value))
         }
@@ -265,7 +266,7 @@ class _Planner:
     def _is_made(self, op: int) -> bool:
         return all(value in self.made for value in self.graph.makes[op] if value in self.targets.values)
 
-    def _recomputed(self, operations: Iterable[int]) -> list[int]:
+    def _operations_to_recompute(self, operations: Iterable[int]) -> list[int]:
         return [value for op in operations for value in self.graph.makes[op] if value in self.targets.values]
 
     def _add(
@@ -295,8 +296,8 @@ class _Planner:
     def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
         """Return the batches of a group. Copies of several segments run segment by segment, in forward order."""
         groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
-        if not self.options.staged:
+        if not self.options.splits_into_batches:
             return (Batch(tuple(operations), self.graph.outside_of(operations)),)
         if len(groups) == 1:
-            return split(self.graph, operations, freed, self.options.beside)
+            return split_into_batches(self.graph, operations, freed, self.options.splits_only_concurrent)
         return in_turn(self.graph, groups, set(replaced))

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
-from ...support.strict_json import BadJson, parsed, why_no_amount
+from ...support.strict_json import BadJson, parse_strictly, why_no_amount
 from .problem import OperationRow, Problem, SmallView, problem_of
 from .result import Result
 
@@ -104,7 +104,7 @@ def read_graph(text: str, name: str = "graph") -> Problem:
 
 def _nodes(text: str, name: str) -> list[JsonNode]:
     try:
-        data = parsed(text)
+        data = parse_strictly(text)
     except BadJson as error:
         raise BadGraph(
             f"{name}:{error.line}:{error.column}: error: the graph is not valid JSON: {error.reason}"

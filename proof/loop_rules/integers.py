@@ -91,7 +91,7 @@ class Integers:
         *scales, offset = map(int, head.name.split())
         return Sum.of(dict(zip(self._terms.operands_of(number), scales, strict=True)), offset)
 
-    def expanded(self, head: Head, operands: tuple[int, ...]) -> Sum:
+    def expand(self, head: Head, operands: tuple[int, ...]) -> Sum:
         """Return the sum of an `index` term over these operands, with operands that are sums expanded."""
         *scales, offset = map(int, head.name.split())
         total = whole(offset)
@@ -99,7 +99,7 @@ class Integers:
             total = total.plus(self.sum_of(operand).times(scale))
         return total
 
-    def written(self, total: Sum, like: Head) -> int:
+    def term_of_sum(self, total: Sum, like: Head) -> int:
         """Return the term of a sum, with the type of `like`.
 
         Its parts are ordered by nesting depth, outermost first, so that the order in which terms were created does not
@@ -107,17 +107,17 @@ class Integers:
         """
         bits = self.width(like)
         assert bits is not None, "sums are of integers"
-        offset = _wrapped(total.offset, bits)
-        parts = [(base, scale) for base, part in total.parts if (scale := _wrapped(part, bits))]
+        offset = _wrap(total.offset, bits)
+        parts = [(base, scale) for base, part in total.parts if (scale := _wrap(part, bits))]
         if not parts:
-            return self._written_constant(offset, like)
+            return self._constant_term(offset, like)
         if offset == 0 and len(parts) == 1 and parts[0][1] == 1:
             return parts[0][0]
         parts.sort(key=lambda part: (self._terms.depth_of(part[0]), part[0]))
         name = " ".join(map(str, [*(scale for _, scale in parts), offset]))
         return self._terms.term(Head("index", name, types=like.types), tuple([base for base, _ in parts]))
 
-    def _written_constant(self, value: int, like: Head) -> int:
+    def _constant_term(self, value: int, like: Head) -> int:
         type_ = self._terms.attributes.attribute(like.types[0])
         assert is_tensor(type_), "sums are of integers"
         attribute = DenseAttr.from_numpy(np.array(value), type_.element_type)
@@ -125,22 +125,22 @@ class Integers:
         head = Head("operation", "stablehlo.constant", (("value", key),), like.types, (), ("value",))
         return self._terms.term(head)
 
-    def computed(self, head: Head, operands: tuple[int, ...]) -> int | None:
+    def normal_form(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """Return the normal form of a sum, a difference, or a product with a constant; None for any other operation."""
         if head.name not in _LINEAR or self.width(head) is None or head.bodies or head.attributes:
             return None
         a, b = map(self.sum_of, operands)
         match head.name:
             case "stablehlo.add":
-                return self.written(a.plus(b), head)
+                return self.term_of_sum(a.plus(b), head)
             case "stablehlo.subtract":
-                return self.written(a.minus(b), head)
+                return self.term_of_sum(a.minus(b), head)
             case _ if a.parts and b.parts:
                 return None
             case _:
-                return self.written(b.times(a.offset) if b.parts else a.times(b.offset), head)
+                return self.term_of_sum(b.times(a.offset) if b.parts else a.times(b.offset), head)
 
-    def compared(self, head: Head, operands: tuple[int, ...]) -> int | None:
+    def decide_comparison(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """Return the constant result of a comparison of two scalar integers if their ranges decide it, else None."""
         terms = [self._terms.head_of(operand) for operand in operands]
         if len(operands) != 2 or any(self.width(term) is None for term in terms) or head.bodies:
@@ -157,7 +157,7 @@ class Integers:
         if kind not in ("SIGNED", "UNSIGNED") or not (is_signed or min(intervals[0][0], intervals[1][0]) >= 0):
             return None
         verdict = decide(intervals[0], intervals[1])
-        return None if verdict is None else self._written_truth(verdict, head)
+        return None if verdict is None else self._truth_term(verdict, head)
 
     def is_unsigned(self, head: Head) -> bool:
         """Return whether a scalar integer has an unsigned type."""
@@ -173,7 +173,7 @@ class Integers:
         is_scalar = isinstance(value, DenseAttr) and not value.type.get_shape() and value.type.element_type == i1
         return bool(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) and is_scalar else None
 
-    def _written_truth(self, value: bool, like: Head) -> int | None:
+    def _truth_term(self, value: bool, like: Head) -> int | None:
         type_ = self._terms.attributes.attribute(like.types[0])
         if not is_tensor(type_) or type_.get_shape() or type_.element_type != i1:
             return None
@@ -197,18 +197,19 @@ def _less(interval: Interval, other: Interval) -> bool | None:
     return False if interval[0] >= other[1] else None
 
 
-def _negated(verdict: bool | None) -> bool | None:
+def _negate(verdict: bool | None) -> bool | None:
     return None if verdict is None else not verdict
 
 
 _DIRECTIONS: dict[str, Callable[[Interval, Interval], bool | None]] = {
     "LT": _less,
     "GT": lambda left, right: _less(right, left),
-    "GE": lambda left, right: _negated(_less(left, right)),
-    "LE": lambda left, right: _negated(_less(right, left)),
+    "GE": lambda left, right: _negate(_less(left, right)),
+    "LE": lambda left, right: _negate(_less(right, left)),
 }
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.multiply"})
+"""Deliberately not shared with `analysis/step/counted_loops.py`: the proof shares no facts with the passes."""
 
 
-def _wrapped(number: int, bits: int) -> int:
+def _wrap(number: int, bits: int) -> int:
     return (number + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)

@@ -162,7 +162,7 @@ class Slice:
     operands: tuple[int, ...]
 
 
-def sliced(terms: Terms, loop: OpenLoop, index: int) -> Slice:
+def slice_of_loop(terms: Terms, loop: OpenLoop, index: int) -> Slice:
     """Return the part of the loop on which carry `index` depends."""
     order = carries_behind(terms, loop, index)
     arguments = tuple(loop.bound[carry] for carry in order)

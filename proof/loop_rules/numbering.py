@@ -33,7 +33,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..blocks import is_plain_terminator, refuse_symbols, single_block
 from ..operation_parts import attributes_of, name_of
-from ..risks import all_that_ran, closed_risks, note, note_closures
+from ..risks import all_that_ran, close_risks, record_closure_risks, record_risk
 from ..scope import Branch, RegionScope
 from ..termination import why_endless
 from ..terms import ENDLESS, Head, Side
@@ -100,9 +100,9 @@ class LoopNumbering(Numbering):
         numbers = super()._operands(op, scope)
         if not scope.chosen:
             return numbers
-        return tuple(self._chosen(number, scope.chosen) for number in numbers)
+        return tuple(self._choose_branch(number, scope.chosen) for number in numbers)
 
-    def _chosen(self, number: int, chosen: Mapping[int, Branch]) -> int:
+    def _choose_branch(self, number: int, chosen: Mapping[int, Branch]) -> int:
         """Replace the result of a conditional whose condition is decided here by the result of the region that runs.
 
         Both conditionals must have the same number of regions, since the last region runs for all indices out of range.
@@ -129,14 +129,14 @@ class LoopNumbering(Numbering):
                 return None
             if self.heads.types(end.operands, end) != types:
                 return None
-            inner = self._scope(block, (), self._terms.bound("state", (), scope.depth + 1), scope)
+            inner = self._scope(block, (), self._terms.fresh("state", (), scope.depth + 1), scope)
             inner.chosen = {**scope.chosen, decides: Branch(index, len(op.regions))}
             results.append(self._block(block, inner)[1])
             if inner.state != inner.entry or inner.kept:
                 return None
             scopes.append(inner)
-        closures = [closed_risks(self._terms, inner, (inner.entry,), ()) for inner in scopes]
-        for number in note_closures(self._terms, scope, name_of(op), closures, decides):
+        closures = [close_risks(self._terms, inner, (inner.entry,), ()) for inner in scopes]
+        for number in record_closure_risks(self._terms, scope, name_of(op), closures, decides):
             self._origins.setdefault(number, op)
         for inner in scopes:
             scope.exchanges.extend(inner.exchanges)
@@ -155,7 +155,7 @@ class LoopNumbering(Numbering):
         if not self._keeps_types(op, cond, body):
             return None
         invariant = frozenset(self._invariant_carries.of(op))
-        if (numbering := self._numbered(op, cond, body, self._operands(op, scope), scope, invariant)) is None:
+        if (numbering := self._number_loop(op, cond, body, self._operands(op, scope), scope, invariant)) is None:
             return None
         loop, counted = numbering
         results = list[int]()
@@ -163,7 +163,7 @@ class LoopNumbering(Numbering):
             if loop.bound[index] == loop.initial[index] and loop.next[index] == loop.initial[index]:
                 results.append(loop.initial[index])
             elif not any(result.uses):
-                results.append(self._terms.bound("bound", (loop.types[index],), 0))
+                results.append(self._terms.fresh("bound", (loop.types[index],), 0))
             else:
                 results.append(self._result(loop, counted, index))
                 self._origins.setdefault(results[-1], op)
@@ -191,14 +191,14 @@ class LoopNumbering(Numbering):
         counter, integers = counted.counter, self._rules.integers
         like = self._terms.head_of(counted.number)
         if (progression := counted.progressions.get(index)) is not None:
-            return integers.written(progression.start.plus(whole(progression.step * counter.trips)), like)
+            return integers.term_of_sum(progression.start.plus(whole(progression.step * counter.trips)), like)
         derived = _derived_carries(loop, counted)
-        trips = integers.written(whole(counter.trips), like)
+        trips = integers.term_of_sum(whole(counter.trips), like)
         loop_over_number = over_iteration_number(loop, derived, counted.number)
         history = self._rules.history(loop_over_number, index - sum(carry < index for carry in derived), trips)
         return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
-    def _numbered(
+    def _number_loop(
         self,
         op: Operation,
         cond: Block,
@@ -214,13 +214,13 @@ class LoopNumbering(Numbering):
         terms, depth = self._terms, scope.depth + 1
         types = self.heads.types(body.args, op)
         bound = [
-            initial[index] if index in invariant else terms.bound("bound", (type_,), depth)
+            initial[index] if index in invariant else terms.fresh("bound", (type_,), depth)
             for index, type_ in enumerate(types)
         ]
-        state = terms.bound("state", (), depth)
+        state = terms.fresh("state", (), depth)
         condition_scope = self._scope(cond, bound, state, scope)
         _, (condition, *_) = self._block(cond, condition_scope)
-        counted = self._counted(body, tuple(bound), initial, condition, depth)
+        counted = self._counter_of(body, tuple(bound), initial, condition, depth)
         if counted is not None:
             bound[counted.counter.index] = counted.value
         body_scope = self._scope(body, bound, state, scope)
@@ -234,7 +234,7 @@ class LoopNumbering(Numbering):
                 return None
             bound.append(state)
             initial, following = (*initial, scope.state), (*following, body_scope.state)
-            types, state = (*types, self._state_type), terms.bound("state", (), depth)
+            types, state = (*types, self._state_type), terms.fresh("state", (), depth)
         if counted is not None and (
             following[counted.counter.index] != self._one_more(counted.value)
             or condition_scope.kept
@@ -270,7 +270,7 @@ class LoopNumbering(Numbering):
             if not substitution:
                 return loop, counted, scopes
             recorded = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
-            lead, *substituted = self._rules.substituted((loop.lead, *loop.next, *recorded), substitution, loop.depth)
+            lead, *substituted = self._rules.substitute((loop.lead, *loop.next, *recorded), substitution, loop.depth)
             following, remaining = tuple(substituted[: len(loop.next)]), iter(substituted[len(loop.next) :])
             scopes = [
                 replace(
@@ -301,7 +301,7 @@ class LoopNumbering(Numbering):
         """Return the value of a progression in the current iteration."""
         integers = self._rules.integers
         total = integers.sum_of(counted.number).times(progression.step).plus(progression.start)
-        return integers.written(total, self._terms.head_of(counted.number))
+        return integers.term_of_sum(total, self._terms.head_of(counted.number))
 
     def _note_unread(
         self, op: Operation, loop: OpenLoop, counted: _Counted | None, inside: Sequence[RegionScope], scope: RegionScope
@@ -335,12 +335,12 @@ class LoopNumbering(Numbering):
         for part, region in zip(("condition", "body"), inside, strict=True):
             for term, ordered in region.ran.items():
                 if not self._patterns.is_repeated(number := pattern(part, term), all_that_ran(scope)):
-                    note(self._terms, scope, number, ordered=ordered)
+                    record_risk(self._terms, scope, number, ordered=ordered)
                     self._origins.setdefault(number, self._origins.get(term, op))
             scope.exchanges.extend(region.exchanges)
         if counted is None and why_endless(op) is not None:
             number = self._patterns.until_it_ends(loop, "condition", loop.lead)
-            note(self._terms, scope, number, ordered=True)
+            record_risk(self._terms, scope, number, ordered=True)
             self._origins.setdefault(number, op)
         return True
 
@@ -368,7 +368,7 @@ class LoopNumbering(Numbering):
         scope.define(block.args, bound)
         return scope
 
-    def _counted(
+    def _counter_of(
         self, body: Block, bound: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
     ) -> _Counted | None:
         """Return the counter of the loop and fresh terms for it, or None if the loop does not appear to count.
@@ -381,14 +381,14 @@ class LoopNumbering(Numbering):
         if counter is None or not _adds_to(body.args[counter.index], last.operands[counter.index]):
             return None
         like = self._terms.head_of(bound[counter.index])
-        number = self._terms.bound("bound", like.types, depth)
+        number = self._terms.fresh("bound", like.types, depth)
         integers.ranges[number] = 0, counter.trips - 1
-        value = integers.written(integers.sum_of(number).plus(whole(counter.start)), like)
+        value = integers.term_of_sum(integers.sum_of(number).plus(whole(counter.start)), like)
         return _Counted(counter, number, value)
 
     def _one_more(self, value: int) -> int:
         integers = self._rules.integers
-        return integers.written(integers.sum_of(value).plus(whole(1)), self._terms.head_of(value))
+        return integers.term_of_sum(integers.sum_of(value).plus(whole(1)), self._terms.head_of(value))
 
 
 class Progression(NamedTuple):

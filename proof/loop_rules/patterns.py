@@ -18,7 +18,7 @@ from itertools import islice, product
 
 from ..terms import Head, OpenRegion, RegionTerm
 from .integers import Sum, whole
-from .loop_terms import OpenLoop, sliced
+from .loop_terms import OpenLoop, slice_of_loop
 from .rules import LoopRules
 
 MAX_CANDIDATES = 32
@@ -50,9 +50,9 @@ class Patterns:
         numbers = self._rules.instance(body, [index, *carried, self._no_state], captures)
         indices, extents, inner = (index,), (trips,), numbers[body.roots[0]]
         if more := self._extents(inner):
-            opened, inner = self._opened(inner, loop.depth)
+            opened, inner = self._open(inner, loop.depth)
             indices, extents = (*indices, *opened), (*extents, *more)
-        return self._closed(indices, extents, inner, loop.depth)
+        return self._close(indices, extents, inner, loop.depth)
 
     def until_it_ends(self, loop: OpenLoop, part: str, term: int) -> int:
         """Return the pattern of a term that runs in `part` ("condition" or "body") of a loop without a known trip
@@ -60,12 +60,12 @@ class Patterns:
         # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,
-            bound=(*loop.bound, self._terms.bound("bound", (), loop.depth)),
+            bound=(*loop.bound, self._terms.fresh("bound", (), loop.depth)),
             initial=(*loop.initial, self._no_state),
             next=(*loop.next, term),
             types=(*loop.types, *self._terms.types_of(loop.lead)),
         )
-        slice_ = sliced(self._terms, wider, len(loop.bound))
+        slice_ = slice_of_loop(self._terms, wider, len(loop.bound))
         return self._terms.term(slice_.head._replace(kind="pattern", name=f"until it ends, {part}"), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
@@ -84,16 +84,16 @@ class Patterns:
 
     def _index(self, like: Head, depth: int, trips: int) -> int:
         """Return a fresh iteration number below `trips`."""
-        index = self._terms.bound("bound", like.types, depth)
+        index = self._terms.fresh("bound", like.types, depth)
         self._rules.integers.ranges[index] = 0, trips - 1
         return index
 
-    def _closed(self, indices: Sequence[int], extents: Sequence[int], term: int, depth: int) -> int:
+    def _close(self, indices: Sequence[int], extents: Sequence[int], term: int, depth: int) -> int:
         integers, heads = self._rules.integers, [self._terms.head_of(index) for index in indices]
         types = tuple(head.types[0] for head in heads)
-        inside = OpenRegion((*indices, self._terms.bound("state", (), depth)), (term,))
+        inside = OpenRegion((*indices, self._terms.fresh("state", (), depth)), (term,))
         body, captures = self._terms.close(inside, types, -1, depth)
-        trips = [integers.written(whole(extent), head) for extent, head in zip(extents, heads, strict=True)]
+        trips = [integers.term_of_sum(whole(extent), head) for extent, head in zip(extents, heads, strict=True)]
         return self._terms.term(Head("pattern", "of iterations", types=types, bodies=(body,)), (*trips, *captures))
 
     def _extents(self, pattern: int) -> tuple[int, ...]:
@@ -105,7 +105,7 @@ class Patterns:
         extents = tuple(self._rules.integers.constant(trip) for trip in trips)
         return tuple(extent for extent in extents if extent is not None) if None not in extents else ()
 
-    def _opened(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
+    def _open(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
         """Return fresh iteration numbers at this depth, and the instance of the pattern for them."""
         head, extents = self._terms.head_of(pattern), self._extents(pattern)
         like = [head._replace(types=(type_,)) for type_ in head.types]
@@ -127,7 +127,7 @@ class Patterns:
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None
         depth = 1 + max(self._terms.depth_of(pattern), self._terms.depth_of(other))
-        indices, term = self._opened(other, depth)
+        indices, term = self._open(other, depth)
         candidates, types = self._candidates(term, indices, depth), self._terms.head_of(pattern).types
         fitting = [
             [

@@ -34,7 +34,7 @@ from typing import Protocol
 from ..memory_spaces import MemorySpaces
 from ..terms import Head, OpenRegion, RegionTerm, Terms
 from .integers import LARGEST, Integers, Interval, Sum, whole
-from .loop_terms import OpenLoop, Slice, reaches, sliced
+from .loop_terms import OpenLoop, Slice, reaches, slice_of_loop
 from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part_of_part, stored_by
 
 
@@ -76,21 +76,21 @@ class LoopRules:
             case "rows", _:
                 return self.rows.again(head, operands)
             case "index", _:
-                result = self.integers.written(self.integers.expanded(head, operands), head)
+                result = self.integers.term_of_sum(self.integers.expand(head, operands), head)
             case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
-                result = self.integers.computed(head, operands)
+                result = self.integers.normal_form(head, operands)
             case "operation", "stablehlo.constant":  # In the form of a sum with the same value.
                 value = self.integers.constant(self.terms.term(head))
-                result = None if value is None else self.integers.written(whole(value), head)
+                result = None if value is None else self.integers.term_of_sum(whole(value), head)
             case "operation", "stablehlo.compare":
-                result = self.integers.compared(head, operands)
+                result = self.integers.decide_comparison(head, operands)
             case "operation", "stablehlo.select" if not head.attributes:
                 truth = self.integers.truth(operands[0])
                 result = None if truth is None else operands[1 if truth else 2]
             case "operation", "stablehlo.dynamic_slice":
                 result = self._read(head, operands)
             case "operation", "stablehlo.reshape":
-                result = self._reshaped(head, operands[0])
+                result = self._simplify_reshape(head, operands[0])
             case _:
                 pass
         return self.terms.term(head, operands) if result is None else result
@@ -99,7 +99,7 @@ class LoopRules:
         """Return the part of the loop on which carry `index` depends."""
         bound = loop.bound[index]
         if (part := self._slices.get(bound)) is None:
-            part = self._slices[bound] = sliced(self.terms, loop, index)
+            part = self._slices[bound] = slice_of_loop(self.terms, loop, index)
         return part
 
     def result(self, loop: OpenLoop, index: int) -> int:
@@ -114,15 +114,15 @@ class LoopRules:
         slice_ = self.slice(loop, index)
         key = slice_.head, (at, *slice_.operands)
         if (term := self._histories.get(key)) is None:
-            simplified = continued(self, loop, index, at)
-            simplified = flattened(self, loop, index, at) if simplified is None else simplified
+            simplified = continue_loop(self, loop, index, at)
+            simplified = flatten_loop(self, loop, index, at) if simplified is None else simplified
             term = self._histories[key] = self.terms.term(*key) if simplified is None else simplified
         return term
 
     def _interval(self, number: int) -> Interval | None:
         return self.integers.interval(self.integers.sum_of(number))
 
-    def opened(self, number: int) -> OpenLoop:
+    def open_loop(self, number: int) -> OpenLoop:
         """Return the loop of a `loop` or `history` term over fresh carries; the carry of the term comes first."""
         if (loop := self._opened.get(number)) is None:
             loop = self._open(self.terms.head_of(number), self.terms.operands_of(number))
@@ -133,8 +133,8 @@ class LoopRules:
         terms, body, counts = self.terms, self.terms.bodies[head.bodies[0]], head.kind == "history"
         inputs = operands[1:] if counts else operands
         depth = 1 + max(map(terms.depth_of, inputs), default=0)
-        arguments = [terms.bound("bound", (type_,), depth) for type_ in body.types]
-        state = terms.bound("state", (), depth)
+        arguments = [terms.fresh("bound", (type_,), depth) for type_ in body.types]
+        state = terms.fresh("state", (), depth)
         if counts and (upto := self._interval(operands[0])) is not None:
             self.integers.ranges[arguments[0]] = 0, max(0, upto[1] - 1)
         bound = tuple(arguments[1:] if counts else arguments)
@@ -156,10 +156,10 @@ class LoopRules:
                 numbers.append(self.make(self.terms.heads[head], tuple([numbers[position] for position in positions])))
         return numbers
 
-    def substituted(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
+    def substitute(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
         """Return the terms with bound values at this depth replaced by other terms."""
         body, captures = self.terms.close(
-            OpenRegion((*values, self.terms.bound("state", (), depth)), tuple(terms)), (), -1, depth
+            OpenRegion((*values, self.terms.fresh("state", (), depth)), tuple(terms)), (), -1, depth
         )
         numbers = self.instance(self.terms.bodies[body], [*values.values(), -1], captures)
         return [numbers[root] for root in self.terms.bodies[body].roots]
@@ -188,7 +188,7 @@ class LoopRules:
         types = self.terms.types_of(index)
         if any(self.terms.types_of(base) != types for base, _ in place.parts):
             return None
-        at = self.integers.written(place, self.terms.head_of(index))
+        at = self.integers.term_of_sum(place, self.terms.head_of(index))
         return self.make(head, (array, at, *others))
 
     def _read_stored(self, source: int, place: Sum, types: tuple[int, ...]) -> int | None:
@@ -201,7 +201,7 @@ class LoopRules:
         like = self.terms.head_of(stored.loop.lead)
         if any(self.terms.head_of(base).types != like.types for base, _ in number.parts):
             return None
-        return self.at(stored, self.integers.written(number, like))
+        return self.at(stored, self.integers.term_of_sum(number, like))
 
     def at(self, stored: StoredSlice, number: int) -> int:
         """Return the value that iteration `number` stores."""
@@ -224,17 +224,17 @@ class LoopRules:
             if trips is None or not 0 < trips <= LARGEST:
                 self._stored[source] = None
             else:
-                opened = self.opened(source)
+                opened = self.open_loop(source)
                 is_moved = self._names_memories and not self.spaces.is_on_device(opened.initial[0])
                 self._stored[source] = None if is_moved else stored_by(self.terms, self.integers, opened, trips)
         return self._stored[source]
 
-    def _reshaped(self, head: Head, operand: int) -> int | None:
+    def _simplify_reshape(self, head: Head, operand: int) -> int | None:
         """Simplify a reshape of a reshape, or of a broadcast that only adds dimensions of extent 1; None if it cannot
         be simplified."""
         inner = self.terms.head_of(operand)
         if inner.kind == "rows" and not head.attributes:
-            return self.rows.joined(operand, head.types)
+            return self.rows.join(operand, head.types)
         if inner.kind != "operation" or not keeps_order(self.terms, operand) or head.attributes:
             return None
         source = self.terms.operands_of(operand)[0]
@@ -249,7 +249,7 @@ class LoopTermRules(Protocol):
     terms: Terms
     integers: Integers
 
-    def opened(self, number: int) -> OpenLoop: ...
+    def open_loop(self, number: int) -> OpenLoop: ...
 
     def slice(self, loop: OpenLoop, index: int) -> Slice: ...
 
@@ -260,13 +260,13 @@ class LoopTermRules(Protocol):
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
 
 
-def continued(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
+def continue_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
     """Return carry `index` at the start of iteration `at` of a loop that continues another loop, or None if it does
     not."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None
-    other, order = rules.opened(first), rules.slice(loop, index).order
+    other, order = rules.open_loop(first), rules.slice(loop, index).order
     stopped = rules.terms.operands_of(first)[0]
     if not _are_alike(rules, loop, order, other):
         return None
@@ -283,7 +283,7 @@ def continued(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int 
     return rules.make(rules.terms.head_of(first), (reached, *rules.terms.operands_of(first)[1:]))
 
 
-def flattened(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
+def flatten_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
     """Return carry `index` at the start of iteration `at`, expressed as a carry of a single loop over all inner
     iterations.
 
@@ -296,25 +296,25 @@ def flattened(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int 
     trips, reached = integers.constant(runs), integers.interval(integers.sum_of(at))
     if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > LARGEST:
         return None
-    inner, order = rules.opened(loop.next[index]), _carries_of(rules, loop, index)
+    inner, order = rules.open_loop(loop.next[index]), _carries_of(rules, loop, index)
     if order is None or not _are_alike(rules, loop, order, inner):
         return None
     if [rules.history(inner, position, runs) for position in range(len(order))] != [
         loop.next[carry] for carry in order
     ]:
         return None
-    number = terms.bound("bound", terms.head_of(loop.lead).types, loop.depth)
+    number = terms.fresh("bound", terms.head_of(loop.lead).types, loop.depth)
     integers.ranges[number] = 0, max(0, trips * reached[1] - 1)
     inner_number = integers.sum_of(number).minus(integers.sum_of(loop.lead).times(trips))
-    carried = tuple([terms.bound("bound", (loop.types[carry],), loop.depth) for carry in order])
-    arguments = integers.written(inner_number, terms.head_of(number)), *carried, loop.state
+    carried = tuple([terms.fresh("bound", (loop.types[carry],), loop.depth) for carry in order])
+    arguments = integers.term_of_sum(inner_number, terms.head_of(number)), *carried, loop.state
     following = tuple(_next(rules, loop.next[index], arguments))
     if reaches(terms, following, frozenset((loop.lead, *loop.bound)), loop.depth):
         return None
     initial = tuple(loop.initial[carry] for carry in order)
     types = tuple(loop.types[carry] for carry in order)
     flat = OpenLoop(carried, initial, following, types, True, number, loop.state, loop.depth)
-    return rules.history(flat, 0, integers.written(integers.sum_of(at).times(trips), terms.head_of(number)))
+    return rules.history(flat, 0, integers.term_of_sum(integers.sum_of(at).times(trips), terms.head_of(number)))
 
 
 def _carries_of(rules: LoopTermRules, loop: OpenLoop, index: int) -> tuple[int, ...] | None:
@@ -323,7 +323,7 @@ def _carries_of(rules: LoopTermRules, loop: OpenLoop, index: int) -> tuple[int, 
     None if an initial value is not an outer carry, or if two inner carries have the same one.
     """
     number = {bound: carry for carry, bound in enumerate(loop.bound)}
-    initial = rules.opened(loop.next[index]).initial
+    initial = rules.open_loop(loop.next[index]).initial
     order = tuple([number[first] for first in initial if first in number])
     is_each = len(order) == len(initial) == len(set(order)) and order[:1] == (index,)
     return order if is_each else None
@@ -349,4 +349,4 @@ def _sum(rules: LoopTermRules, number: int, other: int) -> int | None:
     integers = rules.integers
     total: Sum = integers.sum_of(number).plus(integers.sum_of(other))
     within = integers.interval(total)
-    return integers.written(total, rules.terms.head_of(number)) if within is not None and within[0] >= 0 else None
+    return integers.term_of_sum(total, rules.terms.head_of(number)) if within is not None and within[0] >= 0 else None

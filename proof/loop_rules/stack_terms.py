@@ -144,14 +144,14 @@ class RowTermBuilder:
     def of_history(self, number: int) -> int:
         """Return the stack that a loop writes as `rows`, or the term itself if the loop does not write all of them."""
         if number not in self._of_histories:
-            self._of_histories[number] = self._of_stored(number)
+            self._of_histories[number] = self._row_of_stored(number)
         return self._of_histories[number]
 
     def again(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the rows of this head for other captures."""
         depth = 1 + max(map(self._terms.depth_of, operands), default=0)
         place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
-        return self._closed(place, self._instance(head, operands, place), head.types, depth)
+        return self._close(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
         """Return the row at an index, or None if the index is not proved to be in bounds or the row does not have these
@@ -163,11 +163,11 @@ class RowTermBuilder:
             return None
         if any(self._terms.head_of(base).types != index for base, _ in place.parts):
             return None
-        at = self._integers.written(place, Head("bound", "", types=index))
+        at = self._integers.term_of_sum(place, Head("bound", "", types=index))
         row = self._instance(head, self._terms.operands_of(number), at)
         return row if self._terms.types_of(row) == types else None
 
-    def joined(self, number: int, types: tuple[int, ...]) -> int | None:
+    def join(self, number: int, types: tuple[int, ...]) -> int | None:
         """Return the rows of a stack of stacks that is reshaped to this type, or None if they are unknown."""
         head = self._terms.head_of(number)
         outer, result = extents(self._terms, head.types), extents(self._terms, types)
@@ -184,25 +184,25 @@ class RowTermBuilder:
         if self._terms.bodies[inner.bodies[0]].types != index:
             return None
         remaining = self._integers.sum_of(total).minus(self._integers.sum_of(place).times(outer[1]))
-        at = self._integers.written(remaining, self._terms.head_of(total))
+        at = self._integers.term_of_sum(remaining, self._terms.head_of(total))
         value = self._instance(inner, self._terms.operands_of(row), at)
         if reaches(self._terms, (value,), frozenset({place}), depth):
             return None
-        return self._closed(total, value, types, depth)
+        return self._close(total, value, types, depth)
 
-    def _of_stored(self, number: int) -> int:
+    def _row_of_stored(self, number: int) -> int:
         types = self._terms.types_of(number)
         stored, shape = self._rules.stored_in(number), extents(self._terms, types)
         if stored is None or shape is None or stored.trips != shape[0]:
             return number
         like, depth = self._terms.head_of(stored.loop.lead), 1 + self._terms.depth_of(number)
         place = self._place(like.types, depth, shape[0])
-        iteration = self._integers.written(stored.written_at(self._integers.sum_of(place)), like)
-        return self._closed(place, self._rules.at(stored, iteration), types, depth)
+        iteration = self._integers.term_of_sum(stored.written_at(self._integers.sum_of(place)), like)
+        return self._close(place, self._rules.at(stored, iteration), types, depth)
 
     def _place(self, types: tuple[int, ...], depth: int, extent: int) -> int:
         """Return a fresh row index below `extent`."""
-        place = self._terms.bound("bound", types, depth)
+        place = self._terms.fresh("bound", types, depth)
         self._integers.ranges[place] = 0, extent - 1
         return place
 
@@ -215,8 +215,8 @@ class RowTermBuilder:
         body = self._terms.bodies[head.bodies[0]]
         return self._rules.instance(body, [place, self._no_state], operands)[body.roots[0]]
 
-    def _closed(self, place: int, row: int, types: tuple[int, ...], depth: int) -> int:
-        inside = OpenRegion((place, self._terms.bound("state", (), depth)), (row,))
+    def _close(self, place: int, row: int, types: tuple[int, ...], depth: int) -> int:
+        inside = OpenRegion((place, self._terms.fresh("state", (), depth)), (row,))
         body, captures = self._terms.close(inside, self._terms.head_of(place).types, -1, depth)
         return self._terms.term(Head("rows", "of a stack", types=types, bodies=(body,)), captures)
 

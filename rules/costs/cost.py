@@ -121,7 +121,7 @@ def _computing(op: Operation, device: Device) -> float:
     if is_free(op):
         return 0.0
     op_work, facts = work(op), facts_of(op)
-    if facts is not None and OpClass.PRODUCT in facts.kinds:
+    if facts is not None and OpClass.PRODUCT in facts.op_classes:
         operand = op.operands[0].type
         return op_work.together / device.product_rate(str(operand.element_type if is_shaped(operand) else operand))
     if device.elementwise is None:

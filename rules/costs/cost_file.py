@@ -25,8 +25,8 @@ from xdsl.ir import Operation
 
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
-from ...support.strict_json import EXACT, parsed
-from ..registry import facts_named
+from ...support.strict_json import EXACT, parse_strictly
+from ..registry import facts_by_name
 from .device import BadCost, as_object
 from .traffic import is_free
 
@@ -53,7 +53,7 @@ class CostFile:
             BadCost: The file cannot be read or does not contain valid costs.
         """
         try:
-            return cls.of(parsed(Path(path).read_text()), path)
+            return cls.of(parse_strictly(Path(path).read_text()), path)
         except OSError as error:
             raise BadCost(f"the costs {path} cannot be read: {error.strerror}") from error
         except ValueError as error:
@@ -106,7 +106,7 @@ class CostFile:
         cost."""
         present = set(map(name_of, operations))
         for name in self.operations:
-            if name not in present and facts_named(name) is None:
+            if name not in present and facts_by_name(name) is None:
                 raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is not a known operation")
         functions = {function.sym_name.data for function in _sibling_functions(operations[0])}
         for name in self.steps.keys() - functions if functions else ():

@@ -33,7 +33,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
-from ...support.strict_json import parsed
+from ...support.strict_json import parse_strictly
 
 
 class BadCost(ValueError):
@@ -111,7 +111,7 @@ def read_device(path: str) -> Device:
         BadCost: The file cannot be read or does not contain a valid device.
     """
     try:
-        return device_from(parsed(Path(path).read_text()), path)
+        return device_from(parse_strictly(Path(path).read_text()), path)
     except OSError as error:
         raise BadCost(f"the device {path} cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -46,20 +46,20 @@ def _all(op: Operation) -> Moved:
     return (1, op.operands), (1, op.results)
 
 
-def _cut(op: Operation) -> Moved:
+def _results_twice(op: Operation) -> Moved:
     return ((2, op.results),)
 
 
-def _cut_at(op: Operation) -> Moved:
+def _dynamic_slice(op: Operation) -> Moved:
     """Return the values that a dynamic slice moves. Like XLA, count only the first of its indices."""
     return (2, op.results), (1, op.operands[1:2])
 
 
-def _put_at(op: Operation) -> Moved:
+def _dynamic_update_slice(op: Operation) -> Moved:
     return (2, op.operands[1:2]), (1, op.operands[2:3])
 
 
-def _scattered(op: Operation) -> Moved:
+def _scatter(op: Operation) -> Moved:
     inputs = len(op.results)
     return (3, op.operands[inputs + 1 :]), (1, op.operands[inputs : inputs + 1])
 
@@ -70,11 +70,11 @@ def _triangle(op: Operation) -> Moved:
 
 
 _BY_NAME: Mapping[str, Callable[[Operation], Moved]] = {
-    "stablehlo.slice": _cut,
-    "stablehlo.dynamic_slice": _cut_at,
-    "stablehlo.gather": _cut_at,
-    "stablehlo.dynamic_update_slice": _put_at,
-    "stablehlo.scatter": _scattered,
+    "stablehlo.slice": _results_twice,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.gather": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.scatter": _scatter,
     "stablehlo.cholesky": _triangle,
 }
 

@@ -37,7 +37,7 @@ from ...analysis.step.jax_paths import as_backward, path_of
 from ...analysis.step.marks import asks_to_recompute, is_copy
 from ...dialects.making import name_location
 from ...dialects.names import Names
-from ...support.operations import every_operation
+from ...support.operations import every_operation, is_private
 from .bodies import LeftInlined
 from .origins import InlinedCall
 
@@ -125,7 +125,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 def _location(instance: InlinedCall) -> LocationAttr:
     """Return the location of the call, prefixed by the calls around it that were inlined too."""
     outer_call = instance.at.instance
-    return instance.location if outer_call is None else called_from(_location(outer_call), instance.location)
+    return instance.location if outer_call is None else location_in_call(_location(outer_call), instance.location)
 
 
 def _backward(location: LocationAttr) -> LocationAttr:
@@ -133,7 +133,7 @@ def _backward(location: LocationAttr) -> LocationAttr:
     return name_location(as_backward(path_of(location) or "call"), position)
 
 
-def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
+def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr:
     """Return the location of an inlined operation: its own source position, under the path of the call and then its
     own."""
     outer, own = path_of(call), path_of(location)
@@ -179,11 +179,7 @@ class Inherited:
         return self._ids[identity, index]
 
 
-def is_private(function: FuncOp) -> bool:
-    return function.sym_visibility is not None and function.sym_visibility.data == "private"
-
-
-def attributed(module: ModuleOp) -> dict[FuncOp, str]:
+def functions_with_attributes(module: ModuleOp) -> dict[FuncOp, str]:
     """Return the private functions that have, or whose calls have, foreign attributes, with the names of these
     attributes."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
@@ -196,13 +192,13 @@ def attributed(module: ModuleOp) -> dict[FuncOp, str]:
 
 
 @contextmanager
-def kept_whole(module: ModuleOp) -> Generator[set[str]]:
+def keep_whole(module: ModuleOp) -> Generator[set[str]]:
     """Mark the functions with foreign attributes as `recompute.whole` within the context.
 
     Yields the names of the functions that were not marked before.
     """
-    marked = {op.sym_name.data for op in attributed(module) if Names.WHOLE not in op.attributes}
-    for function in _named(module, marked):
+    marked = {op.sym_name.data for op in functions_with_attributes(module) if Names.WHOLE not in op.attributes}
+    for function in _functions_named(module, marked):
         function.attributes[Names.WHOLE] = UnitAttr()
     try:
         yield marked
@@ -212,9 +208,9 @@ def kept_whole(module: ModuleOp) -> Generator[set[str]]:
 
 def remove_whole_marks(module: ModuleOp | None, names: set[str]) -> None:
     """Remove the mark `recompute.whole` from the functions with these names."""
-    for function in _named(module, names) if module is not None else ():
+    for function in _functions_named(module, names) if module is not None else ():
         function.attributes.pop(Names.WHOLE, None)
 
 
-def _named(module: ModuleOp, names: set[str]) -> list[FuncOp]:
+def _functions_named(module: ModuleOp, names: set[str]) -> list[FuncOp]:
     return [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in names]

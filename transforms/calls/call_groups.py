@@ -56,7 +56,7 @@ class Positions:
         """Return the operation of the block that defines the value; None if it is defined elsewhere."""
         return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
 
-    def inserted(self, operations: Sequence[Operation]) -> None:
+    def insert(self, operations: Sequence[Operation]) -> None:
         """Assign positions to adjacent operations that were inserted or moved."""
         previous, following = operations[0].prev_op, operations[-1].next_op
         low = self.of[previous] if previous is not None else -1.0
@@ -241,7 +241,7 @@ def insert_call(call: CallOp, place: Place, positions: Positions) -> None:
     for op in place.moved_after:
         op.detach()
         positions.block.insert_op_before(op, place.before)
-    positions.inserted([call, *place.moved_after])
+    positions.insert([call, *place.moved_after])
 
 
 def redirect_passed_arguments(

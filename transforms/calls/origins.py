@@ -78,7 +78,7 @@ class Origins:
         for function in functions:
             self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
-    def inlined(
+    def record_inlining(
         self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[int, SSAValue]
     ) -> None:
         """Record that the operations of a callee were cloned in place of a call.
@@ -116,7 +116,7 @@ class Origins:
                 mapping[value] = replaced[mapping[value]]
         for op, origin in list(self.of.items()):
             if origin.instance is not None:
-                instance = _copied(origin.instance, mapping, new_instances)
+                instance = _copy_instance(origin.instance, mapping, new_instances)
                 self.of[op] = replace(origin, instance=instance)
                 if any(_is_gone(value) for call in _with_enclosing_calls(instance) for value in call.operands):
                     del self.of[op]
@@ -147,7 +147,7 @@ class Origins:
             new_instances[top] = top
         for inner_op, inner_copy in zip(every_operation(original), every_operation(copy), strict=True):
             if (origin := self.of.get(inner_op)) is not None:
-                inner = None if origin.instance is None else _copied(origin.instance, mapping, new_instances)
+                inner = None if origin.instance is None else _copy_instance(origin.instance, mapping, new_instances)
                 self.of[inner_copy] = Origin(inner, origin.index, number.value.data)
 
 
@@ -198,14 +198,14 @@ def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
     return values
 
 
-def _copied(
+def _copy_instance(
     instance: InlinedCall, mapping: Mapping[SSAValue, SSAValue], new_instances: dict[InlinedCall, InlinedCall]
 ) -> InlinedCall:
     """Return the instance that represents an inlined call in the copy of the loop that contains it."""
     if instance not in new_instances:
         at = instance.at
         if at.instance is not None:
-            at = Origin(_copied(at.instance, mapping, new_instances), at.index)
+            at = Origin(_copy_instance(at.instance, mapping, new_instances), at.index)
         operands = tuple(mapping.get(value, value) for value in instance.operands)
         new_instances[instance] = replace(instance, at=at, operands=operands)
     return new_instances[instance]

@@ -66,7 +66,7 @@ class OutputFunctions:
         """Insert the called functions into the module, in their original order."""
         here = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         others = iter([op for op in module.ops if not isinstance(op, FuncOp)])
-        called = self._called(module, here)
+        called = self._callees(module, here)
         listed = list[Operation]()
         for op in self.original.ops:
             if not isinstance(op, FuncOp):
@@ -83,7 +83,7 @@ class OutputFunctions:
             op.detach()
         module.body.block.add_ops(listed)
 
-    def _called(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
+    def _callees(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
         """Return the names of the functions in the module and of all functions that they call, transitively."""
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
         names, waiting = set(here), list[Operation](module.ops)

@@ -70,7 +70,7 @@ class Restored:
 NOTHING_RESTORED = Restored(0, 0, {})
 
 
-def nothing_restored(module: ModuleOp) -> Restored:
+def restore_nothing(module: ModuleOp) -> Restored:
     """Return the result that `restore_calls` would have if every call stayed inlined.
 
     `module`: the module before inlining.

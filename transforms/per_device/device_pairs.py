@@ -198,7 +198,7 @@ def has_cotangents(pair: DevicePair) -> bool:
     )
 
 
-def held_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
+def residual_bytes_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
     """Return the bytes per device of the residuals of the pairs that run between the two bodies of this pair."""
     block = pair.forward.parent
     assert block is not None, "the body stands in a block"

@@ -30,7 +30,7 @@ from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
 from ...support.operations import every_operation
-from .device_pairs import Arrival, DevicePair, has_cotangents, held_between, insert_arrival, pairs_of
+from .device_pairs import Arrival, DevicePair, has_cotangents, insert_arrival, pairs_of, residual_bytes_between
 
 
 def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
@@ -41,10 +41,10 @@ def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
         return
     for op in inside:
         for inner in every_operation(op):
-            inner.location = _continued(inner.location, "/".join(prefix), prefix[0])
+            inner.location = _continue_location(inner.location, "/".join(prefix), prefix[0])
 
 
-def _continued(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
+def _continue_location(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
     kinds, inner = list[StringAttr](), cast(Attribute, location)
     while isinstance(inner, NameLoc) and inner.desc.data.endswith(":"):
         kinds.append(inner.desc)
@@ -138,7 +138,7 @@ def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
     steps = list[DeviceStep]()
     for function in functions_of(module):
         pairs = list(pairs_of(function))
-        held = [held_between(pair, pairs) for pair in pairs]
+        held = [residual_bytes_between(pair, pairs) for pair in pairs]
         for number, (pair, between) in enumerate(zip(pairs, held, strict=True)):
             steps.append(_outline(module, pair, function.sym_name.data, number, between))
     return steps

@@ -189,7 +189,7 @@ def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute], lo
         mapping[value] = constant.results[value.index]
     for value, argument in zip(values, block.args, strict=True):
         argument.name_hint = value.name_hint
-        mapping[value] = _reshaped(argument, value.type, block)
+        mapping[value] = _reshape(argument, value.type, block)
     _replace_operands(mapping, parts.backward)
     move(parts.backward, block)
     block.add_op(ShardyReturnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
@@ -203,12 +203,12 @@ def _forward(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> 
         argument.name_hint = value.name_hint
     _replace_operands(mapping, parts.forward)
     move(parts.forward, block)
-    handed_on = [_reshaped(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
+    handed_on = [_reshape(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
     block.add_op(ShardyReturnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *handed_on]))
     return block
 
 
-def _reshaped(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
+def _reshape(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
     if value.type == type_:
         return value
     reshape = ReshapeOp(value, type_)

@@ -81,14 +81,14 @@ def _at(location: LocationAttr, path: str) -> LocationAttr:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class FreeNumbers:
     """Free numbers of a module: ids for originals, and channels for collectives."""
 
     ids: Iterator[int]
     channels: Iterator[int]
 
     @classmethod
-    def free_in(cls, module: ModuleOp) -> Numbers:
+    def free_in(cls, module: ModuleOp) -> FreeNumbers:
         """Start after the largest numbers that the module uses."""
         taken = (op.attributes.get(Names.ID) for op in every_operation(module))
         first = max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
@@ -100,7 +100,7 @@ class Numbers:
         return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
 
 
-def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
+def apply_plan(step: Step, plan: Plan, numbers: FreeNumbers) -> None:
     """Insert the plan's copies into the step.
 
     Operation numbers of the step still refer to the original operations.
@@ -130,7 +130,7 @@ class _Cloner:
     """
 
     step: Step
-    numbers: Numbers
+    numbers: FreeNumbers
     latest: dict[SSAValue, _LatestCopy] = field(default_factory=dict[SSAValue, _LatestCopy])
     delays: dict[SSAValue, list[tuple[int, SSAValue]]] = field(
         default_factory=dict[SSAValue, list[tuple[int, SSAValue]]]

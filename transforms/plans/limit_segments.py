@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...analysis.copies.copying import CloneOptions, plan_of_marks, unrepeatable
-from ...analysis.memory.timeline import described
+from ...analysis.memory.timeline import describe_operation
 from ...analysis.request.budgeted_segments import BudgetedSegment, budgeted_segments, why_unmatched
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.order import functions_of
@@ -180,7 +180,7 @@ class _Chooser:
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
-        once, constraints = unrepeatable(step, self.selection.permission), self._marked(members)
+        once, constraints = unrepeatable(step, self.selection.permission), self._restrictions_of_marks(members)
         copying = CloneOptions(permission=self.selection.permission)
         for _ in range(MAX_SELECTIONS):
             solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
@@ -205,7 +205,7 @@ class _Chooser:
         plain = saved_bytes(self.step.graph, {target.name: operations})[target.name]
         return Segment(operations, target.budget.most(plain))
 
-    def _marked(self, members: Iterable[int]) -> StorageRestrictions:
+    def _restrictions_of_marks(self, members: Iterable[int]) -> StorageRestrictions:
         """Return the constraints that the user's marks put on storages."""
         stays, again = dict[int, str](), set[int]()
         for op in members:
@@ -246,7 +246,7 @@ class _Chooser:
         limit = f"{readable_bytes(failure.most)} ({budget.pattern}:{budget.text})"
         refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
         listed = [
-            f"{described(self.step.operation(graph.maker[v]))}, {readable_bytes(graph.sizes[v])}: {why}"
+            f"{describe_operation(self.step.operation(graph.maker[v]))}, {readable_bytes(graph.sizes[v])}: {why}"
             for v, why in failure.holding
         ]
         more = [f"and {len(listed) - NAMED_BUFFERS} more"] if len(listed) > NAMED_BUFFERS else []

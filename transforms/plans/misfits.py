@@ -28,7 +28,7 @@ class Misfits:
     misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
     fits: int = 0
 
-    def fitted(self, function: FuncOp, work: Callable[[], T]) -> T | None:
+    def try_on(self, function: FuncOp, work: Callable[[], T]) -> T | None:
         """Return the result of `work`; None after recording a `BadSelection` that it raises."""
         try:
             result = work()

@@ -206,7 +206,7 @@ def _move(operations: Sequence[Operation], block: Block, before: Operation | Non
 
 
 @contextmanager
-def nested_steps_apart(module: ModuleOp) -> Generator[None]:
+def outline_temporarily(module: ModuleOp) -> Generator[None]:
     """Outline nested steps and per-device steps within the context, and restore them afterwards."""
     per_device = outline_device_steps(module)
     nested = outline_nested_steps(module)

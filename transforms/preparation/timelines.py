@@ -13,7 +13,7 @@ from ...analysis.step.order import functions_of
 from ...analysis.step.phases import Phases, phases
 from ...dialects.cloning import clone_of
 from ...options.memory_model import ORDER, XLA
-from ..calls.call_attributes import is_private
+from ...support.operations import is_private
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments

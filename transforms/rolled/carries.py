@@ -38,7 +38,7 @@ def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
     loops."""
     carried = -1
     # Removing a carry of an inner loop may remove the last use of a carry of this one.
-    while carried != (carried := _carried(loop)):
+    while carried != (carried := _carry_count(loop)):
         loop = _remove_dead_carries(loop, replaced)
         drop_dead_carries(loop.body.block, replaced)
 
@@ -50,8 +50,8 @@ def drop_dead_carries(block: Block, replaced: Replaced) -> None:
         without_dead_carries(loop, replaced)
 
 
-def _carried(loop: WhileOp) -> int:
-    return len(loop.operands) + sum([_carried(inner) for inner in _loops_in(loop.body.block)])
+def _carry_count(loop: WhileOp) -> int:
+    return len(loop.operands) + sum([_carry_count(inner) for inner in _loops_in(loop.body.block)])
 
 
 def _loops_in(block: Block) -> Iterator[WhileOp]:
@@ -66,7 +66,7 @@ def _loops_in(block: Block) -> Iterator[WhileOp]:
 
 
 def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
-    needed = _needed(loop)
+    needed = _needed_carries(loop)
     kept = [index for index in range(len(loop.operands)) if index in needed]
     if len(kept) == len(loop.operands):
         return loop
@@ -100,7 +100,7 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
     return new
 
 
-def _needed(loop: WhileOp) -> set[int]:
+def _needed_carries(loop: WhileOp) -> set[int]:
     """Return the carries that the condition reads, whose results are read, or on which such a carry or an effect
     depends."""
     block, last = loop.body.block, loop.body.block.last_op

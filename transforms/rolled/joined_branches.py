@@ -203,7 +203,7 @@ def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
     """Rebuild the forward conditional: it returns the results that others use, then those that the gradient reads."""
     old = joined.forward
-    kept = [_returned_already(region.block) for region in old.regions]
+    kept = [_returned_values(region.block) for region in old.regions]
     new = [[value for value in values if value not in already] for values, already in zip(crossing, kept, strict=True)]
     types = _result_types(new)
     for region, values in zip(old.regions, new, strict=True):
@@ -242,7 +242,7 @@ def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResul
     Rewriter.erase_op(old)
 
 
-def _returned_already(block: Block) -> set[SSAValue]:
+def _returned_values(block: Block) -> set[SSAValue]:
     assert block.last_op is not None, "verified: a region ends"
     return set(block.last_op.operands)
 

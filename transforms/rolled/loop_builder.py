@@ -27,7 +27,7 @@ from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
 from ...support.operations import every_operation
 from ...support.type_guards import is_tensor, is_unsigned
-from ..plans.apply_plan import Numbers, copy_of_original
+from ..plans.apply_plan import FreeNumbers, copy_of_original
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def clone_once(op: Operation, mapping: Mapping) -> Operation:
     return op.clone(mapping)
 
 
-def clone_duplicate(numbers: Numbers) -> Repeat:
+def clone_duplicate(numbers: FreeNumbers) -> Repeat:
     """Return a function that clones operations which also stay elsewhere: ids are dropped and channels renumbered."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
@@ -165,7 +165,7 @@ def clone_duplicate(numbers: Numbers) -> Repeat:
     return repeat
 
 
-def clone_as_copy(numbers: Numbers) -> Repeat:
+def clone_as_copy(numbers: FreeNumbers) -> Repeat:
     """Return a function that clones operations as copies, with the ids of their originals."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
@@ -256,7 +256,7 @@ class Rerun:
     stacks: Sequence[Stack]
 
     def run(
-        self, place: Builder, trips: int, begin: Sequence[SSAValue], number: IterationNumber, numbers: Numbers
+        self, place: Builder, trips: int, begin: Sequence[SSAValue], number: IterationNumber, numbers: FreeNumbers
     ) -> Sequence[SSAValue]:
         """Emit the loop, and return stacks with the slices of these iterations alone, in loop order."""
         iterations, slices = Iterations(self.loop, self.needs), [stack.slice for stack in self.stacks]

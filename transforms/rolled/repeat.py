@@ -40,7 +40,7 @@ from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
 from ...support.operations import name_of
-from ..plans.apply_plan import Numbers, copy_of_original
+from ..plans.apply_plan import FreeNumbers, copy_of_original
 from .carries import Replaced, with_more_carries, without_dead_carries
 
 _SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert"})
@@ -96,7 +96,7 @@ def _chain(value: SSAValue) -> list[Operation]:
     return chain[:best][::-1]
 
 
-def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:
+def repeat(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
     """Rewrite both loops by the cut, which invalidates analyses of them, and return the number of copies."""
     link = cut.link
     first = link.stacks[0]
@@ -108,8 +108,8 @@ def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:
     kept += [StackedValue(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
     cut = replace(cut, link=replace(link, writer=replace(link.writer, op=writer)))
     copies = 0
-    for written in dict.fromkeys(reading.written for reading in cut.replaced):
-        group = [reading for reading in cut.replaced if reading.written == written]
+    for written in dict.fromkeys(reading.written for reading in cut.dropped_reads):
+        group = [reading for reading in cut.dropped_reads if reading.written == written]
         copies += _Repetition(cut, numbers, written).instead_of(group, kept)
     sink_broadcasts(link.reader.op)
     without_dead_carries(link.reader.op, replaced)  # First: it reads results of the writer.
@@ -169,7 +169,7 @@ class _Repetition:
     """
 
     cut: LoopCut
-    numbers: Numbers
+    numbers: FreeNumbers
     written: Affine
 
     def instead_of(self, readings: Sequence[StackRead], kept: Sequence[StackedValue]) -> int:
@@ -180,7 +180,7 @@ class _Repetition:
         reader = path_of(self.cut.link.reader.op.location)
         copies = [
             copy_of_original(op, self.numbers.id_of(op), 1, lambda original: original.clone(mapping), reader)
-            for op in self.cut.again
+            for op in self.cut.repeated
         ]
         take_channels(copies, self.numbers.channels)
         Rewriter.insert_op(copies, InsertPoint.before(place))
@@ -196,8 +196,8 @@ class _Repetition:
         """Map the inputs of the copies to values in the reading body: loop-invariant values, the counter, and slices of
         stacks."""
         writer, mapping = self.cut.link.writer, dict[SSAValue, SSAValue]()
-        read = dict.fromkeys(value for op in self.cut.again for value in read_values(op))
-        inputs = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
+        read = dict.fromkeys(value for op in self.cut.repeated for value in read_values(op))
+        inputs = [*read, *(reading.stack.slice for reading in self.cut.dropped_reads)]
         for value in dict.fromkeys(inputs):
             if (outside := invariant_source(value, writer)) is not None:
                 mapping[value] = outside
@@ -205,7 +205,7 @@ class _Repetition:
         if counter in read:
             mapping[counter] = self._number(self._of_reader(1, writer.start), counter, before)
         for stacked in kept:
-            if stacked.value in read or any(stacked.value is reading.stack.slice for reading in self.cut.replaced):
+            if stacked.value in read or any(stacked.value is reading.stack.slice for reading in self.cut.dropped_reads):
                 mapping[stacked.value] = self._slice(stacked, before)
         return mapping
 

@@ -12,7 +12,7 @@ from jaxlib.mlir import ir
 from xdsl.ir import Attribute
 
 from ....dialects.dense import DenseAttr, to_standard
-from ....dialects.dense_literal import masked
+from ....dialects.dense_literal import mask_bits
 from ....dialects.elements import dtype_of
 from ....support.type_guards import AnyShaped, is_shaped, is_tensor
 from .bindings import NotBridged, build
@@ -31,7 +31,7 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
     values = np.asarray(view)
     if constant.is_splat and values.size:
         values = values.reshape(-1)[:1]
-    return masked(values.tobytes(), dtype)
+    return mask_bits(values.tobytes(), dtype)
 
 
 def small(type: Attribute, bits: bytes) -> DenseAttr:

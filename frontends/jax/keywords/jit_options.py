@@ -11,8 +11,8 @@ import jax
 
 from ....analysis.request.policies import saves_of
 from ....options.loop_schedule import demand_proof
-from ....options.offload_option import offload_named
-from ....options.option_facts import EntryPoint, facts_of, options_with
+from ....options.offload_option import parse_offload
+from ....options.option_facts import EntryPoint, option_facts_of, options_with
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import Selection
 from ....rules.costs.cost import FLOPS
@@ -24,7 +24,7 @@ from .policy_option import names_of_policy, selection_with
 
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
-SELECTING = tuple(option.name for option in fields(Selection) if facts_of(option).selects)
+SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
 """The options that select what is recomputed; a plan replaces them."""
 
 
@@ -144,7 +144,7 @@ def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does search=")
     if checked.get("time_limit") is not None and checked.get("budget") is None:
         raise ValueError("recompute.jax.jit: time_limit= limits the search for a budget: give budget= too")
-    offload_named(checked.get("offload", ""), checked.get("cost", FLOPS))
+    parse_offload(checked.get("offload", ""), checked.get("cost", FLOPS))
     if selection.segment_budgets and checked.get("search"):
         raise ValueError("recompute.jax.jit: segment_budgets= selects what is saved, and so does search=")
     if checked.get("proof", True):

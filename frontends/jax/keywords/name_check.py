@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ....analysis.request.value_names import named_by, names_of
+from ....analysis.request.value_names import matches_of, names_of
 from ....dialects.cloning import clone_of
 from ....driver.api import as_module
 from ....options.selection import BadSelection
@@ -62,5 +62,5 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
 
 
 def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    matches = named_by(operations, [pattern for _, pattern in requested])
+    matches = matches_of(operations, [pattern for _, pattern in requested])
     return [(option, pattern) for option, pattern in requested if not matches[pattern]]

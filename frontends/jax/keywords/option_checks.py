@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ....driver.pipeline import passes_of
 from ....options.loop_schedule import Loops, schedule_of
-from ....options.option_facts import EntryPoint, facts_of, options_with
+from ....options.option_facts import EntryPoint, option_facts_of, options_with
 from ....options.recompute_options import RecomputeOptions
 from ....options.segment_budgets import budget_texts, read_budgets
 from ....options.selection import Selection
@@ -193,7 +193,7 @@ _BY_NAME: Mapping[str, OptionCheck] = {
 
 
 def _check_of(option: Field[Any]) -> OptionCheck:
-    facts = facts_of(option)
+    facts = option_facts_of(option)
     if option.name in _BY_NAME:
         return _BY_NAME[option.name]
     return _BY_TYPE[str(option.type)] if facts.minimum is None else partial(_count, least=facts.minimum)

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, as_module
 from ....driver.cache_keys import cache_key, options_key
-from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, spelled_as
+from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, respell
 from ....support.diagnostics import Remark
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint, fingerprint
@@ -163,7 +163,7 @@ class StepCache:
         def after() -> ModuleOp:
             if record.spelling is None:
                 return clone_of(before())
-            return spelled_as(crossing.module_of(less, self.name), record.spelling)
+            return respell(crossing.module_of(less, self.name), record.spelling)
 
         return StoredRewrite(record, after, before)
 

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ....analysis.explain.explanation import SavedValue
+from ....analysis.explain.saved_values import SavedValue
 from ....reports import memory_chart, memory_html
 from ....reports.by_module import ModuleRow
 from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
-from ....reports.wrapping import wrapped
+from ....reports.wrapping import wrap_line
 from ....support.diagnostics import UNKNOWN, lines_of
 from ....support.units import format_bytes
 from ..messages.why_plain import remedy_in
@@ -46,7 +46,7 @@ _NOT_REPORTED = "not reported by the compiler"
 
 def to_text(report: Report) -> str:
     """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
-    kept = [part for line in _kept(report, _PLACES, _short) for part in wrapped(line, _INDENT)]
+    kept = [part for line in _kept(report, _PLACES, _short) for part in wrap_line(line, _INDENT)]
     parts = [_verdicts(report), list(needs(report)), list(_modules(report)), kept]
     return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
 
@@ -96,7 +96,7 @@ def headline(report: Report) -> str:
 def _verdicts(report: Report) -> list[str]:
     """Return the lines on whether the step fits, if that was the question, and on the saving."""
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
-    return [part for line in lines for part in wrapped(line)]
+    return [part for line in lines for part in wrap_line(line)]
 
 
 def verdict(report: Report) -> str:
@@ -127,7 +127,7 @@ def needs(report: Report) -> Iterator[str]:
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
-        yield from wrapped(whole_bytes(report.devices))
+        yield from wrap_line(whole_bytes(report.devices))
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
@@ -182,11 +182,11 @@ def next_steps(report: Report) -> Iterator[str]:
     """Yield the advice on the next step, and how to show the details."""
     yield ""
     if report.refused:
-        yield from wrapped(f"why: {report.refused.splitlines()[0]}")
+        yield from wrap_line(f"why: {report.refused.splitlines()[0]}")
     elif report.why is not None:
         large = _large_value(report)
         remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
-        yield from wrapped(f"next: {remedy}")
+        yield from wrap_line(f"next: {remedy}")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"
     else:

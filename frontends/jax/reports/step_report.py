@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-from ....analysis.explain.explanation import SavedValue
+from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....dialects.sdy.computations import ManualComputationOp
 from ....driver.api import Rewritten, as_module, explain_verified

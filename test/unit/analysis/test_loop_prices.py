@@ -11,7 +11,7 @@ import pytest
 from recompute.analysis.copies.loop_cut_curve import Corner, corner_within, corners
 from recompute.analysis.copies.loop_cuts import loop_cut
 from recompute.analysis.step.order import functions_of
-from recompute.analysis.step.stacks import LoopPair, links_of
+from recompute.analysis.step.stacks import LoopPair, loop_pairs
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import schedule_of
 from recompute.planning.min_cut import min_cut
@@ -59,7 +59,7 @@ def test_no_loops_no_corners() -> None:
 @pytest.mark.parametrize("price", [Fraction(1, 100), Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000)])
 def test_at_a_price_nothing_else_is_cheaper(price: Fraction) -> None:
     (function,) = functions_of(parse_module(TEXT))
-    (link,) = links_of(function.body.block)
+    (link,) = loop_pairs(function.body.block)
     cut = loop_cut(link, lambda op: True, price)
     assert cut.kept_bytes * price + cut.extra_flops == min(priced(kept, link, price) for kept in subsets(link))
 

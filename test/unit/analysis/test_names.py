@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Operation
 
-from recompute.analysis.request.value_names import is_named, named_by, names_of
+from recompute.analysis.request.value_names import is_named, matches_of, names_of
 from recompute.analysis.step.order import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
 
@@ -45,7 +45,7 @@ def test_the_most_particular_name_comes_first() -> None:
 )
 def test_names_and_patterns(pattern: str, named: list[int]) -> None:
     listed = operations()
-    assert named_by(listed, [pattern, "nobody"]) == {pattern: [listed[index] for index in named], "nobody": []}
+    assert matches_of(listed, [pattern, "nobody"]) == {pattern: [listed[index] for index in named], "nobody": []}
     assert [index for index, op in enumerate(listed) if is_named(op, [pattern])] == named
 
 
@@ -53,7 +53,7 @@ def test_an_operation_may_have_several_names() -> None:
     tanh, _ = operations()
     tanh.attributes["recompute.name"] = ArrayAttr([StringAttr("outer"), StringAttr("first")])
     assert names_of(tanh)[:3] == ("outer", "first", "%h0")
-    assert named_by([tanh], ["first", "out*"]) == {"first": [tanh], "out*": [tanh]}
+    assert matches_of([tanh], ["first", "out*"]) == {"first": [tanh], "out*": [tanh]}
 
 
 def test_without_patterns_nothing_is_named() -> None:

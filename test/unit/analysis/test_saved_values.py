@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.explain.explanation import (
-    CHOSEN,
-    MARKED,
-    OUTPUT,
-    OUTSIDE,
-    Explanation,
-    OperationCounts,
-    count_operations,
-    explain,
-)
+from recompute.analysis.explain.explanation import Explanation, explain
+from recompute.analysis.explain.operation_counts import OperationCounts, count_operations
+from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.mlir_io.parser import parse_module

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr
 from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import ParseError
 
-from recompute.mlir_io import xdsl_workarounds as dense_repair
-from recompute.mlir_io.xdsl_workarounds import reads_exactly, repair_dense, writes_exactly
+from recompute.mlir_io.workarounds import dense_constants as dense_repair
+from recompute.mlir_io.workarounds.dense_constants import reads_exactly, repair_dense, writes_exactly
 from recompute.universe import UNIVERSE
 
 STOCK = Path(sys.executable).with_name("xdsl-opt")
@@ -93,7 +93,7 @@ def test_what_was_repaired_is_not_repaired_again(monkeypatch: pytest.MonkeyPatch
     def unexpected(*_: object) -> None:
         raise AssertionError("it was repaired already")
 
-    monkeypatch.setattr(dense_repair, "_parse", unexpected)
+    monkeypatch.setattr(dense_repair, "_parse_dense", unexpected)
     repair_dense()
     assert AttrParser.parse_dense_int_or_fp_elements_attr is not unexpected
 

@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import (
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
-from recompute.mlir_io import xdsl_workarounds as float_repair
-from recompute.mlir_io.xdsl_workarounds import (
+from recompute.mlir_io.workarounds import floats as float_repair
+from recompute.mlir_io.workarounds.floats import (
     converts_exactly,
     prints_wide_floats,
     reads_bits_in_arrays,

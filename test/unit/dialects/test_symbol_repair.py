@@ -11,7 +11,7 @@ from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
-from recompute.mlir_io.xdsl_workarounds import looks_around_unknown_operations, repair_symbols
+from recompute.mlir_io.workarounds.symbols import looks_around_unknown_operations, repair_symbols
 from recompute.tools.recompute_opt import main
 
 repair_symbols()  # as stock tools do when they load the plugin

@@ -16,7 +16,7 @@ from recompute.analysis.step.phase_sources import PhaseSource, register_source
 from recompute.analysis.step.phase_sources import registrations_undone as sources_undone
 from recompute.driver import cache_keys
 from recompute.driver.cache_keys import cache_key, options_key, own_version
-from recompute.driver.stored_rewrite import RewriteRecord, StoredRewrite, spelled_as, spelling_of
+from recompute.driver.stored_rewrite import RewriteRecord, StoredRewrite, respell, spelling_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
@@ -147,7 +147,7 @@ def test_the_record_has_every_field_of_a_proof():
     others: dict[str, Any] = {
         "proved": True,
         "difference": None,
-        "believed": ("acme.swish",),
+        "assumed_pure": ("acme.swish",),
         "composites": ("acme.gelu",),
     }
     values = {field.name: others.get(field.name, _other(field.default)) for field in fields(Proof)}
@@ -181,4 +181,4 @@ def test_spelling():
         for result in op.results:
             result.name_hint = None
     assert print_module(module, debuginfo=True) != text
-    assert print_module(spelled_as(module, spelling), debuginfo=True) == text
+    assert print_module(respell(module, spelling), debuginfo=True) == text

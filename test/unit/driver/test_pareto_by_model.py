@@ -28,7 +28,7 @@ def test_points_are_what_was_written() -> None:
     assert len(curve.points) + len(curve.refused) == 8 and len(curve.points) >= 4
     for one in curve.points[:-1]:
         assert one.peak_bytes <= one.budget_bytes and one.percent > 0
-        assert one.bound_percent is None and one.bound_by == NO_BOUND and one.again
+        assert one.bound_percent is None and one.bound_by == NO_BOUND and one.recomputed_segments
     for low, high in pairwise(curve.points):
         assert low.percent >= high.percent
     assert not any(one.proved for one in curve.refused)

@@ -56,8 +56,8 @@ def test_steps_go_one_way(name: str) -> None:
         results = assert_one_way(one.outcomes)
         assert [point.percent for point in one.curve.points] == [result.percent for result in results]
         for point in one.curve.points:
-            assert sum(again.percent for again in point.again) == pytest.approx(point.percent)
-            assert point.peak_bytes >= one.curve.minimum_bytes or not point.again
+            assert sum(segment.percent for segment in point.recomputed_segments) == pytest.approx(point.percent)
+            assert point.peak_bytes >= one.curve.minimum_bytes or not point.recomputed_segments
 
 
 @pytest.mark.slow("gpt24L")
@@ -94,9 +94,10 @@ def rewritten_peak(step: Step, result: Result) -> int:
 def test_what_runs_again_is_told_by_segment_and_value() -> None:
     (one,) = swept("chain.small.mlir", 4, "auto")
     first = one.curve.points[0]
-    assert {again.segment for again in first.again} >= {"block0", "block1"}
-    assert first.again[0].values[0].startswith("stablehlo.") and "examples/models/chain.py:" in first.again[0].values[0]
-    assert one.curve.points[-1].again == ()
+    assert {segment.segment for segment in first.recomputed_segments} >= {"block0", "block1"}
+    value = first.recomputed_segments[0].values[0]
+    assert value.startswith("stablehlo.") and "examples/models/chain.py:" in value
+    assert one.curve.points[-1].recomputed_segments == ()
 
 
 def test_a_stop_keeps_what_was_found() -> None:

@@ -55,14 +55,14 @@ class Watch:
     def __init__(self) -> None:
         self.seen = list[tuple[str, bool, bool]]()
 
-    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         for found in arrays:
             if found is not None:
                 self.seen.append((op.name, found.flags.owndata, found.flags.c_contiguous))
 
-    def yielded(self, op: Operation, arrays: Sequence[Array]) -> None: ...
+    def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 
-    def carried(self, op: Operation, arrays: Sequence[Array]) -> None: ...
+    def on_carry(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 
 
 def test_views_are_views_and_all_else_owns_its_buffer() -> None:
@@ -184,7 +184,7 @@ class Alive(Watch):
         self.references = list[weakref.ref[Array]]()
         self.counts = list[int]()
 
-    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         self.references.extend(weakref.ref(found) for found in arrays)
         self.counts.append(sum(reference() is not None for reference in self.references))
 

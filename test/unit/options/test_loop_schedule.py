@@ -40,16 +40,16 @@ def test_the_syntax_of_pass_options() -> None:
 
 
 def test_the_limit_on_stacks() -> None:
-    assert LoopSchedule("cut", keep=0.5).most_kept(1001) == 500
-    assert LoopSchedule("cut", keep=64).most_kept(1001) == 64
-    assert SMALLEST_STACKS.most_kept(1001) is None
+    assert LoopSchedule("cut", keep=0.5).kept_limit(1001) == 500
+    assert LoopSchedule("cut", keep=64).kept_limit(1001) == 64
+    assert SMALLEST_STACKS.kept_limit(1001) is None
 
 
 @pytest.mark.parametrize("option", ["keep(min)", "keep(-1)", "keep()", "binomial(50%)", "periodic(0)", "twice"])
 def test_invalid_options_are_refused_with_and_without_a_proof(option: str) -> None:
     for proof in (True, False):
         with pytest.raises(BadSchedule, match="loops must be true, false"):
-            RecomputeOptions(loops=option, proof=proof).validated()
+            RecomputeOptions(loops=option, proof=proof).validate()
 
 
 def test_a_schedule_that_no_rule_proves_is_named_as_it_was_given() -> None:

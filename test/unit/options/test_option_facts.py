@@ -9,7 +9,7 @@ import pytest
 from xdsl.passes import ModulePass
 
 from recompute.driver.pipeline import passes_of
-from recompute.options.option_facts import EntryPoint, facts_of, options_with
+from recompute.options.option_facts import EntryPoint, option_facts_of, options_with
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.transforms.plan import PlanPass
@@ -43,13 +43,13 @@ def test_jit_has_the_declared_options() -> None:
 
 def test_the_least_values() -> None:
     minima = {
-        field.name: facts_of(field).minimum
+        field.name: option_facts_of(field).minimum
         for field in (*fields(Selection), *fields(RecomputeOptions))
-        if facts_of(field).minimum is not None
+        if option_facts_of(field).minimum is not None
     }
     assert minima == {"segment_count": 0, "copies": 1, "attempts": 1}
     with pytest.raises(ValueError, match="copies must be at least 1, not 0"):
-        RecomputeOptions(copies=0).validated()
+        RecomputeOptions(copies=0).validate()
 
 
 @pytest.mark.parametrize("name", [*PASSES, *TARGETS])

@@ -9,7 +9,7 @@ import pytest
 from xdsl.ir import Operation
 
 from recompute.analysis.step.step import Step
-from recompute.planning.by_segment.batches import excess_bytes, in_turn, split
+from recompute.planning.by_segment.batches import excess_bytes, in_turn, split_into_batches
 from recompute.test.named_steps import Values, named_step, numbers
 
 T, M = "tensor<256xf32>", "tensor<256xi1>"
@@ -81,13 +81,13 @@ EXCESS = 2 * 1024 - 256
 @pytest.mark.parametrize(("freed", "first"), [(4 * EXCESS - 1, "abvmn"), (4 * EXCESS, "cabvmnd")])
 def test_a_batch_of_its_own_is_worth_a_quarter_of_what_is_freed(freed: int, first: str) -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
-    batches = split(step.graph, makers(step, value, "cabvmnd"), freed)
+    batches = split_into_batches(step.graph, makers(step, value, "cabvmnd"), freed)
     assert batches[0].operations == tuple(makers(step, value, first))
 
 
 def test_the_late_batch_reads_what_the_early_one_does_not() -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
-    early, late = split(step.graph, makers(step, value, "cabvmnd"), 0)
+    early, late = split_into_batches(step.graph, makers(step, value, "cabvmnd"), 0)
     assert (names_of(step, early.inputs), names_of(step, early.awaited)) == ("z", "")
     assert (names_of(step, late.inputs), names_of(step, late.awaited)) == ("w", "n")
 
@@ -98,4 +98,4 @@ def test_what_a_region_holds_inside_makes_a_part_worth_a_batch(held: int) -> Non
     loop = step.graph.maker[step.number(value["b"])]
     graph = replace(step.graph, inner_bytes=tuple(held * (op == loop) for op in range(len(step.graph))))
     freed = 4 * (EXCESS + 2048)
-    assert len(split(graph, makers(step, value, "cabvmnd"), freed)) == (2 if held else 1)
+    assert len(split_into_batches(graph, makers(step, value, "cabvmnd"), freed)) == (2 if held else 1)

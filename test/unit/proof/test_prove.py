@@ -544,9 +544,9 @@ def test_the_caller_can_vouch_for_an_operation() -> None:
     once = '%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n'
     before, after = load(main(once + "return %a")), load(main(once + once.replace("%a", "%b") + "return %b"))
     assert not prove(before, after).proved
-    assert prove(before, after, ProofOptions(pure={"other.op"})).believed == ()
+    assert prove(before, after, ProofOptions(pure={"other.op"})).assumed_pure == ()
     also = prove(before, after, ProofOptions(also_pure={"other.op", "other.absent", "stablehlo.tanh"}))
-    assert also.proved and also.believed == ("other.op",)
+    assert also.proved and also.assumed_pure == ("other.op",)
 
 
 def test_the_programs_are_not_changed() -> None:

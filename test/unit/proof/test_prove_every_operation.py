@@ -218,7 +218,7 @@ def _zero_operands(_: Any, op: Any, __: Any) -> tuple[int, ...]:
 
 Patch = tuple[Any, str, Callable[..., Any]]
 RULES: dict[str, tuple[Patch, ...]] = {
-    "the position of an attribute": ((transparent_ops.Wrapping, "wrapped", _each_apart),),
+    "the position of an attribute": ((transparent_ops.Wrapping, "wrap", _each_apart),),
     "a reserved name": ((value_numbering, "is_reserved", _never), (operation_parts, "is_reserved", _never)),
     "the memory space of a value": ((memory_spaces.MemorySpaces, "is_on_device", _always),),
     "a run-time condition": ((conditions.RunTimeConditions, "of", _no_condition),),

@@ -84,5 +84,7 @@ def test_what_the_passes_may_not_copy_is_not(name: str) -> None:
 
 
 def test_collectives_are_copied_where_that_is_allowed() -> None:
-    assert sorted(COLLECTIVES) == sorted(name for name, facts in BUILT_IN.items() if OpClass.COLLECTIVE in facts.kinds)
+    assert sorted(COLLECTIVES) == sorted(
+        name for name, facts in BUILT_IN.items() if OpClass.COLLECTIVE in facts.op_classes
+    )
     assert all(map(a_copy_is_proved, COLLECTIVES))

@@ -152,5 +152,5 @@ def test_the_pointer_gives_the_numbers_of_the_nearest_point() -> None:
     assert len(said) == total and int(circles) == total + 1
     first = points[0]
     assert f"extra  {first.percent:.4f} %, at least {first.bound_percent:.4f} % is proved" in said[0]
-    assert f"layer: {first.again[0].executions} run again" in said[0] and "%h (m.py:1:2)" in said[0]
+    assert f"layer: {first.recomputed_segments[0].executions} run again" in said[0] and "%h (m.py:1:2)" in said[0]
     assert said[len(points)].startswith("theirs </script>|peak") and "no plan, proved: " in said[-1]

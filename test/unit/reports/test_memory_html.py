@@ -15,8 +15,8 @@ import pytest
 from typing_extensions import override
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
+from recompute.reports.memory_chart_data import COLUMNS, chart_data
 from recompute.reports.memory_html import PageFacts, to_html
-from recompute.reports.memory_layers import COLUMNS, chart_data
 
 KIB = 2**10
 TIMELINE = Timeline(

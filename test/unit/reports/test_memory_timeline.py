@@ -13,7 +13,7 @@ import pytest
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.memory_chart import COLUMNS, columns_of
-from recompute.reports.memory_layers import BandKind, bands, kinds_of, shortened, stages
+from recompute.reports.memory_layers import BandKind, bands, kinds_of, shorten_segments, stages
 from recompute.reports.memory_timeline import to_json, to_svg, to_text
 
 MIB = 1024**2
@@ -68,13 +68,13 @@ def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
 
 
 def test_regions_are_cut_where_they_part():
-    assert shortened(["model/block0/mlp", "model/block1", ""]) == {
+    assert shorten_segments(["model/block0/mlp", "model/block1", ""]) == {
         "model/block0/mlp": "model/block0",
         "model/block1": "model/block1",
         "": "",
     }
-    assert shortened(["block0/mlp"]) == {"block0/mlp": "block0/mlp"}
-    assert shortened([]) == {}
+    assert shorten_segments(["block0/mlp"]) == {"block0/mlp": "block0/mlp"}
+    assert shorten_segments([]) == {}
 
 
 def test_stages():

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from recompute.dialects.stablehlo.windows import DimWindow
 from recompute.mlir_io.parser import parse_module
-from recompute.rules.counts import meetings
+from recompute.rules.flop_counts import window_hits
 from recompute.rules.flops import Work, flops, work
 
 CASES = {
@@ -76,7 +76,7 @@ def test_what_a_window_meets_is_what_lies_under_its_points(seed: int) -> None:
         for place in range(places)
         for point in range(window.size)
     ]
-    assert meetings(window, extent, places) == sum(at in lies for at in under)
+    assert window_hits(window, extent, places) == sum(at in lies for at in under)
 
 
 def the_result(module: ModuleOp) -> Operation:

@@ -57,7 +57,7 @@ def test_end_to_end() -> None:
     before, after = step(), step()
     assert rewrite_in_place(after, RecomputeOptions(target="none")).copies == 3
     proof = prove(before, after)
-    assert proof.proved and proof.believed == NAMES
+    assert proof.proved and proof.assumed_pure == NAMES
     inputs = random_inputs(function_named(before), seed=1)
     assert compare(before, after, inputs).equal
     peaks = [timeline(functions_of(module)[0]).peak_bytes for module in (before, after)]
@@ -111,7 +111,7 @@ def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
     assert not prove(step(), module, ProofOptions(also_pure=())).proved
     assert not prove(step(), module, ProofOptions(also_pure={"acme.swish"})).proved
     both = ProofOptions(also_pure={"acme.swish", "acme.pack"})
-    assert prove(step(), module, both).believed == ("acme.pack", "acme.swish")
+    assert prove(step(), module, both).assumed_pure == ("acme.pack", "acme.swish")
 
 
 def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.rules import collective, register, registrations_undone
-from recompute.rules.effects import NOTHING, Permission
+from recompute.rules.effects import NO_PERMISSION, Permission
 
 PROGRAM = """
 func.func @f(%x: tensor<4xf32>, %p: tensor<i1>, %n: tensor<1xi64>, %z: tensor<f32>, %m: memref<4xf32>) {
@@ -38,7 +38,7 @@ func.func @f(%x: tensor<4xf32>, %p: tensor<i1>, %n: tensor<1xi64>, %z: tensor<f3
 }
 """
 ALLOWED = [
-    (NOTHING, {"sine"}),
+    (NO_PERMISSION, {"sine"}),
     (Permission(preserve_rng_state=False), {"sine", "rng"}),
     (Permission(collectives=True), {"sine", "gather", "sum"}),
     (Permission(collectives=True, preserve_rng_state=False), {"sine", "rng", "gather", "sum"}),

@@ -23,7 +23,7 @@ from recompute.proof.pure_operations import PURE_OPERATIONS
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, reads_memory, why_impure, writes_memory
 from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass
-from recompute.rules.registry import facts_named, facts_of
+from recompute.rules.registry import facts_by_name, facts_of
 
 TABLES = {"PURE": PURE, "PURE_IF_BODY_IS": PURE_IF_BODY_IS, "TERMINATORS": TERMINATORS, "IMPURE": IMPURE}
 
@@ -124,10 +124,10 @@ def test_the_tables_grow_with_what_is_registered() -> None:
 def test_collectives_and_communication() -> None:
     """List collectives and communication explicitly, since other code relies on these classes."""
     for name in COLLECTIVES.split():
-        facts = facts_named(f"stablehlo.{name}")
-        assert facts is not None and facts.kinds == {OpClass.COLLECTIVE}
+        facts = facts_by_name(f"stablehlo.{name}")
+        assert facts is not None and facts.op_classes == {OpClass.COLLECTIVE}
     for name in ("send", "recv"):
-        facts = facts_named(f"stablehlo.{name}")
+        facts = facts_by_name(f"stablehlo.{name}")
         assert facts is not None and (facts.effect, facts.reason) == (Effect.IMPURE, COMMUNICATION_REASON)
 
 

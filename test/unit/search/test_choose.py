@@ -54,7 +54,7 @@ def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
 def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
     for attempt in attempts_for(step.graph, AUTO, named=True, stated=False, structures=2):
-        for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.beside, chain=True)):
+        for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.splits_only_concurrent, chain=True)):
             plan = plan_attempt(step, AUTO, one, AttemptTargets.of(step, AUTO, one)).plan
             assert list(violations(step.graph, plan)) == [], str(one)
 
@@ -166,7 +166,7 @@ def test_named_segments_of_large_steps_are_copied_in_one_way(monkeypatch: pytest
 
     def ways(selection: Selection) -> set[tuple[bool, bool]]:
         tried = attempts_for(step.graph, selection, named=True, stated=False)
-        return {(one.beside, one.own_outputs) for one in tried if one.cuts is None}
+        return {(one.splits_only_concurrent, one.own_outputs) for one in tried if one.cuts is None}
 
     assert ways(AUTO) == varied
     monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))

@@ -1,7 +1,7 @@
 import pytest
 
 from recompute.options.loop_schedule import schedule_of
-from recompute.options.offload_option import offload_named
+from recompute.options.offload_option import parse_offload
 from recompute.support.units import budget_text, format_bytes, parse_budget, parse_bytes, readable_bytes
 
 
@@ -39,7 +39,7 @@ def test_human_bytes(count: int, text: str):
 def test_every_option_reads_the_same_units(text: str, count: int):
     assert parse_bytes(text) == parse_budget(text, 1) == count
     assert schedule_of(f"keep({text})").keep == schedule_of(f"binomial({text})").bytes == count
-    assert offload_named(f"{text}/s", "roofline(h100)").speed == count
+    assert parse_offload(f"{text}/s", "roofline(h100)").speed == count
 
 
 @pytest.mark.parametrize("text", ["", "GB", "1.2.3 GB", "16 gigabytes", "-1GB", "50%", "4iB", "0", "1e400"])

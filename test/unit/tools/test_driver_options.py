@@ -43,8 +43,8 @@ class CrashingPass(ModulePass):
 
 @pytest.fixture
 def crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    known: dict[str, Callable[[], type[ModulePass]]] = {**pipeline.passes_known(), "crash": lambda: CrashingPass}
-    monkeypatch.setattr(command_line, "passes_known", lambda: known)
+    known: dict[str, Callable[[], type[ModulePass]]] = {**pipeline.known_passes(), "crash": lambda: CrashingPass}
+    monkeypatch.setattr(command_line, "known_passes", lambda: known)
 
 
 @pytest.fixture

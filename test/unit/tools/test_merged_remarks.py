@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
 from recompute.driver.stored_rewrite import remark_from_json, remark_to_json
 from recompute.support.diagnostics import Remark, RemarkKind, Topic, lines_of, repetition
-from recompute.tools.reporting import Diagnostic, merged, to_yaml
+from recompute.tools.reporting import Diagnostic, merge_remarks, to_yaml
 
 
 def remark_at(line: int, reason: str = "func.call is not recomputed") -> Remark:
@@ -46,7 +46,7 @@ def test_diagnostics_merge_by_everything_but_their_position() -> None:
     first = Diagnostic("remark", "m.py", 1, 1, "words", "missed", "a")
     passed, by_another = replace(first, category="passed"), replace(first, pass_name="b")
     third = replace(first, line=3)
-    one, *others = merged([first, passed, third, by_another, third])
+    one, *others = merge_remarks([first, passed, third, by_another, third])
     assert str(one) == "m.py:1:1: remark: words (3 times: also at m.py:3:1)"
     assert others == [passed, by_another]
     assert json.loads(one.to_json())["count"] == 3 and json.loads(one.to_json())["others"] == ["m.py:3:1"]

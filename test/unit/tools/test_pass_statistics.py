@@ -1,4 +1,4 @@
-"""`--pass-statistics`: the timed parts and their order, and no cost where it is off."""
+"""`--pass-statistics`: the time_parts parts and their order, and no cost where it is off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from recompute.support.timing import TimedPart, part, timed
+from recompute.support.timing import TimedPart, part, time_parts
 from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
 from recompute.tools.recompute_opt import main
 from recompute.tools.timings import times
@@ -30,7 +30,7 @@ def test_parts_lie_in_parts_in_the_order_in_which_they_began():
         with part("inner"):
             return depth
 
-    with timed() as whole:
+    with time_parts() as whole:
         work(1)
         with part("other"):
             work(2)
@@ -46,13 +46,13 @@ def test_a_function_that_calls_itself_is_a_part_of_itself():
         if depth:
             down(depth - 1)
 
-    with timed() as whole:
+    with time_parts() as whole:
         down(1)
     assert _names(whole) == {"down": {"down": {}}}
 
 
 def test_a_part_that_fails_is_counted_and_ended():
-    with timed() as whole:
+    with time_parts() as whole:
         with pytest.raises(Frozen), part("fails"):
             raise Frozen("no")
         with part("goes on"):
@@ -63,7 +63,7 @@ def test_a_part_that_fails_is_counted_and_ended():
 def test_without_a_stopwatch_nothing_is_kept():
     with part("alone"):
         pass
-    with timed() as whole:
+    with time_parts() as whole:
         pass
     assert whole.parts == {}
 

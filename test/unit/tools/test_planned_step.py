@@ -63,7 +63,7 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert captured.err.count("\n") <= 1, "at most one line in the first minute"
     (curve,) = json.loads(data.read_text())
     assert [one["peak_bytes"] for one in curve["points"]] == [12 * KIB, 16 * KIB, 20 * KIB]
-    assert curve["points"][1]["again"][0]["values"] == ["stablehlo.sine %a (m.py:3:4)"]
+    assert curve["points"][1]["recomputed_segments"][0]["values"] == ["stablehlo.sine %a (m.py:3:4)"]
     assert main([step, "--sweep", "2", "-q", "--curve", str(picture)]) == 0
     assert "</svg>" in picture.read_text() and capsys.readouterr().err == ""
 

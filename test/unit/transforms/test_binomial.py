@@ -80,15 +80,15 @@ class Count(Observer):
         self.carries = 0
 
     @override
-    def yielded(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_yield(self, op: Operation, arrays: Sequence[Any]) -> None:
         pass
 
     @override
-    def carried(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_carry(self, op: Operation, arrays: Sequence[Any]) -> None:
         pass
 
     @override
-    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+    def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         self.carries += op.name == "stablehlo.sine"
 
 

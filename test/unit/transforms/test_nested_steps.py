@@ -14,7 +14,7 @@ from recompute.proof.prove import prove
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline
-from recompute.transforms.preparation.nested_steps import nested_steps_apart, outline_nested_steps, put_back
+from recompute.transforms.preparation.nested_steps import outline_nested_steps, outline_temporarily, put_back
 from recompute.transforms.verify import verify_input
 
 FILES = FOLDER.parents[1] / "test" / "filecheck" / "transforms"
@@ -78,6 +78,6 @@ def test_what_a_body_alone_reads_stays_while_it_is_apart() -> None:
     """Keep a constant outside the loop while its only reader, the body, is moved away."""
     module = parse_module(ACCUMULATED)
     inline(module)
-    with nested_steps_apart(module):
+    with outline_temporarily(module):
         constants = [op for op in module.walk() if op.name == "stablehlo.constant"]
         assert all(op.results[0].first_use is not None for op in constants)

@@ -17,7 +17,7 @@ from recompute.test.examples import FOLDER
 from recompute.transforms.per_device.device_pairs import pairs_of
 from recompute.transforms.per_device.outline import outline_device_steps
 from recompute.transforms.per_device.split import split_device_steps
-from recompute.transforms.preparation.nested_steps import nested_steps_apart
+from recompute.transforms.preparation.nested_steps import outline_temporarily
 from recompute.transforms.verify import verify_input
 
 TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "recompute-per-device.mlir").read_text()
@@ -35,7 +35,7 @@ def pairs(text: str) -> int:
 
 def test_what_is_split_again_computes_the_same() -> None:
     module = parse_module(TEXT)
-    with nested_steps_apart(module):
+    with outline_temporarily(module):
         assert [op.sym_name.data for op in module.ops if isinstance(op, FuncOp)] == ["main", "main/devices0"]
         verify_input(module)
     module.verify()
@@ -45,7 +45,7 @@ def test_what_is_split_again_computes_the_same() -> None:
     forward, backward = bodies(module)
     assert len(forward.results) == 5 and len(backward.inputs) == 6
     again = print_module(module)
-    with nested_steps_apart(module):
+    with outline_temporarily(module):
         pass
     assert print_module(module) == again
 

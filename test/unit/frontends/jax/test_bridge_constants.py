@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region
 
 from recompute.dialects.dense import DenseAttr, to_standard
-from recompute.dialects.dense_literal import masked
+from recompute.dialects.dense_literal import mask_bits
 from recompute.dialects.elements import COMPLEX, FLOATS, INTEGERS, bit_width, dtype_of
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.frontends.jax import private
@@ -53,7 +53,7 @@ def drawn(element: Attribute, count: int) -> bytes:
     raw = np.random.default_rng(count).bytes(count * dtype.itemsize)
     if bit_width(dtype) < 8 * dtype.itemsize:
         raw = (np.frombuffer(raw, np.uint8) & ((1 << bit_width(dtype)) - 1)).tobytes()
-    return masked(raw, dtype)
+    return mask_bits(raw, dtype)
 
 
 def bits_cross(element: Attribute, raw: bytes, count: int) -> None:

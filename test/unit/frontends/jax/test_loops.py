@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.analysis.explain.explanation import LoopRow
+from recompute.analysis.explain.loop_rows import LoopRow
 
 pytest.importorskip("jax")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.analysis.explain.explanation import MARKED
+from recompute.analysis.explain.saved_values import MARKED
 from recompute.test.unit.frontends.jax.steps import batch, block, descent, far_apart, jax, jnp, weights
 
 Mark = Callable[[Any], Any]

@@ -2,7 +2,7 @@
 
 MLIR defines the aliases of locations at the end of a file, after their uses, and xDSL expects each definition before
 the first use. xDSL also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations. As those of
-`xdsl_workarounds.py`, the workaround is applied only if a test shows that the fault is present.
+`mlir_io/workarounds/__init__.py`, the workaround is applied only if a test shows that the fault is present.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from .location_syntax import parse_location
+from ..location_syntax import parse_location
 
 ALIASED_LATER = 'builtin.module {} loc(#loc)\n#loc = loc("model.py":1:2 to :3)\n'
 """A module with an alias that is defined after its use, and a range."""
@@ -74,13 +74,13 @@ def _parse(self: AttrParser) -> LocationAttr:
         return parse_location(self, lambda: _parse(self))
     defined = self.attribute_aliases.get(alias.text)
     if defined is None:
-        return _defined_later(self, alias.text)
+        return _parse_later_alias(self, alias.text)
     if not isinstance(defined, LocationAttr):
         self.raise_error(f"'{alias.text}' is not a location")
     return defined
 
 
-def _defined_later(parser: AttrParser, alias: str) -> LocationAttr:
+def _parse_later_alias(parser: AttrParser, alias: str) -> LocationAttr:
     """Return the location of an alias that the text defines after this use."""
     later = _LaterAliases.of(parser)
     if alias in later.parsed:

@@ -41,7 +41,7 @@ from xdsl.irdl import AttrConstraint, BaseAttr, IRDLOperation, OperandDef, Resul
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
-from ..support.type_guards import is_shaped
+from ...support.type_guards import is_shaped
 
 INTEGERS: AttrConstraint = BaseAttr(IntegerType)
 FLOATS: AttrConstraint = AnyFloatConstr

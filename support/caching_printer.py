@@ -16,7 +16,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(eq=False, repr=False)
-class RememberingPrinter(Printer):
+class CachingPrinter(Printer):
     """A printer that caches texts.
 
     Keys contain ids of types and properties, which are valid because a module keeps them alive while it is printed.
@@ -46,12 +46,11 @@ class RememberingPrinter(Printer):
         self.print_string(text, indent=0)
 
 
-def print_alike(
+def print_cached(
     printer: Printer, label: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print a text that depends only on `label` and on the given attributes; a `RememberingPrinter` caches
-    it."""
-    if isinstance(printer, RememberingPrinter):
+    """Print a text that depends only on `label` and on the given attributes; a `CachingPrinter` caches it."""
+    if isinstance(printer, CachingPrinter):
         printer.print_once((label, *map(id, depends_on)), write)
     else:
         write(printer)

@@ -1,4 +1,4 @@
-"""FLOPs of operations, and the number of times that their regions run.
+"""FLOPs of operations: functions that count them from types and attributes.
 
 The counts follow XLA's cost analysis: a multiply-add is two FLOPs, and window positions over padding or between dilated
 elements do no work.
@@ -8,30 +8,27 @@ from __future__ import annotations
 
 from math import gcd, prod
 
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr
-from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation
 
 from ..dialects.chlo.ragged_dot import RaggedDotOp
-from ..dialects.chlo.scan import ScanOp
 from ..dialects.stablehlo.attributes import DotAttr
 from ..dialects.stablehlo.convolution import ConvolutionAttr
 from ..dialects.stablehlo.legacy import EinsumFormatOp
 from ..dialects.stablehlo.windows import DimWindow
 from ..dialects.stablehlo.windows import windows as windows_of
-from ..support.type_guards import is_integer_array, is_shaped, is_tensor
+from ..support.type_guards import is_integer_array, is_tensor
+from .body_runs import elements, reduce_combinations
 from .facts import Count
-
-
-def elements(type_: Attribute) -> int:
-    """Return the number of elements of a shaped type; 1 for any other type."""
-    return prod(type_.get_shape()) if is_shaped(type_) else 1
 
 
 def per_element(count: int) -> Count:
     """Return a count of `count` FLOPs for each element of the results."""
     return lambda op: count * sum(elements(result.type) for result in op.results)
+
+
+def per_operand_element(count: int) -> Count:
+    """Return a count of `count` FLOPs for each element of the first operand."""
+    return lambda op: count * elements(op.operands[0].type)
 
 
 def dot(op: Operation) -> int:
@@ -42,12 +39,6 @@ def dot(op: Operation) -> int:
     shape = left.get_shape()
     contracted = prod(shape[dimension] for dimension in numbers.data.lhs_contracting_dimensions)
     return 2 * elements(op.results[0].type) * contracted
-
-
-def slices(op: Operation) -> int:
-    """Return the number of times that `chlo.scan` runs its body; 1 if it is unknown."""
-    assert isinstance(op, ScanOp), "scan is registered and verified"
-    return max(op.length, 0) if op.length != DYNAMIC_INDEX else 1
 
 
 def ragged_dot(op: Operation) -> int:
@@ -77,78 +68,36 @@ def einsum(op: Operation) -> int:
     additions."""
     assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
     if len(op.operands) == 1:
-        return reductions(op)
+        return reduce_combinations(op)
     equation = op.equation
     return 2 * elements(op.result.type) * prod(equation.extents[label] for label in equation.contracted)
 
 
-def reductions(op: Operation) -> int:
-    """Return the number of times that a reduction combines two elements: one less than its inputs for each result
-    element."""
-    return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
-
-
-def scattered(op: Operation) -> int:
-    """Return the number of times that a scatter combines two elements: once for each element of an update."""
-    return elements(op.operands[len(op.results) + 1].type)
-
-
-def comparisons(op: Operation) -> int:
+def sort_comparisons(op: Operation) -> int:
     """Count the FLOPs of a sort: n x log2 n for the n elements of the first operand, whatever the comparator."""
     count = elements(op.operands[0].type)
     return count * max(count - 1, 0).bit_length()
 
 
-def transform(op: Operation) -> int:
+def fft(op: Operation) -> int:
     """Count the FLOPs of an FFT: 8 x elements x the product of log2 of the transformed extents."""
     lengths = op.properties["fft_length"]
     assert is_integer_array(lengths), "fft is registered and verified"
     return 8 * prod(max(length.bit_length() - 1, 0) for length in lengths.get_values()) * elements(op.operands[0].type)
 
 
-def factorization(op: Operation) -> int:
+def cholesky(op: Operation) -> int:
     """Count the FLOPs of a Cholesky factorization: n^3 / 3 for each n x n matrix."""
     shape = op.operands[0].type
     assert is_tensor(shape), "cholesky is registered and verified"
     return elements(shape) * shape.get_shape()[-1] // 3
 
 
-def substitution(op: Operation) -> int:
+def triangular_solve(op: Operation) -> int:
     """Count the FLOPs of a triangular solve: 2 n for each element of the result, for n x n matrices."""
     a = op.operands[0].type
     assert is_tensor(a), "triangular_solve is registered and verified"
     return 2 * elements(op.results[0].type) * a.get_shape()[-1]
-
-
-def per_operand_element(count: int) -> Count:
-    """Return a count of `count` FLOPs for each element of the first operand."""
-    return lambda op: count * elements(op.operands[0].type)
-
-
-def loop_points(op: Operation) -> int:
-    """Return the number of times that the body of a structured operation runs: once for each point of its iteration
-    space.
-
-    If the loop bounds are unknown, this is the number of elements of the largest operand.
-    """
-    if isinstance(op, LinalgStructuredOperation) and all(extent >= 0 for extent in op.get_static_shapes()):
-        return prod(op.get_static_loop_ranges())
-    return max((elements(value.type) for value in op.operands), default=1)
-
-
-def trip_count(op: Operation) -> int:
-    """Return the trip count of `scf.for` if its bounds and step are constants; otherwise 1."""
-    low, high, step = (_constant(value) for value in op.operands[:3])
-    if low is None or high is None or step is None or step <= 0:
-        return 1
-    return max(0, -((low - high) // step))
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def convolution(op: Operation) -> int:
@@ -167,13 +116,13 @@ def convolution(op: Operation) -> int:
     spatial = [label for label in labels.rhs if label not in ("i", "o")]
     spatial.sort(key=int)
     points = prod(
-        meetings(window, operand_sizes[label], result_sizes[label])
+        window_hits(window, operand_sizes[label], result_sizes[label])
         for label, window in zip(spatial, _windows(op, [kernel_sizes[label] for label in spatial]), strict=True)
     )
     return 2 * result_sizes["b"] * result_sizes["f"] * kernel_sizes["i"] * points
 
 
-def meetings(window: DimWindow, extent: int, places: int) -> int:
+def window_hits(window: DimWindow, extent: int, places: int) -> int:
     """Return the number of window hits along one dimension: pairs of a window position and a window point on an
     element.
 
@@ -198,28 +147,6 @@ def meetings(window: DimWindow, extent: int, places: int) -> int:
         first += (shift // step * inverse - first) % period
         pairs += max((last - first) // period + 1, 0)
     return pairs
-
-
-def combined(op: Operation) -> int:
-    """Return the number of times that `reduce_window` combines two elements: for each result, the window size minus
-    one."""
-    return (_extent(op) - 1) * elements(op.results[0].type)
-
-
-def selected(op: Operation) -> int:
-    """Return the number of comparisons of `select_and_scatter`: for each source element, the window size minus one."""
-    return (_extent(op) - 1) * added(op)
-
-
-def added(op: Operation) -> int:
-    """Return the number of additions of `select_and_scatter`: one for each source element."""
-    return elements(op.operands[1].type)
-
-
-def _extent(op: Operation) -> int:
-    """Return the number of elements in a pooling window."""
-    sizes = op.properties.get("window_dimensions")
-    return prod(sizes.get_values()) if sizes is not None and is_integer_array(sizes) else 1
 
 
 def _windows(op: Operation, sizes: list[int]) -> list[DimWindow]:

@@ -1,0 +1,76 @@
+"""The loops of a step that write stacks for later loops, with the cut of each, or the reason that there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+
+from ...options.selection import Selection
+from ...support.diagnostics import position_of
+from ..copies.loop_cuts import loop_cut, loops_left_uncut
+from ..request.in_loops import repeatable
+from ..step.crossings import Crossings
+
+
+@dataclass(frozen=True)
+class LoopRow:
+    """A loop and, if there is one, the loop that reads its stacks.
+
+    Attributes:
+        position, reader: Source positions of the two loops.
+        trips: The trip count.
+        stacks: The number of stacks that the second loop reads.
+        stack_bytes, kept_bytes: Bytes of these stacks before and after the cut.
+        again: The number of operations that the cut repeats.
+        extra_flops: FLOPs of these operations over all iterations.
+        reason: The reason that the loop is not cut; None if the cut is worthwhile.
+    """
+
+    position: str
+    reader: str
+    trips: int
+    stacks: int
+    stack_bytes: int
+    kept_bytes: int
+    again: int
+    extra_flops: int
+    reason: str | None
+
+
+def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
+    """Describe all loops of the function, outer loops before inner ones.
+
+    Raises:
+        UnknownPolicy: The selection names a policy that does not exist.
+    """
+    may_repeat, pending, rows = repeatable(function, selection), [function.body.block], list[LoopRow]()
+    crossings = Crossings(function.body.block)
+    while pending:
+        block = pending.pop()
+        for link in crossings.loop_pairs(block):
+            cut = loop_cut(link, may_repeat)
+            rows.append(
+                LoopRow(
+                    position=position_of(link.writer.op),
+                    reader=position_of(link.reader.op),
+                    trips=link.writer.trips,
+                    stacks=len(link.stacks),
+                    stack_bytes=sum(stack.bytes for stack in link.stacks),
+                    kept_bytes=cut.kept_bytes,
+                    again=len(cut.repeated),
+                    extra_flops=cut.extra_flops,
+                    reason=cut.why_not,
+                )
+            )
+        rows.extend(
+            LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in loops_left_uncut(block, crossings)
+        )
+        pending.extend(_inner_blocks(block))
+    return tuple(rows)
+
+
+def _inner_blocks(block: Block) -> Iterator[Block]:
+    return (inner for op in block.ops for region in op.regions for inner in region.blocks)

@@ -1,0 +1,54 @@
+"""Replacement of a counted loop: the place of the new operations, its results, and its removal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.step.counted_loops import CountedLoop
+from .carries import Replaced
+from .loop_builder import Builder
+
+
+def builder_before(loop: CountedLoop) -> Builder:
+    """Return a builder that inserts before the loop."""
+    return Builder(InsertPoint.before(loop.op), loop.op.location, loop.block.args[loop.counter].type)
+
+
+def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builder, replaced: Replaced) -> None:
+    """Redirect uses of the loop's results.
+
+    Args:
+        loop: The loop.
+        values: The new values, by the index of the result. Other results are the constant at which the counter ends, or
+            the initial value of a carry that the loop does not change.
+        builder: The builder for the constant.
+        replaced: Extended by the replacements.
+    """
+    for result in loop.op.results:
+        value = values.get(result.index)
+        if value is None and loop.is_invariant(result.index):
+            value = loop.op.operands[result.index]
+        elif value is None and result.index == loop.counter and any(result.uses):
+            value = builder.number(loop.start + loop.trips)
+        if value is not None:
+            value.name_hint = value.name_hint or result.name_hint
+            result.replace_all_uses_with(value)
+            replaced[result] = value
+
+
+def erase_loop(loop: CountedLoop) -> None:
+    """Erase a loop and the operations that still read it, whose results are not needed."""
+    _erase_readers(loop.op.results)
+    loop.op.detach()
+    loop.op.erase()
+
+
+def _erase_readers(values: Sequence[SSAValue]) -> None:
+    for value in values:
+        for use in list(value.uses):
+            _erase_readers(use.operation.results)
+            use.operation.detach()
+            use.operation.erase()
