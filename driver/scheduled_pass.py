@@ -62,7 +62,8 @@ class ScheduledPass:
             return self._apply_to_each(context, modules_with_functions(module) if ours else [module])
         anchored = list(_operations_at(module, self.path))
         if not anchored:
-            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {' in '.join(self.path)}")])
+            nested = " in ".join(reversed(self.path))
+            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {nested}")])
         for op in anchored:
             if isinstance(op, ModuleOp):
                 self.module_pass.apply(context, op)
