@@ -1,4 +1,4 @@
-"""Facts about operations, as data. The tables of the dialects and calls of `register` consist of these.
+"""Facts about operations, as data, for the tables of the dialects and for calls of `register`.
 
 pure()                          a function of its operands and attributes
 pure_if_body_is()               the same, if all operations in its regions are

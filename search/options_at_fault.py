@@ -1,4 +1,4 @@
-"""The option that keeps a step from being recomputed, named when nothing is.
+"""Name the option that prevents recomputation, if no operation of a step is recomputed.
 
 recompute{primal-results=1}   result 1 is not the loss, so that nearly all of the step counts as forward pass
 recompute{policy=everything_saveable}   every value is saved

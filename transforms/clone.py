@@ -233,8 +233,7 @@ def _remarks_on_kept(step: Step, plan: Plan) -> Iterator[Remark]:
 
 @dataclass(frozen=True)
 class ClonePass(ModulePass):
-    """Copy marked operations into the backward pass, behind dependency tokens.
-
+    """
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
     chain: each copy group also waits for the gradient operation before it.
     collectives: allow copies of collectives, on all devices alike, with channels of their own.

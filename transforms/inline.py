@@ -226,8 +226,6 @@ def _names_in(attributes: Iterable[Attribute]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class InlinePass(ModulePass):
-    """Inline private functions, prefixing locations with the call's path."""
-
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -84,8 +84,6 @@ def _needed_by_gradients(order: Order) -> set[Operation]:
 
 @dataclass(frozen=True)
 class InlineGradientPass(ModulePass):
-    """Replace `recompute.gradient` regions by their operations, with phases."""
-
     name = "recompute-inline-gradient"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -148,8 +148,6 @@ def _all_forward(function: FuncOp) -> Phases:
 
 @dataclass(frozen=True)
 class InlineSegmentsPass(ModulePass):
-    """Replace `recompute.segment` regions by marked operations."""
-
     name = "recompute-inline-segments"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -233,10 +233,7 @@ def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
 @dataclass(frozen=True)
 @has_options(Selection)
 class LoopsPass(ModulePass):
-    """Store fewer stacks in loops, and recompute the other values in the later loop that reads them.
-
-    Selection options are those of recompute-mark.
-
+    """
     loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most so much of the stacks, at the least work. `"periodic(8)"`: keep
     the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval that
     holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or as many as fit, refilled

@@ -104,8 +104,7 @@ _LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(
 
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
-    """Lower tokens to operations of the target.
-
+    """
     target: `stablehlo` (barriers, for XLA) or `none` (nothing, for executors that keep program order).
     """
 

@@ -11,8 +11,9 @@ becomes
     %9 = stablehlo.multiply %ct, %d            // gradient
 
 Fetching a value is treated as recomputing an operation whose operand uses no device memory: `recompute-clone` copies it
-behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. Moves
-to the host whose value no copy fetches are removed (`withdraw`, which `recompute-cse` calls).
+behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. A move
+to the host is removed if no copy fetches the value (`withdraw`, which `recompute-cse` calls). Offloading policies, such
+as `save_and_offload_only_these_names`, select values by name.
 """
 
 from __future__ import annotations
@@ -280,11 +281,6 @@ def _erase(op: Operation, value: SSAValue) -> None:
 @dataclass(frozen=True)
 @has_options(Selection)
 class OffloadPass(ModulePass):
-    """Offload values marked `offload` to the host until the backward pass reads them.
-
-    Offloading policies, such as `save_and_offload_only_these_names`, select values by name.
-    """
-
     name = "recompute-offload"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -231,8 +231,7 @@ def annotate_phases(module: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class PhasePass(ModulePass):
-    """Classify operations as primal, residual, gradient or update.
-
+    """
     primal_results: numbers of the results of the forward pass, for steps whose operations do not state their phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
     cotangents: numbers of the arguments that are cotangents, an alternative to primal_results.

@@ -102,8 +102,7 @@ def _named(op: Operation) -> str:
 @dataclass(frozen=True)
 @has_options(Selection)
 class PlanPass(ModulePass):
-    """Choose under a budget which operations to recompute; write marks, and a plan for `--emit-plan`.
-
+    """
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
     The default is `min`, unless there are segment budgets.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.

@@ -33,10 +33,7 @@ from ..support.diagnostics import strict_refusal, tell
 @dataclass(frozen=True)
 @has_options(Selection)
 class RecomputePass(ModulePass):
-    """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
-
-    Selection options are those of recompute-mark.
-
+    """
     copies: maximum number of copies of an operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
     stagger: delay early operations of the forward pass too, as in recompute-stagger.

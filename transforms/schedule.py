@@ -53,8 +53,6 @@ def _write(order: Order) -> None:
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
-    """Reorder operations to lower the peak."""
-
     name = "recompute-schedule"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -137,8 +137,6 @@ def _as_attributes(switches: Switches) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class TakeScopesPass(ModulePass):
-    """Turn scopes that a framework opens around marked calls into attributes."""
-
     name = "recompute-take-scopes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -108,8 +108,6 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
 
 @dataclass(frozen=True)
 class VerifyPass(ModulePass):
-    """Check dominance, attributes, gates and copies."""
-
     name = "recompute-verify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
