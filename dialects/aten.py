@@ -1,4 +1,4 @@
-"""Operations of ATen, classified by schemas and tags of PyTorch 2.13.0. Written by docs/generate_aten.py.
+"""ATen operations, classified by schemas and tags of PyTorch 2.13.0. Written by docs/generate_aten.py.
 
     PURE    functions of their operands, with results that share no storage with them
     VIEWS   views of their first operand

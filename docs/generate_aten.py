@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 TARGET = Path(__file__).resolve().parent.parent / "dialects" / "aten.py"
-HEADER = '''"""Operations of ATen, classified by schemas and tags of PyTorch {version}. Written by docs/generate_aten.py.
+HEADER = '''"""ATen operations, classified by schemas and tags of PyTorch {version}. Written by docs/generate_aten.py.
 
 PURE    functions of their operands, with results that share no storage with them
 VIEWS   views of their first operand

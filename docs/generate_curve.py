@@ -2,7 +2,7 @@
 
     python docs/generate_curve.py
 
-The file is the same on every run. The script needs the extras `plan` and `plot`.
+The file is the same on every run with the same version of matplotlib. The script needs the extras `plan` and `plot`.
 """
 
 from __future__ import annotations

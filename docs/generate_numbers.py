@@ -40,7 +40,7 @@ TITLES = {
 # Page -> sentences with holes. A hole is a version, or an example, a form and a quantity.
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
-        "(`python -m recompute.benchmarks.against_jax_checkpoint`, jax {jax}), as multiples",
+        "`python -m recompute.benchmarks.against_jax_checkpoint` with jax {jax}:",
         "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
     ),
     "docs/coming_from_jax.md": (
@@ -51,7 +51,7 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
         "{gpt ours temporaries} and {gpt ours flops} |",
     ),
     "docs/concepts.md": (
-        "{gpt unstaggered mib} MiB for the GPT of the examples in place of the plain step's {gpt plain mib} MiB",
+        "{gpt unstaggered mib} MiB for the GPT of the examples instead of the plain step's {gpt plain mib} MiB",
         "That leaves {gpt ours mib} MiB.",
     ),
 }

@@ -67,7 +67,7 @@ def module_text(pass_class: type[ModulePass]) -> str:
     """
     module, prefix = inspect.getmodule(pass_class), f"{pass_class.name}: "
     assert module is not None and (module.__doc__ or "").startswith(prefix), (
-        f"{pass_class.__module__}: the docstring of the module is the text of the pass, so it must begin with '{prefix}'"
+        f"{pass_class.__module__}: the docstring must begin with '{prefix}', since it is the text of the pass"
     )
     text = inspect.cleandoc(module.__doc__ or "").removeprefix(prefix)
     return text[0].upper() + text[1:]
