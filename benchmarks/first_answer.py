@@ -246,7 +246,7 @@ def process_seconds(*arguments: str) -> float:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise SystemExit(f"exit status {child.returncode}: {' '.join(arguments)}")
+        raise SystemExit(f"the child process failed with exit status {child.returncode}: {' '.join(arguments)}")
     return usage.ru_utime + usage.ru_stime
 
 

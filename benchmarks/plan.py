@@ -201,7 +201,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
     parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="of the nets")
     parser.add_argument("--net", action="append", help="this one, or these; all by default")
-    parser.add_argument("--share", action="append", type=float, help="of the plain peak; all by default")
+    share = "a budget as a share of the plain peak; may be repeated (default: all of SHARES)"
+    parser.add_argument("--share", action="append", type=float, help=share)
     parser.add_argument("--python", default=sys.executable, help="one that can import torch")
     options = parser.parse_args()
     tables = {

@@ -76,7 +76,8 @@ def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise SystemExit(f"exit status {child.returncode}: {' '.join(command[2:])[:200]} in {parent}")
+        shown = " ".join(command[2:])[:200]
+        raise SystemExit(f"the child process failed with exit status {child.returncode}: {shown} in {parent}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output
 
 

@@ -114,7 +114,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
         raise ValueError(f"not an .npz file of arrays, as written by numpy.savez: {error}") from error
     types = types_of(function)
     if len(arrays) != len(types):
-        raise ValueError(f"{len(arrays)} arrays for a function of {len(types)} arguments")
+        raise ValueError(f"expected {len(types)} arrays, one for each argument, got {len(arrays)}")
     return [_typed(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
 
 

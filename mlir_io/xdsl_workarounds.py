@@ -190,7 +190,9 @@ def _print(self: Printer, value: float, type: AnyFloat) -> None:
     if not is_wide(type):
         return _xdsl_prints(self, value, type)
     if not math.isfinite(value):
-        raise ValueError(f"the bits of {value} of type {type} are not known")
+        raise ValueError(
+            f"cannot print {value} as {type}: its bit pattern is unknown; write it as a hexadecimal constant"
+        )
     return self.print_string(f"{value:.16e}")
 
 

@@ -286,17 +286,15 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         return None
     old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
     xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
-    return (
-        f"recomputing takes the peak from {readable_bytes(before.in_order)} to {readable_bytes(after.in_order)}{xla}: "
-        f"less than {100 * WORTH_IT:g} % saved"
-    )
+    old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
+    return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * WORTH_IT:g} % saved"
 
 
 def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
     for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
         if raises_peak(old, new):
-            return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
+            return f"recomputing raises {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
     return None
 
 

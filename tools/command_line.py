@@ -161,7 +161,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     targets: TargetClasses = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = passes_known()
     if options.passes and options.pass_pipeline:
-        raise UsageError("give either --passes or --pass-pipeline")
+        raise UsageError("give either --passes or --pass-pipeline, not both")
     if options.run_reproducer and (options.passes or options.pass_pipeline):
         raise UsageError("--run-reproducer runs the passes of the input: remove --passes and --pass-pipeline")
     pipeline = parse_module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()

@@ -112,7 +112,7 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other steps (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the random steps (default: 0)")
     options = parser.parse_args()
     verdicts = list[StepVerdict]()
     for seed in range(options.seed * APART, options.seed * APART + options.count):

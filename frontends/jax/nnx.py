@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
+from importlib.metadata import version
 from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
 
 from jax.extend import source_info_util
@@ -53,7 +54,10 @@ class NnxJitted(ModuleStep[P, R]):
         _demand_no_compiler_options(options)
         self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
         if not hasattr(self._flax, "jitted_fn"):
-            raise ImportError("recompute.nnx was tested with flax 0.12: pip install 'flax>=0.12,<0.13'")
+            raise ImportError(
+                f"recompute.nnx needs nnx.jit(…).jitted_fn, which flax {version('flax')} lacks; "
+                "it was tested with flax 0.12: pip install 'flax>=0.12,<0.13'"
+            )
         super().__init__(function, Jitted[..., Any](function, options, jitted=self._flax.jitted_fn))
         self._flax.jitted_fn = self._inner
 

@@ -104,8 +104,13 @@ class _Search:
         if len(states) and _contains(self._with_copies(states, end), self._outputs):
             return frozenset(self._followed_back())
         if self.left_out:
-            raise TooManyStates(f"{sum(self.left_out)} states were left out")
+            raise TooManyStates(
+                f"the search left out {sum(self.left_out)} states of live storages, so nothing is proved"
+            )
         return None
+
+    def _too_many_states(self) -> TooManyStates:
+        return TooManyStates(f"the search left out {sum(self.left_out)} states of live storages, so nothing is proved")
 
     def _with_copies(self, states: States, stage: int) -> States:
         """Return the states behind the copies of a stage, and those without them."""
@@ -116,7 +121,9 @@ class _Search:
             if not self.any_order or np.array_equal(before, states):
                 return states
             if self.left_out:
-                raise TooManyStates("states were left out, so that nothing is proved")
+                raise TooManyStates(
+                    f"the search left out {sum(self.left_out)} states of live storages, so nothing is proved"
+                )
 
     def _candidates(self, stage: int) -> Iterator[int]:
         """Yield the operations that may be copied in a stage and whose results are of use then."""

@@ -113,7 +113,7 @@ def read_device(path: str) -> Device:
     try:
         return device_from(parsed(Path(path).read_text()), path)
     except OSError as error:
-        raise BadCost(f"the device {path} cannot be read: {error.strerror}") from error
+        raise BadCost(f"the device file {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise error if isinstance(error, BadCost) else BadCost(f"{path} is not valid JSON: {error}") from error
 

@@ -107,9 +107,8 @@ def within_budget(
 def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
     result = problem.evaluate(nothing_planned, UNCUT)
     needed = ", ".join(map(readable_bytes, problem.limits.plain.values()))
-    text = (
-        f"nothing to do: the step needs {needed} at its peak {problem.budget.by}, within the budget {problem.wording}"
-    )
+    peak = f"the step needs {needed} at its peak {problem.budget.by}"
+    text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
     return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), UNCUT)
 
 

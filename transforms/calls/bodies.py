@@ -171,7 +171,7 @@ def _later(first: SSAValue, second: SSAValue) -> SSAValue:
         return first
     if _is_behind_barriers(second, first):
         return second
-    raise LeftInlined("an argument has two values")
+    raise LeftInlined("an argument of the call would need two different values")
 
 
 def _is_behind_barriers(behind: SSAValue, value: SSAValue) -> bool:

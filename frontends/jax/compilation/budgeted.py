@@ -131,8 +131,8 @@ class BudgetedCompile:
     @property
     def nothing_to_do(self) -> str:
         """The message for a plain step that fits."""
-        needed = readable_bytes(self.plain)
-        return f"nothing to do: the plain step needs {needed} of temporaries, within the budget {self.budget}"
+        needed = f"{readable_bytes(self.plain)} of temporaries"
+        return f"no recomputation is needed: the plain step needs {needed}, within the budget {self.budget}"
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
