@@ -68,7 +68,7 @@ class ChosenAttempt:
         chosen: The best attempt.
         tried: All scored attempts.
         refused: The reason why the unchanged step is better; None if it is not.
-        is_free: Whether there are copies, none of which is forced by a mark.
+        is_free: Whether there are copies, and none of them is forced by a mark.
     """
 
     forecast: Forecast
@@ -207,8 +207,8 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
 
     Args:
         before: The peaks of the unchanged step.
-        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies; the peak is then that of
-            XLA:CPU.
+        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies; the peak is then the one
+            under the model of XLA:CPU.
     """
     if len(scored) == 1:
         return scored[0]
@@ -228,9 +228,9 @@ def contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Score
     """Return the attempts that may have the lowest peak under the model of XLA:CPU, judged by peaks that are cheap to
     compute.
 
-    Of steps with `MANY_OPERATIONS`, those attempts are left out that raise a peak, and those whose peak in program
-    order is `CLEARLY_MORE` than the lowest. One segment of everything stays: only the model shows what it saves. For
-    smaller steps the model takes little time.
+    For a step with `MANY_OPERATIONS`, an attempt is left out if it raises a peak, or if its peak in program order is
+    `CLEARLY_MORE` than the lowest one. The attempt with one segment for the whole step stays, since only the model
+    shows its saving. For smaller steps the model takes little time.
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored
@@ -273,7 +273,7 @@ def _needs_more(before: Peaks, after: Peaks) -> bool:
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better; None if a peak falls by more than `WORTH_IT` and no peak
-    rises by as much.
+    rises by that share.
 
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
     count too.
@@ -299,7 +299,7 @@ def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | Non
 
 
 def _cheap_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
-    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and those after."""
+    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and the bytes after."""
     pairs = [("the peak", before.in_order, after.in_order)]
     if keeps_barriers:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))

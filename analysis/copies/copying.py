@@ -87,7 +87,7 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 @part("plan")
 def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
-    """Return the plan that recomputes the marked values, except those of the operations in `without`."""
+    """Return the plan that recomputes the marked values, except results of the operations in `without`."""
     targets, marked = _targets_of_marks(step, frozenset(without))
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 

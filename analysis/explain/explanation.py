@@ -94,7 +94,7 @@ class SavedValue:
 def count_operations(phases: Phases) -> OperationCounts:
     """Count the operations of a step by purpose.
 
-    Copies and tokens have categories of their own, although they stand among the gradient operations.
+    Copies and tokens have categories of their own, although they are between gradient operations.
     """
     kinds = Counter(_kind(phases, op) for op in phases.order.operations)
     return OperationCounts(*(kinds[field.name] for field in fields(OperationCounts)))

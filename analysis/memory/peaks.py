@@ -39,7 +39,7 @@ class OrderPeaks:
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak bytes of temporaries, by executor, each computed on first access: a search that goes by one of them does not
+    """Peak bytes of temporaries, by executor, each computed on first access: a search that uses one of them does not
     wait for the others.
 
     Attributes:
@@ -52,7 +52,7 @@ class Peaks:
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
-        """Return peaks of which that of the XLA:CPU model alone is still to be computed."""
+        """Return peaks of which only the one under the model of XLA:CPU is still to be computed."""
         orders = OrderPeaks(in_order, eager)
         return cls(lambda: orders, compute_xla)
 

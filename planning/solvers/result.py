@@ -37,7 +37,7 @@ class Result:
         provenance: How the copies were found.
         seconds: The time of the search.
         path: Whether the inner loops were `compiled` or `plain` Python.
-        finished: Whether the search ended by itself, not by a time limit or an interrupt.
+        finished: Whether the search was completed, not stopped by a time limit or an interrupt.
     """
 
     problem: Problem

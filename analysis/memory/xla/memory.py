@@ -168,8 +168,8 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
 
 
 def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
-    """Return for each operation of the unchanged program, its positions in the rewritten one: its own and those of its
-    copies."""
+    """Return for each operation of the unchanged program, its positions in the rewritten one: its own position and the
+    positions of its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, origin in enumerate(new.columns[0]):
         if origin != BARRIER_ORIGIN:

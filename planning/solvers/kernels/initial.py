@@ -102,7 +102,7 @@ def _sum_up(m: Board) -> None:
 
 @kernel
 def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies. Those that exist already are skipped."""
+    """Add copies. Copies that exist already are skipped."""
     for at in range(len(stages)):
         t, i = stages[at], operations[at]
         if m[FULL] == 0 and (not has(m, i, t)):
