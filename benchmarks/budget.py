@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--order", action="store_true")
-    parser.add_argument("--peers", action="store_true", help="models of benchmarks/peers in place of the examples")
+    parser.add_argument("--peers", action="store_true", help="models of benchmarks/peers instead of the examples")
     options = parser.parse_args()
     if options.order:
         sys.exit(in_order(options.size) > 0)

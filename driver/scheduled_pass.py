@@ -32,8 +32,8 @@ class ScheduledPass:
 
     Attributes:
         module_pass: The pass.
-        path: The names of the operations from the module down to those on which the pass runs, one for each level;
-            empty for a pass on modules.
+        path: The names of the nested operations, one for each level: the pass runs on operations of the last name.
+            Empty for a pass on modules.
     """
 
     module_pass: ModulePass

@@ -107,7 +107,7 @@ def change_in_place(
 def changed_copy(
     original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
 ) -> tuple[ModuleOp, Proof | None]:
-    """Verify, write and prove as `change_in_place` does, with a function that returns a changed copy.
+    """Return a changed copy of a module, verified before and after the change, and prove it equal.
 
     Args:
         original: The module, which is left unchanged.

@@ -104,7 +104,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is not an `.npz` file of arrays, or their number is not that of the arguments.
+        ValueError: The file is not an `.npz` file of arrays, or does not have one array for each argument.
         Refusal: An argument has a type that no numpy array represents.
     """
     try:

@@ -138,7 +138,7 @@ def _repair_type(kind: Any) -> None:
 
 
 def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
-    """Yield the values, replacing each NaN by the one decoded from the buffer."""
+    """Yield the values, replacing each NaN by the NaN decoded from the buffer."""
     for index, value in enumerate(values):
         nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
         yield value if nan is None else nan
@@ -149,7 +149,7 @@ def _bits_at(index: int, buffer: bytes, size: int) -> int:
 
 
 def _repair_small_types() -> None:
-    """Replace the conversions of the types that xDSL converts bit by bit: those of at most eight bits, and tf32."""
+    """Replace the conversions of the types that xDSL converts bit by bit: types of at most eight bits, and tf32."""
     xdsl_decodes, xdsl_encodes = ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits
 
     def decode(self: Any, bits: int) -> float:

@@ -148,7 +148,7 @@ def cast() -> Facts:
 
 
 def product(facts: Facts) -> Facts:
-    """Mark facts as those of a matrix product or convolution, whose results policies such as `dots_saveable` save."""
+    """Mark an operation as a matrix product or convolution, whose results policies such as `dots_saveable` save."""
     return replace(facts, kinds=facts.kinds | {OpClass.PRODUCT})
 
 

@@ -180,7 +180,7 @@ def location_text(location: Attribute) -> str:
 
 
 def location_pieces(location: Attribute) -> list[str | Attribute]:
-    """Return the text between `loc(` and `)` as pieces: strings, and nested locations in place of their texts."""
+    """Return the text between `loc(` and `)` as pieces: strings, and nested locations instead of their texts."""
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]

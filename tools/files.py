@@ -39,7 +39,7 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """Yield the parts of a text, each after blank lines in place of the text before it, which keep its line numbers.
+    """Yield the parts of a text, each after blank lines instead of the text before it, which keep its line numbers.
 
     Args:
         text: The text of the file.

@@ -156,7 +156,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--flattened-results",
         action="store_true",
-        help="accept the elements of a tuple in place of a tuple that A returns; the verdict counts them",
+        help="accept the elements of a tuple instead of a tuple that A returns; the verdict counts them",
     )
     parser.add_argument(
         "--repeatable",

@@ -13,7 +13,7 @@ becomes
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.segment = "block0"}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` in place of `%0` too: otherwise both the value and its delayed twin would be live.
+Later gradient operations read `%x` instead of `%0` too: otherwise both the value and its delayed twin would be live.
 `recompute-cse` removes dead originals.
 """
 

@@ -186,7 +186,7 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, without those at their default."""
+    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, without fields that have their default."""
 
     RECORD: ClassVar[type[Any]]
 

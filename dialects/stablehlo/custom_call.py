@@ -1,7 +1,7 @@
 """`stablehlo.custom_call`.
 
 Errors are labelled with the inputs of StableHLO's specification (I4, I5, …). It defines no constraints on operand
-layouts, so errors about those have no label.
+layouts, so errors about layouts have no label.
 """
 
 from __future__ import annotations

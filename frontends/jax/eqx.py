@@ -1,6 +1,6 @@
 """`recompute.eqx`: `equinox.filter_jit` for training steps, in less memory.
 
-    @recompute.eqx.filter_jit(donate="all")     # in place of eqx.filter_jit
+    @recompute.eqx.filter_jit(donate="all")     # instead of eqx.filter_jit
     def train_step(model, state, x, y):
         loss, gradients = eqx.filter_value_and_grad(loss_of)(model, x, y)
         updates, state = optimizer.update(gradients, state)

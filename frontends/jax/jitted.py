@@ -143,7 +143,7 @@ class Jitted(Generic[P, R]):
         return self._lowered[key]
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """Return the same step with a budget, in place of a plan, a planner or a pipeline."""
+        """Return the same step with a budget, instead of a plan, a planner or a pipeline."""
         rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain)

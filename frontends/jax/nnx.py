@@ -1,6 +1,6 @@
 """`recompute.nnx`: `flax.nnx.jit` for training steps, in less memory.
 
-    @recompute.nnx.jit(donate_argnames=("model", "optimizer"))     # in place of nnx.jit
+    @recompute.nnx.jit(donate_argnames=("model", "optimizer"))     # instead of nnx.jit
     def train_step(model, optimizer, x, y):
         loss, gradients = nnx.value_and_grad(loss_of)(model, x, y)
         optimizer.update(model, gradients)

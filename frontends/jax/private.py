@@ -94,7 +94,7 @@ def is_under_a_trace() -> bool:
 
 
 def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """Lower a step with these lowering rules of primitives in place of JAX's own."""
+    """Lower a step with these lowering rules of primitives instead of JAX's own."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 

@@ -235,7 +235,7 @@ def _limit(budget: str, step: JointStep) -> int:
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """Return the keywords of the default partitioner with nodes of the new graph in place of those of the old one, and
+    """Return the keywords of the default partitioner with nodes of the new graph instead of those of the old one, and
     without those of Inductor's."""
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")

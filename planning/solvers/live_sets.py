@@ -285,6 +285,6 @@ def _contains(states: States, wanted: int) -> bool:
 
 
 def _largest(states: States, bits: States) -> States:
-    """Return the sorted states that do not have exactly one storage less than another state."""
+    """Return the sorted states, without each state that another state extends by one storage."""
     larger = states[:, None] | bits
     return states[~((larger != states[:, None]) & np.isin(larger, states)).any(axis=1)]

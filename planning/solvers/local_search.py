@@ -163,7 +163,7 @@ def anneal_from(
 
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
-    with: the board that allows such copies, if it improved the plan."""
+    with: the search that allows such copies, if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
     if not earlier or not searched_on(best, effort, bounds, OPEN_GAP):
         return search

@@ -71,8 +71,8 @@ class Device:
     def product_rate(self, element: str) -> float:
         """Return the FLOPs per second of products with this element type, spelled as in MLIR.
 
-        A float type without a rate takes that of the next wider type with a rate. An integer type other than i8 takes
-        that of f32.
+        A float type without a rate has the rate of the next wider type with a rate. An integer type other than i8 has
+        the rate of f32.
         """
         kind = _kind(element)
         wider = {"f8": ("f8", "f16", "bf16"), "f16": ("f16", "bf16"), "bf16": ("bf16", "f16")}.get(kind, (kind,))

@@ -97,7 +97,7 @@ class CallReading:
         """Record that the operation reads `value` where the template reads `template_value`."""
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
-                raise LeftInlined("an operation of its loop reads an outer value in place of a loop argument")
+                raise LeftInlined("an operation of its loop reads an outer value instead of a loop argument")
             self.current_values[template_value] = _later(self.current_values.get(template_value, value), value)
             return
         assert isinstance(template_value, OpResult), "a value is an argument or a result"

@@ -235,7 +235,7 @@ def embeddings_and_scatter(compile: Compile) -> Results:
 
 @script
 def einsum_attention(compile: Compile) -> Results:
-    """Attention by einsum, with a softmax in place of a mask."""
+    """Attention by einsum, with a softmax instead of a mask."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:

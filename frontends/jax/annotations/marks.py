@@ -140,4 +140,4 @@ def _name_primitive() -> Any:
 
 
 WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
-"""Lowering rules that emit marks and names as custom calls, in place of JAX's own rules."""
+"""Lowering rules that emit marks and names as custom calls, instead of JAX's own rules."""

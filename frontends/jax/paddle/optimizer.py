@@ -109,7 +109,7 @@ class RecomputeOptimizer:
             no_grad_set: The parameters for which no gradient is computed, in the same form.
             callbacks: Functions of the name, the parameter and the gradient of a pair, whose result replaces the
                 gradient unless it is None.
-            checkpoints: The checkpoints for this call, in place of those that are set.
+            checkpoints: The checkpoints for this call, instead of those that are set.
 
         Raises:
             ValueError: Without a program, and for unknown parameters.
