@@ -56,7 +56,7 @@ class Selection:
     policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
     names: the names for a policy on names: of scopes, of operations, or given by `recompute.name`.
     save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
-    exclude: chains of operations; the matching operations are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
+    exclude: patterns of chains of operations that are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
     segment_budgets: `layer*:30%,head:8MiB`, the most bytes that a segment saves for the backward pass, or a share of
     its saved bytes without recomputation; the extra work is minimized. Without `segments`, segments that no pattern

@@ -67,7 +67,7 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None for all.
-        details: Whether remarks are requested: those on what is recomputed are reported, too.
+        details: Whether remarks are requested: remarks on recomputed operations are reported, too.
         file: The file for remarks; None for standard error.
     """
 
@@ -192,7 +192,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def reproduced(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
-    """Return the passes to run: those of the command line, or of the pipeline that the input names.
+    """Return the passes to run: from the command line, or from the pipeline that the input names.
 
     Raises `UsageError` if the input must name a pipeline and does not, or an invalid one."""
     if not request.runs_reproducer:

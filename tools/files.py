@@ -100,7 +100,7 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
     """Write several outputs together. Files are replaced atomically, after all other outputs are written.
 
     Args:
-        outputs: Paths and contents. None and `-` stand for standard output. Devices and pipes are written directly.
+        outputs: Paths and contents. None and `-` mean standard output. Devices and pipes are written directly.
 
     Raises:
         FileError: If an output cannot be written. No file is changed then.

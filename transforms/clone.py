@@ -236,7 +236,7 @@ class ClonePass(ModulePass):
     """
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
     chain: each copy group also waits for the gradient operation before it.
-    collectives: allow copies of collectives, on all devices alike, with channels of their own.
+    collectives: allow copies of collectives, equally often on all devices, on new channels.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers.
     strict: report a mark without effect as an error.
     """

@@ -6,8 +6,8 @@ becomes the body of `@_where`, each operation with the call's path before its ow
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
 residuals between the two become visible only after inlining. Private functions without calls are dropped. Functions
 whose name a consumer looks for (`dialects/reserved_names.py`) stay unchanged, and so do their calls. So do calls with
-attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute` inlines them
-to decide, since it outlines them again.
+attributes that inlining would lose, such as the attributes that JAX's `compute_on` writes; the pipeline `recompute`
+inlines them to decide, since it outlines them again.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 `target=stablehlo`: one barrier over the delayed values and the gates. Later readers of a gate read the barrier's
 result, because XLA would prune an unused operand, and the ordering with it. `target=none` removes tokens, for executors
-that run operations one after the other in program order.
+that run operations in program order.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Moves:
     def waiting(self, speed: int, forward: int, backward: int) -> int:
         """Return the picoseconds that computation waits for transfers.
 
-        Transfers to the host overlap with the forward pass, and those back with the backward pass.
+        Transfers to the host overlap with the forward pass, and transfers back with the backward pass.
 
         Args:
             speed: The speed of a transfer in bytes per second.

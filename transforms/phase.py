@@ -185,7 +185,7 @@ def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
 def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
     """Write the phases of a function.
 
-    `primal`: operations of the forward pass, in addition to those of the hint.
+    `primal`: operations of the forward pass, in addition to the operations of the hint.
     """
     block = single_block(function)
     order = Order.of(block)

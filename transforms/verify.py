@@ -37,7 +37,8 @@ from .preparation.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:
-    """Check what xDSL's verifier does not: functions, dominance, `recompute.` attributes, shardings, and bounds.
+    """Check the invariants that xDSL's verifier does not check: functions, dominance, `recompute.` attributes,
+    shardings, and bounds.
 
     Raises:
         Refusal: A check fails.

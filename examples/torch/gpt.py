@@ -2,8 +2,8 @@
 
     python examples/torch/gpt.py [--budget 50%]
 
-The script needs `pip install 'xdsl-recompute[torch]'`. The results, and the random state afterwards, equal those of the
-plain step bit for bit.
+The script needs `pip install 'xdsl-recompute[torch]'`. The results and the final random state are bit-identical to the
+plain step.
 """
 
 from __future__ import annotations

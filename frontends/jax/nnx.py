@@ -62,7 +62,7 @@ class NnxJitted(ModuleStep[P, R]):
         self._flax.jitted_fn = self._inner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step
+        """Run the step. Raises the errors of `nnx.jit` and `recompute.jax.jit`. Warns `NothingSaved` if the plain step
         runs."""
         try:
             return cast(R, self._flax(*args, **kwargs))

@@ -45,7 +45,7 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes of modules with which calls are as fast as those of `jax.jit`; without them calls are slower."""
+"""Attributes of modules that make calls as fast as calls of `jax.jit`; without them calls are slower."""
 
 
 OF_EQUINOX = "_cached"

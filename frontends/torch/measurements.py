@@ -23,7 +23,7 @@ from .plan_cache import StoredPlan
 from .step import JointStep
 
 MAX_STEPS = 64
-"""The number of steps whose measurements are kept; those of the step that was used least recently are dropped first."""
+"""The number of steps whose measurements are kept; measurements of the least recently used step are dropped first."""
 _OWN_SETTING = "custom_partitioner_fn"
 """The setting of Inductor that this frontend sets itself, for each budget."""
 

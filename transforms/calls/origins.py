@@ -186,7 +186,7 @@ def _are_alike(original: Operation, copy: Operation) -> bool:
 
 
 def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
-    """Map the values that the regions of an operation define to those of its clone."""
+    """Map the values that the regions of an operation define to the values of its clone."""
     values = dict[SSAValue, SSAValue]()
     if not original.regions:
         return values

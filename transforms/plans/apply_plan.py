@@ -163,7 +163,7 @@ class _Cloner:
     ) -> list[Operation]:
         """Create the copies of a batch behind a token.
 
-        `cloner`: has the copies of originals and inputs; extended by those of the batch.
+        `cloner`: has the copies of originals and inputs; extended by the copies of the batch.
 
         Returns:
             The operations to insert, in order.

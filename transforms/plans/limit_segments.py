@@ -5,8 +5,8 @@
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-The choice is simulated on the graph. Values whose copies cannot be delayed are kept instead, and the others are chosen
-again. Later passes treat the marks like those of a user.
+The choice is simulated on the graph. Values whose copies cannot be delayed are kept instead, and all other values are
+chosen again. Later passes treat the marks like marks of the user.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     """Choose within the budgets and write the marks.
 
     Raises:
-        Refusal: A budget is invalid, matches no segment, or is below what its segment has to save.
+        Refusal: A budget is invalid, matches no segment, or is below the bytes that its segment has to save.
     """
     first = steps[0][0]
     try:

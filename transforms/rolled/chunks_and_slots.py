@@ -171,7 +171,7 @@ def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: Numbers, replac
 
 
 def _with_first(place: Builder, value: SSAValue, slots: int) -> SSAValue:
-    """Return slots of which the first holds the value, plus one for the carry of the last iteration."""
+    """Return slots, with the value in the first one, plus a slot for the carry of the last iteration."""
     empty = place.empty(slots + 1, shape_of(value), element_of(value))
     return place.write(empty, place.as_slice(value), place.number(0))
 
@@ -320,7 +320,7 @@ def _backward_in_chunks(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, re
 
 
 def carry_out(held: SavedCarries, numbers: Numbers, replaced: Replaced) -> int:
-    """Replace both loops as the schedule says, and return the number of copies.
+    """Replace both loops according to the schedule, and return the number of copies.
 
     `replaced`: extended by the replacements of the loops' results.
     """

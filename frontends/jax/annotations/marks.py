@@ -35,7 +35,7 @@ _IR: Any = ir
 
 
 def save(x: T) -> T:
-    """Mark values to be saved for the backward pass, whatever the segments and the policy decide.
+    """Mark values to be saved for the backward pass, regardless of the segments and the policy.
 
     Args:
         x: A pytree of arrays.
@@ -72,7 +72,7 @@ def offload(x: T) -> T:
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Mark an array of the step with the checkpoints between the segments of the step.
+    """Record in the step which values are its checkpoints. Any array of the step can carry the mark.
 
     Args:
         x: The array, which carries the mark.

@@ -33,10 +33,10 @@ _BEFORE_REMEDY = "; "
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
-    """Return the message on a step of which nothing is recomputed, from the remarks of its rewrite.
+    """Return the message on a step without recomputation, from the remarks of its rewrite.
 
-    Remarks on loops have precedence, since loops save most; then those on collectives. The remark on the chosen attempt
-    is no reason.
+    Remarks on loops have precedence, since loops save most; then remarks on collectives. The remark on the chosen
+    attempt is no reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]

@@ -31,7 +31,7 @@ class DeviceBytes:
         plain: The plain step; None if the compiler reports no sizes.
         less: The step that runs.
         fixed: The arguments and results, which no plan changes.
-        least: The least of all steps that were compiled.
+        least: The lowest value of all steps that were compiled.
         devices: The number of devices.
     """
 
