@@ -45,7 +45,7 @@ CALLS = 200
 class Seconds:
     """CPU seconds until the first result.
 
-    `compiling`: those of all compilations. `models`: number of evaluations of the model of XLA.
+    `compiling`: the seconds of all compilations. `models`: number of evaluations of the model of XLA.
     """
 
     total: float

@@ -1,4 +1,4 @@
-"""Compare the CPU time of all stages with that of an earlier checkout and of XLA's compiler, in alternating runs.
+"""Compare the CPU time of all stages with an earlier checkout and with XLA's compiler, in alternating runs.
 
     git worktree add /tmp/before/recompute <commit>
     python -m recompute.benchmarks.speed --against /tmp/before

@@ -23,7 +23,7 @@ RUNS = 20
 class Cost:
     """Costs of one form, compiled with one setting.
 
-    Seconds of compilers, XLA's and ours, are CPU seconds, which other load on the machine affects little.
+    Seconds of XLA's compiler and of this one are CPU seconds, which other load on the machine affects little.
 
     Attributes:
         flops: FLOPs, with loops counted once.

@@ -31,7 +31,7 @@ def placed(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def build_automatic(remat: Remat, size: str) -> Built:
-    """GPT that XLA partitions, following the shardings of the arguments."""
+    """Build a GPT that XLA partitions, following the shardings of the arguments."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
 
     def arguments(seed: int) -> tuple[Any, ...]:
@@ -41,7 +41,7 @@ def build_automatic(remat: Remat, size: str) -> Built:
 
 
 def build_mapped(remat: Remat, size: str) -> Built:
-    """GPT in which each device takes the gradient of its rows, and the gradients are averaged."""
+    """Build a GPT in which each device takes the gradient of its rows, and the gradients are averaged."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
     everywhere, rows = PartitionSpec(), PartitionSpec(("data", "model"))
 

@@ -1,4 +1,4 @@
-"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than that of `jax.jit`.
+"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than the step of `jax.jit`.
 
     python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
 
@@ -38,8 +38,8 @@ BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """Result for one step. `why`: why the plain step is run. `distance`: that of the farthest result, in the step's
-    unit."""
+    """Result for one step. `why`: why the plain step is run. `distance`: the distance of the farthest result, in the
+    step's unit."""
 
     program: Program
     plain_bytes: int

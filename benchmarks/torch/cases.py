@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
 
 
 def make(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """The model and the inputs of a case, the same for every call."""
+    """Return the model and the inputs of a case, the same for every call."""
     torch.manual_seed(0)
     case = CASES[name]
     return case.build().train(), case.inputs()

@@ -1,4 +1,4 @@
-"""One training step of a model in some form, its results, and what differs between two of them."""
+"""One training step of a model in some form, its results, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SEED = 1234
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step computes: loss, gradients and buffers by name, and the random state behind it."""
+    """The outcome of a step: loss, gradients and buffers by name, and the final random state."""
 
     tensors: dict[str, torch.Tensor]
 
     def differences(self, other: Outcome) -> list[str]:
-        """Names of tensors whose bits are not those of the other outcome, each with the largest distance."""
+        """Return the names of tensors that are not bit-equal in both outcomes, each with the largest distance."""
         names = sorted(self.tensors.keys() ^ other.tensors.keys())
         lines = [f"{name}: only in one" for name in names]
         for name in self.tensors.keys() & other.tensors.keys():
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether two tensors are equal bit by bit, NaN included."""
+    """Return whether two tensors are bit-equal, including NaN."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     return torch.equal(raw(left), raw(right))
@@ -78,7 +78,7 @@ def metered(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[A
 
 
 def seconds(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...], repeats: int) -> float:
-    """The shortest of several steps."""
+    """Return the time of the shortest of several steps."""
     best = float("inf")
     for _ in range(repeats):
         model.zero_grad(set_to_none=True)

@@ -1,4 +1,4 @@
-"""Memory saved on independently written steps, beside `jax.checkpoint` around their blocks.
+"""Measure the memory saved on independently written steps, compared with `jax.checkpoint` around their blocks.
 
 `python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
 

@@ -236,7 +236,7 @@ def _limit(budget: str, step: JointStep) -> int:
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
     """Return the keywords of the default partitioner with nodes of the new graph instead of nodes of the old one, and
-    without keywords of Inductor's partitioner."""
+    without keywords that only Inductor's partitioner has."""
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:
