@@ -14,7 +14,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 URL = ""
-"""Of the repository, without a slash at the end; the only place that has it. Empty until there is one."""
+"""The URL of the repository, without a final slash; defined here alone, and empty until there is one."""
 FILES, RAW = "blob/main", "raw/main"
 """The path that code hosts insert between the URL of a repository and the path of a page, or of a picture."""
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)")

@@ -53,7 +53,7 @@ class Row:
     Attributes:
         budget, needs: The budget and the temporaries needed, as shares of the plain step's temporaries.
         work, theirs: XLA's FLOPs with recomputation and with `jax.checkpoint`, relative to the plain step's.
-        refused: Why there is no plan.
+        refused: The reason that there is no plan.
     """
 
     example: str

@@ -338,7 +338,7 @@ def measure(
     Args:
         checkout: Its folder.
         globs: The files, relative to the checkout.
-        dialects: Those whose good programs are counted; all if it is empty.
+        dialects: Count only programs of these dialects; empty counts all.
         with_checks: Run the expectations of interpreter tests.
     """
     table = Table()

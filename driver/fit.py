@@ -127,7 +127,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a step fits a budget. Bytes are given for each function, by its name.
+    """The answer to whether a step fits a budget. Bytes are given for each function, by its name.
 
     Attributes:
         budget: The budget as text.

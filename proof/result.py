@@ -17,7 +17,7 @@ class Proof:
 
     Attributes:
         proved: Whether the programs are proved equal.
-        reason: Why there is no proof; empty if there is one.
+        reason: The reason that there is no proof; empty if there is one.
         where: The compared value that differs, as in `result #3 of @main`, if the programs are comparable.
         difference: The path from that value to the first difference.
         results: Number of results that were compared.

@@ -85,7 +85,7 @@ class Numbering(TransparentOperations):
 
     Args:
         module: The program.
-        side: Which of the two compared programs it is.
+        side: The number of the program among the two compared ones.
         terms: The table that both programs share.
         pure: Names of the operations without effects.
         declared: The operations of `pure` that only the user declares to be pure. `believed` collects the operations

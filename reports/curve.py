@@ -1,5 +1,5 @@
-"""Trade-off curve between memory and work: for each budget, the extra cost of the best plan and a proven lower bound on
-it.
+"""The trade-off curve between memory and work: for each budget, the extra cost of the best plan and a proven lower
+bound on it.
 
 A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
 """
@@ -17,12 +17,12 @@ from ..planning.solvers.working_set import describe_working_set, largest_working
 
 @dataclass(frozen=True)
 class SegmentRecomputation:
-    """Recomputation in one segment under a plan.
+    """The recomputation in one segment under a plan.
 
     Attributes:
         segment: Name of the segment; empty for operations outside all segments.
         executions: Number of operations that are executed again.
-        percent: Their cost in percent of the step.
+        percent: The cost of the copies in percent of the step.
         values: The most expensive recomputed values, by name and source line.
     """
 
@@ -34,7 +34,7 @@ class SegmentRecomputation:
 
 @dataclass(frozen=True)
 class Point:
-    """Budget for which there is a plan.
+    """A point of the curve with a plan.
 
     Attributes:
         budget_bytes: The budget.
@@ -59,7 +59,8 @@ class Point:
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """Budget without a plan. `proved`: whether the budget is proved infeasible; otherwise the search found no plan."""
+    """A point of the curve without a plan. `proved`: whether the budget is proved infeasible; otherwise the search
+    found no plan."""
 
     budget_bytes: int
     reason: str
@@ -68,7 +69,7 @@ class RefusedBudget:
 
 @dataclass(frozen=True)
 class Marker:
-    """Plan of another planner, evaluated by the same memory model."""
+    """A plan of another planner, evaluated by the same memory model."""
 
     name: str
     peak_bytes: int
@@ -77,7 +78,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Curve:
-    """Trade-off curve of one step.
+    """The trade-off curve of one step.
 
     Attributes:
         name: Name of the step.
@@ -104,7 +105,7 @@ def nothing_again(_: Result) -> tuple[SegmentRecomputation, ...]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Outcomes of a solver for a series of budgets.
+    """The outcomes of a solver for a series of budgets.
 
     Attributes:
         problem: The problem that was solved.

@@ -169,7 +169,7 @@ def repetition(count: int, places: Iterable[str]) -> str:
 
     Args:
         count: The number of the remarks.
-        places: Their places, without duplicates, the first one excepted.
+        places: The places of all these remarks except the first one, without duplicates.
     """
     if count == 1:
         return ""

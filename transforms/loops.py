@@ -69,7 +69,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
 
     Args:
         module: The module, which is changed in place.
-        selection: Which operations may be recomputed.
+        selection: The operations that may be recomputed.
         loops: The schedule: `False` for none; with "periodic(8)" or "periodic(auto)", the pairs that remain save their
             carries at intervals of iterations.
 

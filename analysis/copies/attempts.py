@@ -17,7 +17,7 @@ from ...planning.objective import MANY_OPERATIONS
 
 @dataclass(frozen=True)
 class Attempt:
-    """How a step is divided into segments, and how the segments are copied.
+    """A division of a step into segments, with the options for copying them.
 
     Attributes:
         cuts: The segments that the graph's structure suggests; None for named segments.

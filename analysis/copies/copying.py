@@ -56,7 +56,7 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: How the copies are grouped behind tokens.
+        grouping: The options for grouping copies behind tokens.
         each_pass: Copy a segment again for each pass of the gradient over it (see `planning/by_segment/each_pass.py`).
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """

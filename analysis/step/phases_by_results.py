@@ -45,7 +45,7 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
     Args:
         order: The operations.
-        hint: Which results are primal.
+        hint: The primal results.
         named: The operations that the hint names.
 
     Returns:
@@ -103,7 +103,7 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
 
     Args:
         order: The operations.
-        hint: Which results are primal.
+        hint: The primal results.
         named: The operations that the hint names.
 
     Raises:

@@ -30,7 +30,7 @@ class Cost:
         differing: Number of results with other bits than the plain step's.
         own_seconds: Time of our rewrite, before XLA.
         step_seconds: Time of a step, on platforms where it is meaningful.
-        why: Why the plain step is kept.
+        why: The reason that the plain step is kept.
     """
 
     temp_bytes: int

@@ -15,7 +15,7 @@ from recompute.benchmarks.peers.peer import SMALL, Built, Remat, checkpointed, d
 
 DEVICES = 8
 SPLIT = {"qkv": (None, "model"), "out": ("model", None), "up": (None, "model"), "down": ("model", None)}
-"""How the weights of a block lie, as in Megatron."""
+"""The shardings of the weights of a block, as in Megatron."""
 
 
 def mesh_of(kind: AxisType) -> Mesh:
@@ -66,7 +66,7 @@ def explicit_block(w: Any, x: jax.Array) -> jax.Array:
 
 
 def build_explicit(remat: Remat, size: str) -> Built:
-    """Residual network of dense layers over tokens, with shardings in the types."""
+    """Build a residual network of dense layers over tokens, with shardings in the types."""
     rows, length, width, layers = (8, 8, 16, 3) if size == SMALL else (32, 128, 128, 6)
     mesh = mesh_of(AxisType.Explicit)
     run = checkpointed(explicit_block, remat)

@@ -1,4 +1,4 @@
-"""Run ten models under five budgets each: is the measured peak within the budget, and is every result bit-equal?
+"""Run ten models under five budgets each, and check that peaks are within the budget and results are bit-equal.
 
     python -m recompute.benchmarks.torch.budgets                       # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.budgets --only 'gpt*' --json lines.json

@@ -1,4 +1,5 @@
-"""The programs of PyTorch's issues at falling budgets: are results right, and does the measured peak never rise?
+"""Run the programs of PyTorch's issues at falling budgets, and check that results are right and measured peaks never
+rise.
 
     python -m recompute.benchmarks.torch.falling                              # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling --backend aot_eager --only 'pytorch 190717'

@@ -1,4 +1,4 @@
-"""Budgets under Inductor: is the peak of the compiled step, by the allocator, within the budget?
+"""Check that the peak of a step compiled by Inductor is within the budget, as measured by the allocator.
 
     python -m recompute.benchmarks.torch.inductor                               # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.inductor --only 'pytorch *' --shares 0.9,0.8,0.7,0.6,0.5,0.4,0.3,0.2

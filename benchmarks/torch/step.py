@@ -13,7 +13,7 @@ from torch import nn
 from recompute.benchmarks.torch.meter import Measured, Meter
 
 SEED = 1234
-"""Of the random state at the beginning of each step."""
+"""The seed of the random state at the beginning of each step."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def raw(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def distance(left: torch.Tensor, right: torch.Tensor) -> float:
-    """Largest difference relative to the largest value; infinite for other shapes."""
+    """Return the largest difference relative to the largest value; infinite if the shapes differ."""
     if left.shape != right.shape:
         return float("inf")
     scale = left.detach().double().abs().max().item() or 1.0
@@ -69,7 +69,7 @@ def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: t
 
 
 def metered(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
-    """Peak and FLOPs of one step. Its gradients are alive at the end and count; results leave as they are made."""
+    """Measure the peak and the FLOPs of one step. Its gradients are live at the end, and count."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)
     with Meter(resident(model, inputs)) as meter:
@@ -89,11 +89,11 @@ def seconds(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[A
 
 
 def resident(model: nn.Module, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
-    """Tensors that are there before the step: weights, buffers and inputs."""
+    """Return the tensors that exist before the step: weights, buffers and inputs."""
     return [*model.parameters(), *model.buffers(), *(leaf for leaf in inputs if isinstance(leaf, torch.Tensor))]
 
 
 def resident_bytes(model: nn.Module, inputs: tuple[Any, ...]) -> int:
-    """Bytes of the storages of weights, buffers and inputs, each counted once."""
+    """Return the bytes of the storages of weights, buffers and inputs, each counted once."""
     storages = {storage.data_ptr(): storage for t in resident(model, inputs) if (storage := t.untyped_storage())}
     return sum(storage.nbytes() for storage in storages.values())

@@ -113,7 +113,7 @@ class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class TransposeAttr(EnumAttribute[Transpose], SpacedOpaqueSyntaxAttribute):
-    """How `stablehlo.triangular_solve` reads its left operand."""
+    """The form in which `stablehlo.triangular_solve` reads its left operand."""
 
     name = "stablehlo.transpose"
 

@@ -45,13 +45,13 @@ class GraphReport:
     """The report on one joint graph. Bytes leave out inputs and weights; they are of program order, or measured.
 
     Attributes:
-        reason: Why the graph was left alone; empty if it was rewritten.
+        reason: The reason that the graph stays unchanged; empty if it was rewritten.
         plain_bytes: The peak of the plain step, including the gradients that it returns and receives.
         peak_bytes: The peak of the rewritten step.
         input_bytes: Bytes of inputs and weights.
         copies: The number of operations that run again.
         plain_flops: FLOPs of products of the plain step, as `torch.utils.flop_counter` counts them.
-        flops: Those of the rewritten step.
+        flops: The FLOPs of the rewritten step.
         seconds: Time of import, search, export and proof.
         remarks: Remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
@@ -119,7 +119,7 @@ class CompileReport:
     """The reports of all graphs, in the order of compilation; `print` shows one line for each.
 
     Attributes:
-        graphs: Of graphs with a backward pass.
+        graphs: Reports on the graphs with a backward pass.
         without_backward: The number of graphs that were compiled without one.
         breaks: The reasons for which Dynamo has left code to Python since the backend was made, one line each.
         cached: The number of steps that came from PyTorch's cache of compiled steps since the backend was made.

@@ -1,4 +1,4 @@
-"""Split the copies of a group into batches, each behind a token of its own.
+"""Split the copies of a group into batches, each behind a separate token.
 
 A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
 as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.

@@ -47,10 +47,10 @@ class Cost:
     """Cost model.
 
     Attributes:
-        name: Its name in the options.
+        name: The name in the options.
         unit: The unit that reports use.
         of: Computes the costs of the operations of a block, as integers.
-        scale: How many of these integer units are one `unit`.
+        scale: The number of these integer units in one `unit`.
     """
 
     name: str

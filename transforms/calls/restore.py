@@ -56,7 +56,7 @@ class Restored:
 
     Attributes:
         calls: The number of outlined calls.
-        whole: How many of these are calls of unmodified functions.
+        whole: The number of calls of unmodified functions among them.
         left: The number of groups that stay inlined, by reason.
         lost: The functions with foreign attributes that have a call that stays inlined.
     """

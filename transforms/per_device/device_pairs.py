@@ -43,7 +43,7 @@ from ...support.operations import every_operation, operations_in
 
 @dataclass(frozen=True)
 class OperandSource:
-    """Where an operand of the gradient comes from: a result of the forward pass (`residual`), or an operand of both
+    """The source of an operand of the gradient: a result of the forward pass (`residual`), or an operand of both
     (`shared`).
 
     `index`: the index of this result, or of this operand of the forward pass.

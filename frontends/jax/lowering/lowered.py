@@ -44,7 +44,7 @@ class Lowered:
         name: The name of the step.
         options: The options of the step.
         plain: JAX's own `Lowered` of the plain step.
-        less: That of the rewritten step; `plain` itself if nothing is recomputed.
+        less: The `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.

@@ -56,7 +56,7 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Se
     Args:
         name: The name of the step.
         plain_bytes: The temporaries of the plain step, as measured by the compiler.
-        rewritten_bytes: Those of the rewritten step.
+        rewritten_bytes: The temporaries of the rewritten step in bytes.
         remarks: The remarks of the rewrite.
     """
     remark = main_reason(remarks)

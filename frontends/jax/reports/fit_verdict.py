@@ -12,7 +12,7 @@ UNKNOWN_NEEDS = "unknown: the compiler does not report the memory of the step"
 
 @dataclass(frozen=True)
 class FitVerdict:
-    """Whether a step fits a memory limit.
+    """The answer to whether a step fits a memory limit.
 
     Attributes:
         fits: Whether it fits, recomputed if that is needed; None if that is unknown.
