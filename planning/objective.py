@@ -49,7 +49,7 @@ ratio in program order, is below this: the model errs by a tenth between program
 this is as good on average as trusting the model, and much better in the worst case."""
 
 ATTEMPTS = 7
-"""Number of plans of a step that are forecast; the model of XLA:CPU evaluates those that can win."""
+"""Number of plans of a step that are forecast; the model of XLA:CPU evaluates the plans that can win."""
 
 MOSTLY = 0.5
 """Share of the saved bytes outside all segments above which the segments are considered useless."""

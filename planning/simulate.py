@@ -211,8 +211,8 @@ class _GraphWriter:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. Returns its results, first those for `late`. All later operations read the `awaited` values
-        behind the barrier."""
+        """Append a barrier. Returns its results, first the results for `late`. All later operations read the `awaited`
+        values behind the barrier."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
         made = [self._new_value(self.stands_for[value]) for value in read]

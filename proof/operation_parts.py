@@ -92,8 +92,8 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
 def properties_of(op: Operation) -> tuple[str, ...]:
     """Return the names of the properties of an unregistered operation; empty for a registered one.
 
-    For registered operations the distinction carries no information: xDSL converts attributes to properties wherever
-    the operation defines them.
+    For registered operations the distinction carries no information: xDSL converts attributes to properties if the
+    operation defines them.
     """
     return tuple(sorted(op.properties)) if _is_unregistered(op) else ()
 

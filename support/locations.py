@@ -112,7 +112,7 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
 
 
 def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
-    """Yield the location and all locations nested in it in post-order, except those whose id is in `seen`.
+    """Yield the location and all locations nested in it in post-order, except locations with an id in `seen`.
 
     The caller must add the id of each location to `seen` before it requests the next one.
     """

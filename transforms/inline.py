@@ -84,7 +84,7 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
 
 @dataclass
 class _Inliner:
-    """Inlines the functions of a module, except for those in `staying`."""
+    """Inlines the functions of a module, except the functions in `staying`."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]

@@ -86,7 +86,7 @@ class Peaks:
 
     @property
     def is_steady(self) -> bool:
-        """Whether the eager schedule needs about as much memory as the program order."""
+        """Whether the eager schedule needs at most `EAGER_SHARE` times the memory of the program order."""
         return self.eager <= EAGER_SHARE * self.in_order
 
     def notes(self) -> Iterator[str]:
@@ -165,7 +165,7 @@ class Forecast:
     def _delay_early_parts(
         self, program: SimulatedProgram, graph: Graph, segments: Mapping[int, str]
     ) -> SimulatedProgram:
-        """Insert barriers before early parts of segments. `graph`: that of the program."""
+        """Insert barriers before early parts of segments. `graph`: the graph of the program."""
         segment_of = {
             op: segments[instruction.origin]
             for op, instruction in enumerate(program.operations)

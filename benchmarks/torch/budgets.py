@@ -4,7 +4,8 @@
     python -m recompute.benchmarks.torch.budgets --only 'gpt*' --json lines.json
 
 The budgets of a model are at equal distances from the peak of `budget="min"` (included) to the peak of the plain step
-(excluded). Peaks are those of one step in program order. They include gradients and saved random states, and exclude
+(excluded). Peaks are measured for one step in program order. They include gradients and saved random states, and
+exclude
 weights, buffers and inputs. The table goes to standard output, progress to standard error. Exit status 1: a budget is
 exceeded or refused, a predicted peak is off by more than 0.5 %, or a result differs from eager (`NO`). A result that
 differs from eager mode, but not from the model as Dynamo traces it, is `traced`: the difference comes from PyTorch's

@@ -194,7 +194,7 @@ class _Sizes:
         return self.cuts_at([self.places[index] for index in chosen]) if len(chosen) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int]) -> Cuts:
-        """Make the cuts with these bounds, all of which are places."""
+        """Make the cuts with these bounds; each bound is a place."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)

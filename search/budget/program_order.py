@@ -36,7 +36,7 @@ class _InOrder(Generic[O]):
     problem: BudgetProblem[O]
 
     def best(self) -> Evaluated[O]:
-        """Try the loop schedules in order of increasing work, until the loop cuts alone cost as much as a result.
+        """Try the loop schedules in order of increasing work, until the loop cuts alone have the cost of a result.
 
         Raises `Refusal`.
         """

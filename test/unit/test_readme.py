@@ -88,7 +88,7 @@ def test_the_measured_numbers_are_those_of_the_file() -> None:
 
 
 def test_the_tables_of_unseen_steps_are_those_of_the_lines() -> None:
-    assert table.PAGE.read_text() == table.page(), "run python -m recompute.benchmarks.unseen.table --write"
+    assert table.PAGE.read_text() == table.page(), "run make generate"
 
 
 def test_the_readme_counts_the_steps_of_another_author() -> None:

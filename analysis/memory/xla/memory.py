@@ -192,7 +192,8 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
 
 
 def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """Return for each value the owner of its storage: reshapes share their operand's, all other values own theirs."""
+    """Return for each value the owner of its storage: reshapes share the storage of their operand, all other values
+    have their own storage."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root
     for op in sorted(reshapes):

@@ -138,7 +138,7 @@ def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a frozen convolutional network with trained low-rank convolutions beside each kernel; SGD."""
+    """Train a frozen convolutional network with trained low-rank convolutions in addition to each kernel; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, a: Any, x: jax.Array) -> jax.Array:

@@ -23,7 +23,7 @@ class Residual(nnx.Module):
 
 
 def nnx_batch_stats(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train residual convolutions that return running statistics beside the result of each block; momentum."""
+    """Train residual convolutions that return running statistics in addition to the result of each block; momentum."""
     run = Blocks(checkpoint, scopes)
     made = nnx.eval_shape(lambda: nnx.List([Residual(16, nnx.Rngs(i)) for i in range(5)]))
     split = [nnx.split(block, nnx.Param, nnx.BatchStat) for block in made]

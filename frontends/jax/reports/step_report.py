@@ -214,8 +214,8 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class _View:
-    """The modules that a report reads. `of`: returns that of a module of JAX. `is_of_a_device`: whether that is the
-    part of one device."""
+    """The modules that a report reads. `of`: maps a module of JAX to the module that is read. `is_of_a_device`: whether
+    this is the part of one device."""
 
     of: Callable[[ModuleOp], ModuleOp]
     is_of_a_device: bool
