@@ -260,7 +260,8 @@ class _Chooser:
             budget = self._budget(name)
             limit = f"the budget {budget.pattern}:{budget.text}"
             if solution.is_nothing:
-                words = f"{readable_bytes(solution.plain)} for the backward pass, within {limit}: no recomputation is needed"
+                saved = f"{readable_bytes(solution.plain)} for the backward pass"
+                words = f"{saved}, within {limit}: no recomputation is needed"
             else:
                 flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
                 saved, plain = readable_bytes(solution.bytes), readable_bytes(solution.plain)
