@@ -4,6 +4,8 @@
 # make test   lint, then every test, the lit suite included
 # make test-whole   the slow tests, too
 # make lint   ruff and pyright alone
+# make generate   write the generated pages of docs/ again
+# make generate-aten   write the table of PyTorch's operations again, dialects/aten.py, in .venv-torch
 # make docs   the pages of docs/ as a searchable site, in site/
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own;
 #                    without the tests of the solvers, which do not use xDSL
@@ -16,10 +18,11 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TORCH := .venv-torch
 # The tests of one file stay together, since they share fixtures that are slow to make.
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 
-.PHONY: demo demo-torch docs test test-torch test-whole lint style test-oldest mutation conformance
+.PHONY: demo demo-torch docs generate generate-aten test test-torch test-whole lint style test-oldest mutation conformance
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -61,6 +64,16 @@ $(OLDEST)/.installed: pyproject.toml
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]' xdsl==$(OLDEST_XDSL)
 	@touch $@
 
+# docs/generate_aten.py needs torch: see `make generate-aten`.
+generate: $(INSTALLED)
+	for script in reference api operations numbers conformance curve; do \
+		$(RUN)/python docs/generate_$$script.py || exit 1; \
+	done
+	$(RUN)/python -m recompute.benchmarks.unseen.table --write benchmarks/unseen/open.jsonl benchmarks/unseen/held_back.jsonl
+
+generate-aten: $(TORCH)/.installed
+	$(TORCH)/bin/python docs/generate_aten.py
+
 docs: $(INSTALLED)
 	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --quiet
 	@echo "site/index.html; the search needs a server: $(RUN)/python -m http.server -d site"
@@ -70,8 +83,6 @@ mutation: $(INSTALLED)
 
 conformance: $(INSTALLED)
 	$(RUN)/python test/conformance/side_by_side.py $(ARGUMENTS)
-
-TORCH := .venv-torch
 
 demo-torch: $(TORCH)/.installed
 	$(TORCH)/bin/python examples/torch/demo.py

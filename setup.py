@@ -14,14 +14,14 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 URL = ""
-"""Of the repository, without a slash at the end; the only place that has it. Empty until there is one."""
+"""The URL of the repository, without a final slash; defined here alone, and empty until there is one."""
 FILES, RAW = "blob/main", "raw/main"
-"""What code hosts put between the URL of a repository and the path of a page, or of a picture."""
+"""The path that code hosts insert between the URL of a repository and the path of a page, or of a picture."""
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)")
 
 
 def readme_for_an_index(text: str, url: str) -> str:
-    """The README with absolute links, or without links if there is no URL."""
+    """Return the README with absolute links, or without links if there is no URL."""
     if url:
         return _LINK.sub(lambda link: f"{link[1]}[{link[2]}]({url}/{RAW if link[1] else FILES}/{link[3]})", text)
     return _LINK.sub(lambda link: "" if link[1] else link[2], text)

@@ -1,6 +1,6 @@
-"""What xDSL finds through the `xdsl.universe` entry point: stock `xdsl-opt` gets our dialects and passes from here.
+"""The entry point `xdsl.universe`, through which stock `xdsl-opt` gets the dialects and passes of this project.
 
-Everything is imported when it is first asked for: a command that needs one pass loads one.
+Each dialect and pass is imported when it is first used: a command that needs one pass loads one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ TARGETS = {"memory-timeline": _target("MemoryTimelineTarget"), "explain": _targe
 
 
 def _another_stablehlo() -> bool:
-    """xdsl-jax names a stablehlo dialect too, and xDSL refuses two plugins with one name. Our driver loads ours."""
+    """Return whether xdsl-jax is installed, which also has a dialect `stablehlo`.
+
+    xDSL refuses two plugins with one name. The driver of this project always loads the dialect of this project.
+    """
     try:
         distribution("xdsl-jax")
     except PackageNotFoundError:

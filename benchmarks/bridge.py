@@ -1,5 +1,5 @@
-"""Measure how fast a step passes between JAX and this compiler, and what `recompute.jax.jit` adds to XLA's compile
-time.
+"""Measure the time to convert a step between JAX and this compiler, and the time that `recompute.jax.jit` adds to XLA's
+compilation.
 
     python -m recompute.benchmarks.bridge
 

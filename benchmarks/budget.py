@@ -53,7 +53,7 @@ class Row:
     Attributes:
         budget, needs: The budget and the temporaries needed, as shares of the plain step's temporaries.
         work, theirs: XLA's FLOPs with recomputation and with `jax.checkpoint`, relative to the plain step's.
-        refused: Why there is no plan.
+        refused: The reason that there is no plan.
     """
 
     example: str
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--order", action="store_true")
-    parser.add_argument("--peers", action="store_true", help="models of benchmarks/peers in place of the examples")
+    parser.add_argument("--peers", action="store_true", help="models of benchmarks/peers instead of the examples")
     options = parser.parse_args()
     if options.order:
         sys.exit(in_order(options.size) > 0)

@@ -2,7 +2,7 @@
 
     python -m recompute.benchmarks.calibrate_cost -o mine.json
 
-Numpy runs the measured operations: matrix products on as many threads as its BLAS uses, and on one thread additions and
+Numpy runs the measured operations: matrix products on the threads of its BLAS, and on one thread additions and
 exponentials of arrays that fit in a cache, and a copy of an array that fits in none. The best of several rounds counts,
 since a roofline is a lower bound on time. The median is printed next to it: other load on the machine changes the
 result.

@@ -154,7 +154,7 @@ def arguments() -> argparse.Namespace:
     if unknown := set(options.steps) - set(KNOWN):
         parser.error(f"unknown step {', '.join(sorted(unknown))}: expected some of {', '.join(KNOWN)}")
     if options.write and options.steps:
-        parser.error("--write takes no steps: the page has all of them")
+        parser.error("--write cannot be combined with step names: the page lists every step")
     return options
 
 

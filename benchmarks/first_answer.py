@@ -45,7 +45,7 @@ CALLS = 200
 class Seconds:
     """CPU seconds until the first result.
 
-    `compiling`: those of all compilations. `models`: number of evaluations of the model of XLA.
+    `compiling`: the seconds of all compilations. `models`: number of evaluations of the model of XLA.
     """
 
     total: float
@@ -246,7 +246,7 @@ def process_seconds(*arguments: str) -> float:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise SystemExit(f"exit status {child.returncode}: {' '.join(arguments)}")
+        raise SystemExit(f"the child process failed with exit status {child.returncode}: {' '.join(arguments)}")
     return usage.ru_utime + usage.ru_stime
 
 

@@ -6,7 +6,7 @@ within the budget.
 
 There are two changes. A final stage is added in which outputs may be computed again. Storages replace operations, so
 that operations may have several results; as in the paper, an operation that runs again while another of its results is
-kept counts that result twice. The sets of copies among which the program chooses are exactly ours.
+kept counts that result twice. The program chooses among exactly the same sets of copies as the solvers of this project.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class _Checkmate:
             self.rows.at_least(1.0 + output - most, [(column, -float(most)), *negated])
 
     def _memory(self, t: int) -> None:
-        """Add the constraints U[t, k] <= B, written out."""
+        """Add the memory constraints of Checkmate, U[t, k] <= budget for stage t, with U expanded into variables."""
         held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.make_start[t]))]
         for op in range(min(t + 1, self.n)):
             if (t, op) not in self.runs:

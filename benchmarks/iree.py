@@ -1,4 +1,5 @@
-"""The examples in IREE: results and the allocator's peak, of the plain and of the recomputed step, beside XLA's.
+"""Run the examples in IREE: results and the allocator's peak of the plain and of the recomputed step, compared with
+XLA.
 
     python -m recompute.benchmarks.iree                          # all examples, small shapes, numpy's results too
     python -m recompute.benchmarks.iree mlp20 gpt --size large --no-numpy
@@ -11,9 +12,9 @@ bytes of inputs and results, which both peaks contain; the ratio of the peaks, a
 the ratio of XLA:CPU's temporaries, which contain neither; and the largest distance of a result, in units of rounding
 of its type: of the recomputed step from the plain one, here and in XLA, and of the plain one from XLA and from numpy.
 
-The exit status is 1 where a bar is missed: the peak is at most 1.02 of plain, and without inputs and results at most
-0.6 where XLA's temporaries are; the recomputed results are as near to the plain step's as in XLA, or as those are to
-XLA's.
+The exit status is 1 if a bar is missed: the peak is at most 1.02 of the plain peak and, without inputs and results, at
+most 0.6 of it if that holds for XLA's temporaries; the recomputed results are as near to the plain results as in XLA,
+or as the plain results are to XLA's.
 """
 
 # pyright: basic
@@ -63,7 +64,7 @@ class Tools:
 
     @classmethod
     def in_folder(cls, folder: str | None) -> Tools:
-        """Return the programs in the folder; by default, those beside this Python or on the PATH.
+        """Return the programs in the folder; by default, the programs next to this Python or on the PATH.
 
         Raises:
             SystemExit: They are not installed.
@@ -132,7 +133,7 @@ class Row:
     plain_bytes: int
     ours_bytes: int
     fixed_bytes: int
-    """Those of inputs and results, which both peaks contain."""
+    """The bytes of inputs and results, which both peaks contain."""
     xla_ratio: float
     recomputed: float
     in_xla: float
@@ -148,7 +149,7 @@ class Row:
         return (self.ours_bytes - self.fixed_bytes) / max(self.plain_bytes - self.fixed_bytes, 1)
 
     def missed(self) -> list[str]:
-        """The bars that the example misses."""
+        """Return the bars that the example misses."""
         bars = list[str]()
         if self.ratio > PEAK_SLACK:
             bars.append(f"peak {self.ratio:.3f} of plain")

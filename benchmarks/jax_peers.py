@@ -110,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=PEERS, metavar="STEP", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--size", choices=("small", "large"), default="large")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
     parser.add_argument("--from", dest="made", type=Path, metavar="FILE", help="measure nothing, take FILE")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/measured/jax_peers*.md")
     options = parser.parse_args()

@@ -2,9 +2,10 @@
 
     python -m recompute.benchmarks.joint_graphs unet > unet.json
 
-Layers are written in forward order. The backward pass follows from what each layer's gradient reads: its inputs, its
-result, or nothing. The gradient of a concatenation is one buffer, of which the gradients of the parts are views. The
-cost of an operation is its FLOPs plus 16 for each byte that it reads or writes, as in graphs that partitioners write.
+Layers are written in forward order. The backward pass follows from the values that each layer's gradient reads: the
+inputs of the layer, its result, or none. The gradient of a concatenation is one buffer; the gradients of the parts are
+views of it. The cost of an operation is its FLOPs plus 16 for each byte that it reads or writes, as in graphs that
+partitioners write.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layer:
-    """Layer on the tape. `needs`: the nodes that its backward reads besides the gradient. `weight`: number of its
-    parameters."""
+    """A layer on the tape. `needs`: the nodes that its backward operation reads in addition to the gradient. `weight`:
+    the number of its parameters."""
 
     name: str
     inputs: tuple[int, ...]

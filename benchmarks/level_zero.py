@@ -5,7 +5,7 @@
 
 If it does, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each
 step, plain and with its framework's remat, the table shows temporaries, FLOPs and the compiler's CPU time at level 0 as
-multiples of those at the default level.
+multiples of the values at the default level.
 """
 
 from __future__ import annotations

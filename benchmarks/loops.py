@@ -5,8 +5,8 @@
 
 Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`, in each
 case with default flags and with barriers kept; the smaller result counts. Then follow `keep(30%)` and `periodic(auto)`.
-XLA counts the FLOPs of a loop once. The exit status is 1 if temporaries exceed 1.03 times those of remat (accumulation:
-1.02), or if the FLOPs of the transformers differ by more than 0.5 %.
+XLA counts the FLOPs of a loop once. The exit status is 1 if temporaries exceed 1.03 times the temporaries of remat
+(accumulation: 1.02), or if the FLOPs of the transformers differ by more than 0.5 %.
 """
 
 from __future__ import annotations

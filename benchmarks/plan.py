@@ -9,7 +9,7 @@
     python -m recompute.benchmarks.plan scale                      # 4,000 to 100,000 operations
 
 `graphs/gpt24L.json.gz` is the joint graph that PyTorch 2.13 makes of a 24-layer GPT, and `graphs/gpt24L.pytorch.json`
-is what its partitioners chose. The exit status is 1 if a bar is missed.
+has the choices of its partitioners. The exit status is 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,19 @@ from recompute.planning.solvers.working_set import largest_working_set
 
 GRAPHS = Path(__file__).resolve().parent / "graphs"
 BARS = {0.8: 1.005, 0.6: 4.422, 0.5: 7.467, 0.4: 11.849, 0.3: 16.327, 0.2: 21.26, 0.1687: inf}
-"""Extra cost in percent at shares of the plain peak; at the last one a plan is asked for, whatever it costs."""
-GAP, SECONDS, WORSE = 0.01, 20.0, 0.01
+"""The largest extra cost in percent, by the share of the plain peak; at the last share, any plan is accepted."""
+GAP = 0.01
+"""The largest gap in points."""
+SECONDS = 20.0
+"""The largest time for a budget."""
+WORSE = 0.01
+"""Points by which a plan may cost more than PyTorch's."""
 SHARES = 0.8, 0.6, 0.5, 0.4, 0.3
-FEW, MINUTES = 300, 600.0
-"""Operations up to which the gap at 0.3 has a bar: 4 points, 1 with so many seconds."""
+FEW_OPERATIONS = 300
+"""Operations up to which the gap at 0.3 has a bar: 4 points, or 1 point with at least `LONG_SECONDS`."""
+LONG_SECONDS = 600.0
 EXPONENTS = {0.6: 1.25, 0.3: 1.5}
-"""How the time may grow with the operations, by the share of the peak."""
+"""The largest exponent of the time over the number of operations, by the share of the peak."""
 
 
 def gpt() -> Problem:
@@ -130,7 +136,7 @@ def gap_bar(share: float, operations: int, seconds: float) -> float:
     """Return the maximum gap to the bound in percentage points; infinite if there is no bar."""
     if share >= 0.4:
         return 0.1
-    return (1.0 if seconds >= MINUTES else 4.0) if operations <= FEW and share >= 0.3 else inf
+    return (1.0 if seconds >= LONG_SECONDS else 4.0) if operations <= FEW_OPERATIONS and share >= 0.3 else inf
 
 
 def small() -> Iterator[tuple[str, Problem]]:
@@ -201,7 +207,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
     parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="of the nets")
     parser.add_argument("--net", action="append", help="this one, or these; all by default")
-    parser.add_argument("--share", action="append", type=float, help="of the plain peak; all by default")
+    share = "a budget as a share of the plain peak; may be repeated (default: all of SHARES)"
+    parser.add_argument("--share", action="append", type=float, help=share)
     parser.add_argument("--python", default=sys.executable, help="one that can import torch")
     options = parser.parse_args()
     tables = {

@@ -4,11 +4,11 @@
     python -m recompute.benchmarks.public_programs CHECKOUT --files 'stablehlo/tests/interpret/**/*.mlir' --list
 
 A file is split at lines `// -----`. Parts with `expected-error` are invalid programs: they must be refused, with the
-label of the specification's constraint (`C3`, `I1`). Such a part is counted separately where jaxlib reads it: its error
-is that of a pass or of a test dialect. The other programs are judged by jaxlib: one that it reads must be
-read as written and in generic form, and printed so that jaxlib prints the output as it prints the original. The
-statements `check.expect_…` of StableHLO's interpreter tests are left out there. With `--execute`, the functions that
-contain them run in numpy, `interpreter.run_parallel` on simulated devices, and each expectation is compared.
+label of the specification's constraint (`C3`, `I1`). Such a part is counted separately if jaxlib reads it: its error is
+one of a pass or of a test dialect. The other programs are judged by jaxlib: a program that it reads must be read as
+written and in generic form, and jaxlib must print the output in the same way as the original. The statements
+`check.expect_…` of StableHLO's interpreter tests are left out there. With `--execute`, the functions that contain them
+run in numpy, `interpreter.run_parallel` on simulated devices, and each expectation is compared.
 
 `--list` prints a line for each program that fails the first criterion of its row.
 """
@@ -125,14 +125,14 @@ def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None
 
 @dataclass
 class Comparison:
-    """Comparison of programs read here and in jaxlib."""
+    """Compares how programs are read by this project and by jaxlib."""
 
     table: Table
     dialects: frozenset[str] = frozenset()
-    """Those whose programs are counted; all if it is empty."""
+    """Count only programs of these dialects; empty counts all."""
     judge: Judge = field(default_factory=lambda: Judge(allow_unregistered=True))
 
-    def theirs(self, text: str, generic: bool = False) -> str | None:
+    def printed_by_jaxlib(self, text: str, generic: bool = False) -> str | None:
         """Return the program as jaxlib prints it, or None if jaxlib does not read it."""
         try:
             return self.judge.print(text, generic=generic, debuginfo=False)
@@ -143,12 +143,12 @@ class Comparison:
 
     def compare(self, text: str, place: str) -> None:
         """Count a program that jaxlib reads, and compare both outputs."""
-        table, printed = self.table, self.theirs(text)
+        table, printed = self.table, self.printed_by_jaxlib(text)
         if printed is None:
             table.counts["not read by jaxlib"] += 1
             return
-        generic = self.theirs(text, generic=True)
-        assert generic is not None, "jaxlib printed it"
+        generic = self.printed_by_jaxlib(text, generic=True)
+        assert generic is not None, "jaxlib has printed the program before"
         if self.dialects and not self.dialects.issuperset(OPERATION.findall(generic)):
             table.counts["uses other dialects"] += 1
             return
@@ -156,7 +156,7 @@ class Comparison:
         for row, form in (("read as written", text), ("read in generic form", generic)):
             try:
                 with limited():
-                    again = self.theirs(print_module(read(form, place)))
+                    again = self.printed_by_jaxlib(print_module(read(form, place)))
             except REFUSALS as error:
                 table.note(f"not {row}", place, error)
             except Exception as error:
@@ -285,7 +285,7 @@ def _unprobed(value: SSAValue, probed: Sequence[Operation]) -> SSAValue:
 
 
 def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list[Any]:
-    """Return the results of `interpreter.run_parallel`: those of each device in turn."""
+    """Return the results of `interpreter.run_parallel`, device by device."""
     grid = op.properties.get("programs") or op.attributes["programs"]
     if "infeed" in op.attributes or "infeed" in op.properties:
         raise Refusal(op, "infeed has no kernel")
@@ -338,7 +338,7 @@ def measure(
     Args:
         checkout: Its folder.
         globs: The files, relative to the checkout.
-        dialects: Those whose good programs are counted; all if it is empty.
+        dialects: Count only programs of these dialects; empty counts all.
         with_checks: Run the expectations of interpreter tests.
     """
     table = Table()
@@ -347,7 +347,7 @@ def measure(
         for number, part in enumerate(parts_of(path)):
             place = f"{path.relative_to(checkout)}#{number}"
             if "expected-error" in part:
-                refuse(part, place, table, comparison.theirs(part) is not None)
+                refuse(part, place, table, comparison.printed_by_jaxlib(part) is not None)
                 continue
             comparison.compare(CHECK.sub("", part), place)
             if with_checks and "check.expect" in part:

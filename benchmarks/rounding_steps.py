@@ -65,7 +65,7 @@ def transformer_layers(width: int) -> list[Parameters]:
 
 
 def vision_transformer(checkpoint: bool) -> Step:
-    """Vision transformer with channels-first convolutional patches, and normalization with channels last."""
+    """Build a vision transformer with channels-first convolutional patches, and normalization with channels last."""
     width, patch = 96, 4
 
     def loss(p: dict[str, Any], images: jax.Array) -> jax.Array:
@@ -87,7 +87,7 @@ def normalized(scale: jax.Array, shift: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def patches_with_adam(checkpoint: bool) -> Step:
-    """Vision transformer made of called functions, with a complete Adam step."""
+    """Build a vision transformer made of called functions, with a complete Adam step."""
     width, patch, heads, classes = 96, 4, 2, 10
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:
@@ -124,7 +124,7 @@ def rotated(t: jax.Array) -> jax.Array:
 
 
 def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> Step:
-    """Language model; with `tied`, its output matrix is its embedding."""
+    """Build a language model; with `tied`, its output matrix is its embedding."""
     width, vocabulary = 32, 64
 
     def loss(p: dict[str, Any], tokens: jax.Array) -> jax.Array:
@@ -139,7 +139,7 @@ def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> S
 
 
 def group_norm(checkpoint: bool) -> Step:
-    """Convolutions with group normalization, in which the variance is a difference of two means."""
+    """Build convolutions with group normalization, in which the variance is a difference of two means."""
     channels, groups = 16, 4
 
     def normalized(p: Parameters, x: jax.Array) -> jax.Array:
@@ -168,7 +168,7 @@ def adam_update(p: Any, moments: dict[str, Any], gradient: Any) -> tuple[Any, di
 
 
 def adam(checkpoint: bool) -> Step:
-    """Dense layers and a complete Adam step, written out, with donated weights and moments."""
+    """Build dense layers and a complete Adam step, written out, with donated weights and moments."""
     width = 96
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Compare the CPU time of all stages with that of an earlier checkout and of XLA's compiler, in alternating runs.
+"""Compare the CPU time of all stages with an earlier checkout and with XLA's compiler, in alternating runs.
 
     git worktree add /tmp/before/recompute <commit>
     python -m recompute.benchmarks.speed --against /tmp/before
@@ -76,7 +76,8 @@ def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise SystemExit(f"exit status {child.returncode}: {' '.join(command[2:])[:200]} in {parent}")
+        shown = " ".join(command[2:])[:200]
+        raise SystemExit(f"the child process failed with exit status {child.returncode}: {shown} in {parent}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output
 
 

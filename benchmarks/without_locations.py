@@ -124,7 +124,7 @@ def pooled(x, p):
 
 
 def shared(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
-    """Return the weights of `count` blocks; those named `s` are scales."""
+    """Return the weights of `count` blocks; weights named `s` are scales."""
     entry = lambda name, shape: jnp.ones(shape) if name == "s" else normal(*shape)
     return [{name: entry(name, shape) for name, shape in shapes.items()} for _ in range(count)]
 

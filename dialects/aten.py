@@ -1,6 +1,6 @@
-"""ATen, by what the schemas and tags of PyTorch 2.13.0 say. Written by docs/generate_aten.py.
+"""ATen operations, classified by schemas and tags of PyTorch 2.13.0. Written by docs/generate_aten.py.
 
-    PURE    functions of their operands, which share storage with none of them
+    PURE    functions of their operands, with results that share no storage with them
     VIEWS   views of their first operand
     SEEDED  random operations: functions of their operands and of the state of a generator
 

@@ -1,4 +1,4 @@
-"""Channels of copied collectives: a copy on its original's channel would be taken for the same exchange."""
+"""Channels of copied collectives: a copy on its original's channel would be treated as the same exchange."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Dense constants, exact bit for bit, in every element type. The data of those with equal elements is stored once.
+"""Dense constants, exact bit for bit, in every element type. If all elements are equal, one of them is stored.
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
-`[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` stores bits, those of one element if all
-are equal; so do xDSL's own attributes as parsed here. `parse_dense` and `dense_text` convert from and to text.
+`[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` stores bits, and only the bits of one
+element if all are equal; so do xDSL's attributes as parsed here. `parse_dense` and `dense_text` convert from and to
+text.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def mask_bits(raw: bytes, dtype: DType) -> bytes:
 def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyShaped, bytes]:
     """Parse the text after the keyword `dense`: `<…> : type`, or `<…>` if the type is an argument.
 
-    Returns the type and the bits, those of one element for a splat. Raises `ParseError` at the literal if it does not
-    fit the type.
+    Returns the type and the bits; for a splat, the bits of one element. Raises `ParseError` at the literal if it does
+    not fit the type.
     """
     start = parser.pos
     content = parser.lexer.input.content

@@ -5,7 +5,8 @@
     %5 = stablehlo.custom_call @recompute.checkpoints(%4, %1) {backend_config = "hidden,wave"} :
         (tensor<f32>, tensor<8xf32>) -> tensor<f32>
 
-The last one has the values that cut the step into segments: those of these names, and its operands after the first.
+The last one has the values that cut the step into segments: the values with these names, and its operands after the
+    first.
 """
 
 from __future__ import annotations

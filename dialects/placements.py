@@ -4,8 +4,8 @@
              has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}}
     %d = stablehlo.custom_call @annotate_device_placement(%h) { … {_xla_buffer_placement = "device"}}
 
-Both return their operand. `%h` is in host memory, and takes no device memory. The form is that of
-`jax.device_put(x, jax.memory.Space.Host)`, lowered for GPU or TPU; for CPU JAX emits nothing.
+Both return their operand. `%h` is in host memory, and takes no device memory. The form is the one to which
+`jax.device_put(x, jax.memory.Space.Host)` lowers for GPU or TPU; for CPU JAX emits nothing.
 
 Moves that this project inserts have the attribute `recompute.offload`; only these may be recomputed.
 """

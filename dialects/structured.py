@@ -11,7 +11,7 @@
 
 The operations run in place, and use values from outside directly. The passes work on the flat form;
 `recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. The attributes of a
-segment are those of its operations: its name is their `recompute.segment`; `recompute.recompute = false` keeps them;
+segment apply to its operations: its name is their `recompute.segment`; `recompute.recompute = false` keeps them;
 `recompute.output_recompute` recomputes the outputs too.
 """
 

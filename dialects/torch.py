@@ -9,7 +9,7 @@ PyTorch's own count for products.
 A random operation is two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of the state that
 was drawn, operand 0, and of the operands in its argument list.
 
-Operations that stand for no call:
+Operations without a corresponding call:
 
     torch.read      the value of an argument before the step writes to it, in storage of its own
     torch.draw      the random state that the next operation draws from; the generator advances after it
@@ -206,7 +206,7 @@ def called_name(op: Operation) -> str:
 
 
 def node_of(op: Operation) -> str:
-    """Return the name of the node that an operation stands for."""
+    """Return the name of the node that an operation was imported from."""
     name = op.attributes[NODE]
     assert isinstance(name, StringAttr), "verified: an operation of PyTorch has the name of its node"
     return name.data

@@ -2,7 +2,7 @@
 
     python docs/generate_api.py
 
-A test compares the file with what this script makes of the code.
+A test compares the file with the output of this script.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import recompute
+from recompute.options.selection import AUTO
 
 OUTPUT = Path(__file__).with_name("api.md")
 HEAD = """# Python API
@@ -44,7 +45,7 @@ def api() -> str:
 
 
 def names_in_source(path: Path, prefix: str) -> Iterator[str]:
-    """The public names of a module that is read, not imported: flax, equinox and PyTorch need not be installed."""
+    """Yield the section of a module that is parsed, not imported: flax, equinox and PyTorch need not be installed."""
     module = ast.parse(path.read_text())
     yield f"## `{prefix}`\n"
     for name in sorted(_public_names(module), key=str.lower):
@@ -63,8 +64,10 @@ Definition = ast.ClassDef | ast.FunctionDef
 
 
 def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
-    """The class or function of this name, in the module or in the one that it is imported from; of an overloaded
-    function the implementation, which comes last."""
+    """Return the class or function of this name from the module, or from the module that it is imported from.
+
+    For an overloaded function this is the implementation, which comes last.
+    """
     for node in reversed(module.body):
         if isinstance(node, Definition) and node.name == name:
             return node
@@ -76,7 +79,7 @@ def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
 
 
 def definition(node: Definition) -> Iterator[str]:
-    """The call, the docstring, and the documented public methods of a class."""
+    """Yield the signature, the docstring, and the documented public methods of a class."""
     yield f"```text\n{source_signature(node)}\n```\n"
     yield from markdown(ast.get_docstring(node) or "")
     for member in node.body if isinstance(node, ast.ClassDef) else ():
@@ -86,7 +89,7 @@ def definition(node: Definition) -> Iterator[str]:
 
 
 def source_signature(node: Definition) -> str:
-    """As `signature`, of a definition in source text. The parameters of a dataclass are its fields."""
+    """Return the signature of a parsed definition. The parameters of a dataclass are its fields."""
     if isinstance(node, ast.FunctionDef):
         parameters, arrow = _parameters(node.args), f" -> {ast.unparse(node.returns)}" if node.returns else ""
     else:
@@ -98,10 +101,10 @@ def source_signature(node: Definition) -> str:
 
 
 def _parameters(arguments: ast.arguments) -> list[str]:
-    """The parameters one by one, `/` and `*` included."""
+    """Return the text of each parameter, including `/` and `*`."""
     positional = [*arguments.posonlyargs, *arguments.args]
-    without = len(positional) - len(arguments.defaults)
-    values = [None] * without + list(arguments.defaults)
+    required = len(positional) - len(arguments.defaults)
+    values = [None] * required + list(arguments.defaults)
     parameters = [_parameter(argument, value) for argument, value in zip(positional, values, strict=True)]
     if arguments.posonlyargs:
         parameters.insert(len(arguments.posonlyargs), "/")
@@ -121,7 +124,7 @@ def _parameter(argument: ast.arg, value: ast.expr | None) -> str:
 
 
 def _call(name: str, parameters: list[str], arrow: str) -> str:
-    """The call on one line, or with a line for each parameter where it is long."""
+    """Return the signature on one line, or with a line for each parameter if it is longer than 100 characters."""
     line = f"{name}({', '.join(parameters)}){arrow}"
     return line if len(line) <= 100 else f"{name}(\n    " + ",\n    ".join(parameters) + f",\n){arrow}"
 
@@ -140,15 +143,12 @@ def names_of(module: ModuleType, prefix: str) -> Iterator[str]:
 
 
 def signature(name: str, public: Any) -> str:
-    """The call on one line, or with a line for each parameter where it is long."""
+    """Return the signature of an imported function or class. Long defaults are shown by name, as in the source."""
     try:
         inspected = inspect.signature(public)
     except (TypeError, ValueError):
         return f"{name}(...)"
-    # The address of a default value differs from run to run.
-    parameters = [
-        re.sub(r" at 0x[0-9a-f]+", "", _unquoted(str(parameter))) for parameter in inspected.parameters.values()
-    ]
+    parameters = [_unquoted(str(_with_named_default(parameter))) for parameter in inspected.parameters.values()]
     keyword_only = [parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in inspected.parameters.values()]
     variadic = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in inspected.parameters.values())
     if any(keyword_only) and not variadic:
@@ -158,8 +158,28 @@ def signature(name: str, public: Any) -> str:
     return _call(name, parameters, arrow)
 
 
+class _Name:
+    """The name of a default value, which is printed without quotes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _with_named_default(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return the parameter with a function or an options object as its default replaced by the name of that object."""
+    if inspect.isfunction(parameter.default):
+        return parameter.replace(default=_Name(parameter.default.__name__))
+    return parameter.replace(default=_Name("AUTO")) if parameter.default is AUTO else parameter
+
+
 def _unquoted(parameter: str) -> str:
-    """Annotations are strings in modules that evaluate none; a default value that is one keeps its quotes."""
+    """Return a parameter without the quotes of its annotation, which is a string if annotations are not evaluated.
+
+    A string as the default keeps its quotes.
+    """
     return re.sub(r"^(\**\w+): '([^']*)'", r"\1: \2", parameter)
 
 
@@ -168,13 +188,13 @@ def _text(annotation: Any) -> str:
 
 
 def documentation(public: Any) -> str:
-    """The docstring that the code gives; none for what a dataclass makes by itself."""
+    """Return the docstring of an object, or "" if it is the signature that `dataclass` generates."""
     text = inspect.cleandoc(public.__doc__ or "")
     return "" if isinstance(public, type) and text.startswith(f"{public.__name__}(") else text
 
 
 def markdown(docstring: str) -> Iterator[str]:
-    """Google's sections as bold titles and lists; everything else as it stands, examples included."""
+    """Yield the lines of a docstring as Markdown: sections become bold titles and lists, other lines stay unchanged."""
     inside = listed = False
     for line in docstring.splitlines():
         if match := SECTION.match(line):
@@ -190,7 +210,7 @@ def markdown(docstring: str) -> Iterator[str]:
 
 
 def methods(name: str, public: Any) -> Iterator[str]:
-    """The documented public methods and properties of a class."""
+    """Yield the documented public methods and properties of a class."""
     if not isinstance(public, type):
         return
     for attribute, member in vars(public).items():

@@ -1,10 +1,10 @@
-"""Write `dialects/aten.py`: the operations of ATen by what their schemas and tags say.
+"""Write `dialects/aten.py`: the operations of ATen, classified by their schemas and tags.
 
     python docs/generate_aten.py
 
 Run it for a new version of PyTorch, read the difference, and commit it: nothing else reads schemas for these facts.
-Operations that AOTAutograd decomposes, and those that return no tensor, or tensors whose shapes depend on data, do not
-occur in the graphs that are imported, and are left out.
+Some operations are left out, since they do not occur in imported graphs: operations that AOTAutograd decomposes,
+operations that return no tensor, and operations that return a tensor with a shape that depends on data.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 TARGET = Path(__file__).resolve().parent.parent / "dialects" / "aten.py"
-HEADER = '''"""ATen, by what the schemas and tags of PyTorch {version} say. Written by docs/generate_aten.py.
+HEADER = '''"""ATen operations, classified by schemas and tags of PyTorch {version}. Written by docs/generate_aten.py.
 
-PURE    functions of their operands, which share storage with none of them
+PURE    functions of their operands, with results that share no storage with them
 VIEWS   views of their first operand
 SEEDED  random operations: functions of their operands and of the state of a generator
 
@@ -35,15 +35,15 @@ add and_ eq floordiv ge gt le lt mod mul ne neg or_ pow sub sym_float sym_int sy
 sym_sum truediv
 """
 '''
-# Checks, tokens, files and tests; what resizes a tensor, though its schema is functional; and batch normalizations that
-# update their statistics in place, though their schemas do not say so.
+# Checks, tokens, files and tests; operations that resize a tensor, although their schema is functional; and batch
+# normalizations that update their statistics in place, although their schemas do not state it.
 LEFT_OUT = re.compile(
     r"aten\._?(foobar|from_file|functional_assert|functional_sym|local_scalar|make_dep_token|nested_|test_)"
     r"|aten\.record_stream"
     r"|aten\.(native|cudnn|miopen)_batch_norm\.|aten\.batch_norm_(gather|update)|aten\._batch_norm_impl"
     r"|aten\._?(resize|set)(_as|_output)?(_sparse)?\.|prims\._make_token|aten\._cudnn_rnn_flatten_weight"
 )
-# Their schemas do not say that they return their operand with another shape.
+# Their schemas do not state that they return their operand with another shape.
 UNSTATED_VIEWS = frozenset(
     {"aten._unsafe_view.default", "aten.unsafe_split.Tensor", "aten.unsafe_split_with_sizes.default"}
 )
@@ -53,7 +53,7 @@ EXCLUDED_TAGS = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_ou
 
 
 def overloads() -> Iterator[tuple[str, Any]]:
-    """The overloads of the namespaces aten and prims, by qualified name."""
+    """Yield the qualified name and the overload of each operation of the namespaces aten and prims."""
     torch.ops.prims.convert_element_type  # noqa: B018  (registers the namespace)
     for schema in torch._C._jit_get_all_schemas():
         namespace, _, name = schema.name.partition("::")
@@ -66,7 +66,7 @@ def overloads() -> Iterator[tuple[str, Any]]:
 
 
 def kind_of(name: str, target: Any) -> str | None:
-    """The table that an operation belongs to; None if it belongs to none."""
+    """Return the name of the table that an operation belongs to, or None if it is left out."""
     schema, tags = target._schema, set(target.tags)
     types = [str(result.type) for result in schema.returns]
     returns_tensors = "Tensor" in "".join(types) and all("Tensor" in type_ or type_ == "int" for type_ in types)

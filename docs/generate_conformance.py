@@ -2,7 +2,7 @@
 
     python docs/generate_conformance.py
 
-A test compares the file with what this script makes of them.
+A test compares the file with the output of this script.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ OUTPUT = Path(__file__).with_name("measured") / "conformance.md"
 TITLES = {"mindspore": "MindSpore", "paddle": "Paddle"}
 HEAD = """# Conformance
 
-This page lists what MindSpore's and Paddle's recomputation do, or should have done, as measured on MindSpore 2.10.0 and
-Paddle 3.3.1, and the test here that shows it. It is generated from `test/conformance` by
+This page lists the behaviour of recomputation in MindSpore 2.10.0 and Paddle 3.3.1, as measured, and the test here that
+shows the same or a better behaviour. It is generated from `test/conformance` by
 `docs/generate_conformance.py`; do not edit.
 
-"must" and "parity" is what they do; "better" is where they fall short of what a user expects; "define" is where they
-leave it open. `make conformance` runs the real systems beside this one.
+The column "need" has "must" and "parity" for behaviour of these systems that is matched here, "better" for behaviour
+that falls short of a user's expectation, and "define" for behaviour that they leave undefined. `make conformance` runs
+these systems and this one on the same models.
 """
 
 

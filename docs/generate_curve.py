@@ -1,8 +1,8 @@
-"""Draws docs/curve.svg: what memory costs on the graph of a 24-layer GPT, beside what is proved and PyTorch's points.
+"""Draw docs/curve.svg: extra work over memory for the graph of a 24-layer GPT, with lower bounds and PyTorch's points.
 
     python docs/generate_curve.py
 
-The same bytes on every run with one matplotlib; needs the extras `plan` and `plot`.
+The file is the same on every run with the same version of matplotlib. The script needs the extras `plan` and `plot`.
 """
 
 from __future__ import annotations

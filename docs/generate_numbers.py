@@ -2,8 +2,8 @@
 
     python docs/generate_numbers.py
 
-`benchmarks/against_jax_checkpoint.py --write` measures them, and then runs this. A test compares the pages with what
-this script makes of them.
+`benchmarks/against_jax_checkpoint.py --write` measures them, and then runs this script. A test compares the pages with
+its output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MEASURED = ROOT / "docs" / "measured.json"
 PLAIN = "plain"
 FORMS = {"jax": "jax.checkpoint", "ours": "ours", "unstaggered": "ours, stagger=false"}
-# In bold: where ours needs less than this share of what `jax.checkpoint` needs.
+# A ratio is bold if it is below this share of the ratio of `jax.checkpoint`.
 CLEARLY_LESS = 0.9
 
 TITLES = {
@@ -37,10 +37,10 @@ TITLES = {
     "paddle_fleet": "Paddle's Fleet page, five blocks with dropout",
 }
 
-# Page -> sentences with holes. A hole is a version, or an example, a form and what is said of it.
+# Page -> sentences with holes. A hole is a version, or an example, a form and a quantity.
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
-        "(`python -m recompute.benchmarks.against_jax_checkpoint`, jax {jax}), as multiples",
+        "`python -m recompute.benchmarks.against_jax_checkpoint` with jax {jax}:",
         "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
     ),
     "docs/coming_from_jax.md": (
@@ -51,14 +51,14 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
         "{gpt ours temporaries} and {gpt ours flops} |",
     ),
     "docs/concepts.md": (
-        "{gpt unstaggered mib} MiB for the GPT of the examples in place of the plain step's {gpt plain mib} MiB",
+        "{gpt unstaggered mib} MiB for the GPT of the examples instead of the plain step's {gpt plain mib} MiB",
         "That leaves {gpt ours mib} MiB.",
     ),
 }
 
 
 def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, str]:
-    """What the holes stand for."""
+    """Return the number for each hole."""
     texts = dict[str, str]()
     for example, costs in measured["against_jax_checkpoint"].items():
         plain = costs[PLAIN]
@@ -70,14 +70,14 @@ def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
 
 
 def table(texts: Mapping[str, str]) -> Iterator[str]:
-    """The table of the README."""
+    """Yield the lines of the table in the README."""
     yield "| step | temporaries: `jax.checkpoint` per block | ours | FLOPs: `jax.checkpoint` | ours |"
     yield "|---|---|---|---|---|"
     for example, title in TITLES.items():
-        theirs, ours = (texts[f"{example} {form} temporaries"] for form in ("jax", "ours"))
-        shown = f"**{ours}**" if float(ours) < CLEARLY_LESS * float(theirs) else ours
+        checkpoint, rewritten = (texts[f"{example} {form} temporaries"] for form in ("jax", "ours"))
+        shown = f"**{rewritten}**" if float(rewritten) < CLEARLY_LESS * float(checkpoint) else rewritten
         flops = [texts[f"{example} {form} flops"] for form in ("jax", "ours")]
-        yield f"| {title} | {theirs} | {shown} | {' | '.join(flops)} |"
+        yield f"| {title} | {checkpoint} | {shown} | {' | '.join(flops)} |"
 
 
 def with_table(page: str, lines: Iterator[str]) -> str:
@@ -88,7 +88,7 @@ def with_table(page: str, lines: Iterator[str]) -> str:
 
 
 def with_quotes(page: str, sentences: tuple[str, ...], numbers_of: Mapping[str, str]) -> str:
-    """Only what fills the holes changes; lines may break anywhere."""
+    """Return the page with the numbers of the holes replaced; the page may break the sentences into lines anywhere."""
     for sentence in sentences:
         texts, holes = re.split(r"\{[^}]*\}", sentence), re.findall(r"\{([^}]*)\}", sentence)
         pattern = r"[\d.]*\d".join(map(_group, texts))
@@ -104,7 +104,7 @@ def _group(text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """What the pages should say."""
+    """Return the new text of each page."""
     texts = numbers(json.loads(MEASURED.read_text()))
     page_texts = {
         ROOT / name: with_quotes((ROOT / name).read_text(), sentences, texts) for name, sentences in QUOTES.items()

@@ -34,14 +34,16 @@ HEAD = """# Operations
 This page lists each operation of StableHLO, CHLO and Shardy, and how far it is supported. It is generated from the code
 by `docs/generate_operations.py`; do not edit. Each operation has a class with a verifier.
 
-- **forms**: `both` is read and printed in StableHLO's own form and in the generic form; StableHLO itself has no other
-  form than `generic` for the rest.
-- **constraints**: the labels, as in the specification, that errors begin with: `stablehlo.gather: C4: offset_dims …`.
+- **forms**: `both`: the operation is parsed and printed in StableHLO's custom form and in the generic form; `generic`:
+  StableHLO defines no custom form for it.
+- **constraints**: the labels of the specification with which errors begin: `stablehlo.gather: C4: offset_dims …`.
 - **kernel**: whether the interpreter executes the operation if the shapes are static.
-- **facts**: whether the passes may recompute it. `if its region is`: it may, if everything in its region may.
-- **proof**: `function`: equal operands give equal results; `exchange`: likewise, if all devices run it; `identity`: the
-  result is the operand; `body`: compared as the function that it names; `effect`: its number and order are compared.
-- **tests**: whether a test names it.
+- **facts**: whether the passes may recompute the operation. `if its region is`: only if they may recompute each
+  operation in its region.
+- **proof**: `function`: equal operands give equal results; `exchange`: equal operands on all devices give equal
+  results; `identity`: the result is the operand; `body`: compared as the function that it names; `effect`: the number
+  and order of its executions are compared.
+- **tests**: whether a test names the operation.
 """
 SEEN_THROUGH = frozenset({"stablehlo.optimization_barrier"})
 DECOMPOSED = frozenset({"stablehlo.composite"})
@@ -50,7 +52,7 @@ _USES = re.compile(r"verify_constraints\(self, (\w+)\)")
 
 
 def operations_page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     return "\n".join([HEAD, *_summary(), *(line for dialect in (STABLEHLO, CHLO, SDY) for line in _table(dialect))])
 
 
@@ -64,7 +66,7 @@ def _summary() -> Iterator[str]:
         kinds = _operations(dialect)
         counts = (
             len(kinds),
-            sum(_has_own_form(kind) for kind in kinds),
+            sum(_has_custom_form(kind) for kind in kinds),
             sum(_is_executed(kind) for kind in kinds),
             sum(facts_by_name(kind.name) is not None for kind in kinds),
             sum(_proof(kind.name) != "effect" for kind in kinds),
@@ -80,7 +82,7 @@ def _table(dialect: Dialect) -> Iterator[str]:
         word = kind.name.partition(".")[2]
         cells = (
             f"`{word}`",
-            "both" if _has_own_form(kind) else "generic",
+            "both" if _has_custom_form(kind) else "generic",
             _ranges(_labels(kind)),
             "yes" if _is_executed(kind) else "",
             _facts(facts_by_name(kind.name)),
@@ -91,8 +93,8 @@ def _table(dialect: Dialect) -> Iterator[str]:
     yield ""
 
 
-def _has_own_form(kind: type[Operation]) -> bool:
-    """Whether the class reads a form of its own."""
+def _has_custom_form(kind: type[Operation]) -> bool:
+    """Return whether the class has a custom form."""
     return getattr(kind.parse, "__func__", None) is not getattr(IRDLOperation.parse, "__func__", None)
 
 
@@ -101,7 +103,7 @@ def _is_executed(kind: type[Operation]) -> bool:
 
 
 def _labels(kind: type[Operation]) -> set[str]:
-    """The labels of constraints in the verifiers of a class and of its bases, and in the tables that they name."""
+    """Return the labels of constraints in the verifiers of a class and its bases, and in the tables that they use."""
     labels = set[str]()
     for verifier in _verifiers(kind):
         source = inspect.getsource(verifier)
@@ -116,7 +118,10 @@ def _labels(kind: type[Operation]) -> set[str]:
 
 
 def _verifiers(kind: type[Operation]) -> Iterator[FunctionType]:
-    """The verifiers of a class and of its bases. xDSL wraps the first, and keeps what it wraps in the closure."""
+    """Yield the verifiers of a class and of its bases.
+
+    xDSL wraps the first one, and keeps the wrapped function in the closure.
+    """
     for base in kind.__mro__:
         verifier = base.__dict__.get("verify_")
         if isinstance(verifier, FunctionType) and base.__module__.startswith("recompute."):
@@ -126,7 +131,7 @@ def _verifiers(kind: type[Operation]) -> Iterator[FunctionType]:
 
 
 def _ranges(labels: set[str]) -> str:
-    """Join labels, consecutive ones as a range: `C1-C3, C5, I2`."""
+    """Join labels; consecutive labels are written as a range: `C1-C3, C5, I2`."""
     parts = list[str]()
     for letter in "CI":
         numbers = sorted(int(label[1:]) for label in labels if label[0] == letter)
@@ -136,7 +141,7 @@ def _ranges(labels: set[str]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last of each run of consecutive numbers."""
+    """Yield the first and last number of each run of consecutive numbers."""
     start = 0
     for index, number in enumerate(numbers):
         if index + 1 == len(numbers) or numbers[index + 1] != number + 1:
@@ -167,7 +172,7 @@ def _proof(name: str) -> str:
 
 @cache
 def _tested() -> frozenset[str]:
-    """The names of operations in the files of tests."""
+    """Return the names of operations that occur in the files of tests."""
     names = re.compile(r"\b(?:stablehlo|chlo|sdy)\.\w+")
     files = [path for pattern in ("*.py", "*.mlir") for path in (ROOT / "test").rglob(pattern)]
     return frozenset(name for path in files for name in names.findall(path.read_text()))

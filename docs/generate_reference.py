@@ -2,7 +2,7 @@
 
     python docs/generate_reference.py
 
-A test compares the file with what this script makes of the code.
+A test compares the file with the output of this script.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from the code by `docs/generate_reference.py`; do not edit.
 
 
 def reference() -> str:
+    """Return the text of the page."""
     return "\n".join([HEAD, *passes(), *targets(), *command_lines(), *operations(), *attributes(), *stablehlo()])
 
 
@@ -60,10 +61,15 @@ def targets() -> Iterator[str]:
 
 
 def module_text(pass_class: type[ModulePass]) -> str:
-    """The module's docstring without the pass name in front. Its indented examples are code in Markdown too."""
-    module = inspect.getmodule(pass_class)
-    assert module is not None and module.__doc__ is not None, "every pass file explains itself"
-    text = module.__doc__.partition(": ")[2].rstrip()
+    """Return the docstring of the module of a pass, without the pass name in front.
+
+    Indented examples are code in Markdown too.
+    """
+    module, prefix = inspect.getmodule(pass_class), f"{pass_class.name}: "
+    assert module is not None and (module.__doc__ or "").startswith(prefix), (
+        f"{pass_class.__module__}: the docstring must begin with '{prefix}', since it is the text of the pass"
+    )
+    text = inspect.cleandoc(module.__doc__ or "").removeprefix(prefix)
     return text[0].upper() + text[1:]
 
 
@@ -86,23 +92,24 @@ def command_lines() -> Iterator[str]:
     for parser in (recompute_opt(), recompute_check(), recompute_run(), recompute_plan()):
         yield f"### `{parser.prog}`\n"
         yield "| option | default | meaning |\n|---|---|---|"
-        for action in documented(parser):
-            nothing = action.default is None or action.default is False or action.default in ([], "", SUPPRESS)
-            default = "" if nothing else f"`{action.default}`"
-            yield _row(_spelled(action), default, meaning(parser, action))
+        for action in _listed_actions(parser):
+            without = action.default is None or action.default is False or action.default in ([], "", SUPPRESS)
+            default = "" if without else f"`{action.default}`"
+            yield _row(_spelling(action), default, _help_text(parser, action))
         yield ""
 
 
-def documented(parser: ArgumentParser) -> list[Action]:
+def _listed_actions(parser: ArgumentParser) -> list[Action]:
+    """Return the arguments of a parser, without `--help`."""
     return [action for action in parser._actions if action.dest != "help"]
 
 
-def meaning(parser: ArgumentParser, action: Action) -> str:
+def _help_text(parser: ArgumentParser, action: Action) -> str:
     return (action.help or "") % {**vars(action), "prog": parser.prog}
 
 
-def _spelled(action: Action) -> str:
-    """`-p PASSES`, `--passes PASSES`; `FILE` for what has its place and no name."""
+def _spelling(action: Action) -> str:
+    """Return an option as the page shows it, `-p PASSES`; for a positional argument, its metavar."""
     choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
     value = "" if action.nargs == 0 else str(action.metavar or choices or action.dest.upper())
     shown = f"[={value}]" if action.nargs == "?" and value else f" {value}" if value else ""
@@ -123,17 +130,18 @@ def operations() -> Iterator[str]:
 
 
 def parts(operation: type[Operation]) -> Iterator[str]:
-    """What the operation takes, gives back and holds."""
-    assert issubclass(operation, IRDLOperation), "ours are defined in IRDL"
+    """Yield the lists of the operands, results and regions of an operation."""
+    assert issubclass(operation, IRDLOperation), "the operations of this dialect are defined in IRDL"
     definition = operation.get_irdl_definition()
     kinds = {"operands": definition.operands, "results": definition.results, "regions": definition.regions}
-    for kind, named in kinds.items():
-        if named:
-            yield f"- {kind}: {', '.join(f'`{name}`{_how_many(part)}' for name, part in named)}"
+    for kind, definitions in kinds.items():
+        if definitions:
+            listed = ", ".join(f"`{name}`{_quantity(part)}" for name, part in definitions)
+            yield f"- {kind}: {listed}"
     yield ""
 
 
-def _how_many(part: object) -> str:
+def _quantity(part: object) -> str:
     return " (any number)" if isinstance(part, VarOperandDef | VarResultDef) else ""
 
 

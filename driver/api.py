@@ -252,7 +252,7 @@ class Explanations(list[Explanation]):
     """The explanations of the steps of a module. `print` shows a summary of each, `details` every row.
 
     Attributes:
-        note: A line on the bytes in all of them, such as those of one device; "" without one.
+        note: A line on the meaning of all bytes, such as bytes of one device; "" without one.
     """
 
     note: str = ""
@@ -278,7 +278,7 @@ class Explanations(list[Explanation]):
 
 
 def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """Explain what each step saves for its backward pass, and what recomputing each segment would change.
+    """Explain which values each step saves for its backward pass, and the effect of recomputing each segment.
 
     Args:
         step: A module, its text, or the result of `jax.jit(f).lower(...)`.

@@ -1,7 +1,8 @@
 """Keys of the disk cache: digests of the inputs that an answer depends on.
 
 A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources) and
-the versions of this package and of those that it computes with. Objects without an identity across processes have no
+the versions of this package and of the packages that it computes with. Objects without an identity across processes
+have no
 key, and answers that depend on them are not cached: planners, policies and measurements that are Python functions,
 pipelines, and registered functions that refer to objects without comparable content.
 """
@@ -46,7 +47,7 @@ def cache_key(kind: str, *parts: object) -> str | None:
 
 
 def options_key(options: RecomputeOptions) -> str:
-    """Return the part of a key that stands for the options.
+    """Return the part of a key that identifies the options.
 
     Raises `NoFingerprint` for options without comparable content: functions, passes and time limits."""
     without_key = [

@@ -127,23 +127,23 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a step fits a budget. Bytes are given for each function, by its name.
+    """The answer to whether a step fits a budget. Bytes are given for each function, by its name.
 
     Attributes:
         budget: The budget as text.
-        memory_model: The memory model, in words.
+        memory_model: The description of the memory model.
         verdict: Whether the step fits, unchanged or with recomputation.
         plain: Temporaries of the unchanged step in bytes.
         argument_and_result_bytes: Bytes of arguments and results on the device.
         limits: Bytes of temporaries that the budget allows.
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
         copies: The number of recomputed operations.
-        extra_percent: The extra FLOPs in percent of those of the step.
+        extra_percent: The extra FLOPs in percent of the FLOPs of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
         loops: The option `loops` with which loops were cut for that bound; None if the step has no such loops.
         reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
         lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
-        finished: Whether the search ended by itself. If not, less work may suffice, and a refusal proves nothing.
+        finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
     """
 
     budget: str

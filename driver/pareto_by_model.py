@@ -1,7 +1,7 @@
 """Curves of memory and cost by the model of XLA:CPU: each budget is kept by a plan that was carried out and measured.
 
-The plans are those that a budget by that model chooses from; a rewrite for one budget is reused for all. No lower bound
-is proved. Loops are cut first, as under a budget.
+The plans are the candidates of a budget by that model; a rewrite for one budget is reused for all. No lower bound is
+proved. Loops are cut first, as under a budget.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .pareto_in_order import NAMED_VALUES
 
 NO_BOUND = "no bound proved in this model"
 REWRITES_PER_BUDGET = 3
-"""The maximum number of plans written for each budget, in addition to those written for other budgets."""
+"""The maximum number of plans written for each budget, in addition to the plans written for other budgets."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class _MeasuredRewrites:
         pool: The candidates.
         stop: A predicate that ends the search.
         plain: The temporaries of each function of the plain step, in bytes.
-        shares: The temporaries of each rewrite, as a share of those of the plain step.
+        shares: The temporaries of each rewrite, as a share of the temporaries of the plain step.
         flops: The extra FLOPs of each rewrite.
     """
 
@@ -78,8 +78,7 @@ class _MeasuredRewrites:
         )
 
     def best(self, share: float) -> int | None:
-        """Return the rewrite with the fewest extra FLOPs, then bytes, of those that keep the budget; None if none
-        does."""
+        """Return the rewrite that keeps the budget with the fewest extra FLOPs, then bytes; None if none does."""
         within = [number for number, needed in self.shares.items() if needed <= share]
         return min(within, key=lambda number: (self.flops[number], self.shares[number]), default=None)
 
@@ -130,8 +129,8 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
 
 
 def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[SegmentRecomputation]:
-    """Yield the recomputed operations by segment, the most expensive segments first, without those that loop bodies
-    recompute."""
+    """Yield the recomputed operations by segment, the most expensive segments first, without operations that loop
+    bodies recompute."""
     plans = {plan.function: plan for plan in candidate.plans}
     runs = dict[str, list[tuple[int, Operation]]]()
     for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=candidate.loops)).module):

@@ -38,7 +38,8 @@ _TYPES = {
 
 
 def known_passes() -> Passes:
-    """Return the passes by name: those of this project, and of all packages with an entry point `xdsl.universe`."""
+    """Return the passes by name: the passes of this project, and of all packages with an entry point
+    `xdsl.universe`."""
     return Universe.get_multiverse().all_passes | UNIVERSE.all_passes
 
 
@@ -153,7 +154,7 @@ def spelling(option: str) -> str:
 
 
 def _type_text(types: str) -> str:
-    """Return the alternatives of a type `a | b` in words."""
+    """Return the alternatives of a type `a | b` as text."""
     kinds = [kind for kind in types.split(" | ") if kind != "None" and not (kind == "int" and "float" in types)]
     return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
 

@@ -1,6 +1,6 @@
 """The syntax of pipelines, without the passes: elements, brackets and specs, with errors that point at the text.
 
-xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state what was expected.
+xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state the expected text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REASONS = {
     "Expected a comma or pass arguments here": "expected ',' and another pass, or options in '{…}'",
     "Unknown token": "unexpected character",
 }
-"""The errors of xDSL's parser of pipelines, and what this project says instead."""
+"""The errors of xDSL's parser of pipelines, with the messages that replace them."""
 _COLUMN = re.compile(r"pass-pipeline:\d+:(\d+)")
 
 

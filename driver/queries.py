@@ -22,7 +22,7 @@ from ..transforms.preparation.timelines import flat, timelines_of
 
 
 def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
-    """Explain every step of the module, those in loops and branches included.
+    """Explain every step of the module, including steps in loops and branches.
 
     Raises `Refusal` for a module without a gradient, and for an unknown segment or cost.
     """

@@ -32,8 +32,8 @@ class ScheduledPass:
 
     Attributes:
         module_pass: The pass.
-        path: The names of the operations from the module down to those on which the pass runs, one for each level;
-            empty for a pass on modules.
+        path: The names of the nested operations, one for each level: the pass runs on operations of the last name.
+            Empty for a pass on modules.
     """
 
     module_pass: ModulePass
@@ -62,7 +62,8 @@ class ScheduledPass:
             return self._apply_to_each(context, modules_with_functions(module) if ours else [module])
         anchored = list(_operations_at(module, self.path))
         if not anchored:
-            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {' in '.join(self.path)}")])
+            nested = " in ".join(reversed(self.path))
+            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {nested}")])
         for op in anchored:
             if isinstance(op, ModuleOp):
                 self.module_pass.apply(context, op)

@@ -161,7 +161,8 @@ def _proof_from_json(record: Mapping[str, Any]) -> Proof:
 
 
 def spelling_of(module: ModuleOp) -> dict[str, Any]:
-    """Return what MLIR does not preserve of a module's text: the order of attributes, and the names of values.
+    """Return the parts of a module's text that MLIR does not preserve: the order of attributes, and the names of
+    values.
 
     Both are tables of distinct entries, with a number for each operation and for each value in program order.
     """

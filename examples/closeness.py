@@ -30,7 +30,7 @@ class Closeness:
 
     @classmethod
     def of(cls, reference: Any, results: Any) -> Closeness:
-        """Compare the results with those of the reference, leaf by leaf."""
+        """Compare the results with the reference, leaf by leaf."""
         pairs = list(zip(arrays(reference), arrays(results), strict=True))
         return cls(
             leaves=len(pairs),

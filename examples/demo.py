@@ -2,8 +2,7 @@
 
     python examples/demo.py [FILE.mlir] [--segments PATTERN] [--folder demo]
 
-The script prints what has changed and what has been proved. It writes the new step, and a chart of both memory
-timelines.
+The script prints the changes and the result of the proof. It writes the new step, and a chart of both memory timelines.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 
 The script runs ten steps by `minimize`, then the same steps by `backward` and `apply_gradients`, and by `backward` and
-`apply_optimize`. It writes a chart of the memory before and after. Here both are the same, and a warning says so: the
-backward pass reads nothing but these checkpoints.
+`apply_optimize`. It writes a chart of the memory before and after. Here both are the same, and a warning states this:
+the backward pass reads nothing but these checkpoints.
 """
 
 # pyright: basic

@@ -51,7 +51,7 @@ def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
 
 
 def compile_without(lowered: jax.stages.Lowered, *passes: str, **options: Any) -> jax.stages.Compiled:
-    """Compile with these passes of XLA disabled, in addition to those that `XLA_FLAGS` disables."""
+    """Compile with these passes of XLA disabled, in addition to the passes that `XLA_FLAGS` disables."""
     already = re.findall(r"--xla_disable_hlo_passes=(\S+)", os.environ.get("XLA_FLAGS", ""))
     off = {"xla_disable_hlo_passes": names} if (names := ",".join((*already, *passes))) else {}
     return lowered.compile(compiler_options={**off, **options})

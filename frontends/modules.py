@@ -51,7 +51,7 @@ class _AliasLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restore the spec of the module: the import system has replaced it by that of the alias."""
+        """Restore the spec of the module: the import system has replaced it by the spec of the alias."""
         module.__spec__ = self._spec
 
 

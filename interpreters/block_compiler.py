@@ -6,11 +6,9 @@ determine which results are views, and therefore which value owns a buffer (`rul
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view if the operand is row-major, otherwise a copy
     optimization_barrier, depend      the operands themselves
-    moves to and from the host        new buffers, which `meter.py` tells apart
-    constants of equal elements       a view of one element
-    loops, branches                   their carry, see `control_flow.py`
-    segment, gradient                 the values of their operations, as if these were inlined
-    everything else                   new buffers
+    moves to and from the host new buffers, which `meter.py` distinguishes constants of equal elements a view of one
+    element loops, branches their carry, see `control_flow.py` segment, gradient the values of their operations, as if
+    these were inlined everything else new buffers
 """
 
 from __future__ import annotations
@@ -194,7 +192,7 @@ class BlockCompiler:
         return combiner(BlockCompiler().block(block, (*numbers, *captures_of(op))), block, len(numbers))
 
     def _structured_kernel(self, op: Operation) -> Kernel:
-        """Make the kernel of a structured operation. Besides its arguments, the body takes the loop indices that
+        """Make the kernel of a structured operation. In addition to its arguments, the body takes the loop indices that
         `linalg.index` reads.
         """
         block = op.regions[0].block

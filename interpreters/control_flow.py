@@ -103,7 +103,7 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
 
 
 def _scan(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `chlo.scan`: run the body on one slice after the other, and pass the carries along."""
+    """Make the kernel of `chlo.scan`: run the body on each slice in order, and pass the carries along."""
     assert isinstance(op, ScanOp), "the table maps chlo.scan only"
     body = _body(programs, op, op.body)
     axis, count, outputs = op.axis, len(op.inputs), len(op.outputs)
@@ -164,7 +164,7 @@ class LoopBody:
     flags: int = 0
 
     def take_results(self, values: Sequence[Any]) -> list[Any]:
-        """Return the yielded values: those that may be moved unchanged, copies of the others."""
+        """Return the yielded values: unchanged if they may be moved, else as copies."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:

@@ -25,7 +25,7 @@ def _first(*operands: Any) -> tuple[Any, ...]:
 
 
 def _copy_operands(*operands: Any) -> tuple[Any, ...]:
-    """Copy the operands, which stands for a transfer to another memory."""
+    """Copy the operands, as a transfer to another memory would."""
     return tuple([operand.copy() for operand in operands])
 
 

@@ -104,7 +104,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is not an `.npz` file of arrays, or their number is not that of the arguments.
+        ValueError: The file is not an `.npz` file of arrays, or does not have one array for each argument.
         Refusal: An argument has a type that no numpy array represents.
     """
     try:
@@ -114,7 +114,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
         raise ValueError(f"not an .npz file of arrays, as written by numpy.savez: {error}") from error
     types = types_of(function)
     if len(arrays) != len(types):
-        raise ValueError(f"{len(arrays)} arrays for a function of {len(types)} arguments")
+        raise ValueError(f"expected {len(types)} arrays, one for each argument, got {len(arrays)}")
     return [_reinterpret(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
 
 

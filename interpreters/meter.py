@@ -187,7 +187,7 @@ class Ledger:
         self.highest = dict.fromkeys(BufferRole, 0)
 
     def check_results(self, results: Sequence[Array]) -> None:
-        """Assert that the returned buffers are exactly those that were counted as results."""
+        """Assert that the returned buffers are exactly the buffers that were counted as results."""
         returned = {id(owner_of(result)) for result in results}
         for identity, kind in self.kind_of_owner.items():
             assert kind is not BufferRole.TEMPORARY or identity not in returned, "a result was counted as a temporary"

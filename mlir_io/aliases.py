@@ -55,7 +55,7 @@ OF_NUMBERS = {"stablehlo.channel_handle"}
 """Attributes of known dialects that are stored as text and contain numbers, which no alias can define."""
 
 COMPLETE_DIALECTS = {"stablehlo", "chlo", "sdy"}
-"""Dialects of which all types are known here."""
+"""Dialects whose types are all known here."""
 
 _COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
 _BRACKET = "a '>=' cannot be distinguished from the end of an attribute of an unknown dialect"
@@ -210,7 +210,7 @@ class AliasParser(Parser):
         return definition is not None and isinstance(definition.attribute, LocationAttr)
 
     def aliased_location(self, alias: str) -> LocationAttr:
-        """Return the location that the alias stands for, wherever the alias is defined.
+        """Return the location of an alias, which may be defined anywhere in the text.
 
         Raises:
             ParseError: The alias is undefined, or not a location.

@@ -195,7 +195,7 @@ def _loses_terminator(op: Operation) -> bool:
 
 
 def _has_default_body(op: NamedOperation) -> bool:
-    """Return whether the body and the indexing maps are those that the named operation implies."""
+    """Return whether the named operation implies the body and the indexing maps."""
     definitions = op.get_irdl_definition().properties
     has_defaults = all(
         (op.properties | op.attributes).get(name)

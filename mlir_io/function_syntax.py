@@ -1,4 +1,4 @@
-"""The complete custom form of `func.func`, of which xDSL drops the attributes of a declaration's arguments and results.
+"""The complete custom form of `func.func`. xDSL drops the attributes of a declaration's arguments and results.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """

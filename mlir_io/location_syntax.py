@@ -1,4 +1,5 @@
-"""The syntax of MLIR's locations, of which xDSL reads a part, for the parser of this project and for xDSL's own.
+"""The complete syntax of MLIR's locations, for the parser of this project and for xDSL's parser, which reads a part of
+it.
 
 unknown
 "model.py":37:27 to :49

@@ -90,7 +90,7 @@ def bits_of(attribute: FloatAttr) -> int:
 def encode_float(value: float, kind: AnyFloat) -> int:
     """Return the bit pattern of the number after a single rounding to the type.
 
-    A number out of range becomes the type's infinity, or what the type has instead.
+    A number out of range becomes the type's infinity, or the value that the type has instead.
     """
     if value != value and has_nan(kind):
         return _narrow(double_bits(value), kind)

@@ -56,7 +56,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     Args:
         text: MLIR in custom or generic form.
         name: The file name for locations and errors.
-        context: The dialects; by default, those of this project.
+        context: The dialects; by default, the dialects of this project.
 
     Raises:
         ParseError: The text is malformed. The error has a position in the text.

@@ -111,7 +111,7 @@ class ModulePrinter(CachingPrinter):
         self._in_attributes = outer
 
     def _alias(self, location: Attribute) -> str:
-        """Return the alias of the location, such as `#loc3`, after defining those of its nested locations."""
+        """Return the alias of the location, such as `#loc3`, after defining the aliases of its nested locations."""
         # Look up the object, then the text: nested locations are slow to hash.
         for part in parts_first(location, self._alias_of_object):
             self._alias_of_object[id(part)] = self._define(part)

@@ -45,7 +45,7 @@ _REGION_LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?(?:{_WITH_REGION})\n{_NEXT}",
 _LOCATION = " loc(#"
 _INNER_LOCATION = re.compile(r' loc\((?:"([^"\\\n\v\f]*)"\()?(#[\w$-]+)\)?\)', re.ASCII)
 _LOCATED = " @@"
-"""In place of a location in the text of a region."""
+"""Instead of a location in the text of a region."""
 # A name that a line defines, an operation inside a region, and an operand with its result index.
 _DEFINED = re.compile(rf"%({_NAME})(?=: | = )", re.ASCII)
 _INNER_OPERATION = re.compile(rf'^[ \t]*(?:%(?:{_NAME}) = )?(?=")', re.ASCII | re.MULTILINE)
@@ -59,7 +59,7 @@ class SimpleLine(NamedTuple):
 
     Attributes:
         result: The span of the name of its result; None without a result.
-        text: The line without its result and locations, with `%` in place of each operand.
+        text: The line without its result and locations, with `%` instead of each operand.
         operands: The name and the result index, such as `#1`, of each operand.
         location: The alias of its location; empty without one.
         name, end: The positions of the operation's name and of the end of the line.
@@ -82,14 +82,15 @@ class SimpleLine(NamedTuple):
 
 @dataclass(frozen=True)
 class LineTemplate:
-    """The operation that lines with one text stand for, apart from its operands."""
+    """The operation of all lines with the same text, without its operands."""
 
     kind: type[Operation]
     operand_types: Sequence[Attribute]
     result_types: Sequence[Attribute]
     properties: dict[str, Attribute]
     body: Region | None
-    """Its region: the one of the line, or the one that `applies` expands to, all at the location of the operation."""
+    """Its region: the region of the line, or the region that `applies` expands to, all at the location of the
+    operation."""
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
@@ -240,7 +241,7 @@ def _without_location(line: str) -> tuple[str, str]:
 
 
 def _places_of(block: Block) -> Sequence[BlockArgument | Operation]:
-    """Return what has a location in the block, in textual order."""
+    """Return the operations and arguments of the block that have a location, in textual order."""
     return [*block.args, *block.ops]
 
 

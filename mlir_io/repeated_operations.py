@@ -119,8 +119,8 @@ def _may_be_inside(kind: type[Operation]) -> bool:
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
-    """Return a key that is equal for operations of which either all or none are valid; None if validity depends on
-    more.
+    """Return a key such that operations with equal keys are either all valid or all invalid; None if validity depends
+    on more.
 
     The key contains ids of types and properties, and is meaningful only while these are alive.
     """

@@ -1,4 +1,4 @@
-"""The option `loops`: `true`, `false`, or a schedule that bounds what loops save for the backward pass.
+"""The option `loops`: `true`, `false`, or a schedule that bounds the values that loops save for the backward pass.
 
 - `keep(50%)`, `keep(2GiB)`: save at most this much of the stacks, the values that cost the most to recompute first.
 - `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations; one chunk of iterations at a time runs again.
@@ -28,7 +28,7 @@ class LoopSchedule:
         kind: Loops are unchanged (`none`), save a set of stacks (`cut`), or save carries at intervals (`periodic`) or
             in slots (`binomial`).
         every: The interval of `periodic` in iterations; None for the interval with the fewest bytes.
-        slots: The number of slots of `binomial`; None for as many as fit into `bytes`.
+        slots: The number of slots of `binomial`; None for the largest number that fits into `bytes`.
         bytes: The bytes for the slots of `binomial`.
         keep: The maximum that `cut` saves, in bytes (`int`) or as a share of all stacks (`float`); None for the
             smallest set of stacks.

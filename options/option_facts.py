@@ -1,4 +1,4 @@
-"""Facts about each option, as metadata of its field, from which passes, frontends and the cache derive their lists.
+"""Facts about each option as metadata of its field. Passes, frontends and the cache derive their lists from them.
 
 copies: int = field(default=2, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
 """

@@ -74,7 +74,7 @@ class RecomputeOptions:
         strict: Raise an error if a step is left unchanged.
         attempts: The maximum number of distinct plans for segments that are compared, by trust, then memory.
         measure: A function that returns the bytes that a module needs, as measured by a compiler. With it, every
-            attempt is rewritten and measured, and the one with the fewest bytes, then FLOPs, is returned.
+            attempt is rewritten and measured, and the attempt with the fewest bytes, then FLOPs, is returned.
         workers: The number of modules that are measured in parallel.
         proof: Prove the result equal.
         merge_remat: Merge the copies of the step's own `jax.checkpoint` back first.
@@ -83,7 +83,7 @@ class RecomputeOptions:
         cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
             file of costs.
         offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may move others too.
-        pipeline: Passes that run in place of `recompute`. All other options except `strict` and `proof` must have their
+        pipeline: Passes that run instead of `recompute`. All other options except `strict` and `proof` must have their
             defaults.
         segment_budgets: The bytes that each segment may save, for `Selection.segment_budgets`, with or without a
             budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, other numbers shares.
@@ -115,7 +115,7 @@ class RecomputeOptions:
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
         """Return the options that a pass has as fields of the same names, without its plan, a file that the pass reads.
 
-        Raises `ValueError` as `validate` does, also for a plan beside a budget.
+        Raises `ValueError` as `validate` does, also for a plan together with a budget.
         """
         own = _names(cls) - _names(Selection) - {"plan"}
         values = {name: getattr(options, name) for name in own & _names(type(options))}
@@ -166,7 +166,7 @@ class RecomputeOptions:
         return self.planner or self.plan
 
     def with_planned(self, planned: Sequence[StepPlan] | Planner | None) -> RecomputeOptions:
-        """Return the options with this plan or planner in place of their own, and without a budget."""
+        """Return a copy of the options with another plan or planner, and without a budget."""
         if callable(planned):
             return replace(self, plan=None, planner=planned, budget=None)
         return replace(self, plan=planned, planner=None, budget=None)
@@ -187,7 +187,7 @@ class RecomputeOptions:
 
     @property
     def planned_moves(self) -> Offload:
-        """The moves for which the plans were made, or else those of the option `offload`."""
+        """The moves for which the plans were made, or else the moves of the option `offload`."""
         planned = self.planned
         if planned is None or callable(planned):
             return self.moves

@@ -1,6 +1,7 @@
 """Segment budgets, limits on the bytes that a segment saves for the backward pass: `layer*:30%,head:8MiB`.
 
-The budget after the last colon is in bytes, a share of what the segment saves without recomputation, or `min`.
+The budget after the last colon is in bytes, a share of the bytes that the segment saves without recomputation, or
+`min`.
 """
 
 from __future__ import annotations

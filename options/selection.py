@@ -56,12 +56,12 @@ class Selection:
     policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
     names: the names for a policy on names: of scopes, of operations, or given by `recompute.name`.
     save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
-    exclude: chains of operations of which some are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
+    exclude: patterns of chains of operations that are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
     segment_budgets: `layer*:30%,head:8MiB`, the most bytes that a segment saves for the backward pass, or a share of
-    what it saves without recomputation; the extra work is minimized. Without `segments`, segments that no pattern
+    its saved bytes without recomputation; the extra work is minimized. Without `segments`, segments that no pattern
     matches are not recomputed.
-    collectives: allow collectives to run again, on all devices alike and with channels of their own: MindSpore's
+    collectives: allow collectives to run again, equally often on all devices, on new channels: MindSpore's
     `mp_comm_recompute`.
     preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers.
     repeatable: patterns of custom call targets without side effects whose results depend on their operands alone, which

@@ -1,1 +1,1 @@
-"""Plan which operations run again, where, and at what cost: plain data and integers, without IR."""
+"""Plan which operations are recomputed, where, and at which cost: plain data and integers, without IR."""

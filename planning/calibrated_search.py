@@ -2,9 +2,9 @@
 
 A *need* is the memory that a plan takes. Measurements correct the predictions: by linear interpolation between two
 measured plans, and in proportion outside them, which corrects a model that is wrong by a factor and a constant.
-Plans of one kind have similar errors, so each kind is interpolated between its own measurements, and a kind without
-measurements between those of the others. If no remaining candidate is predicted to fit, the predictions of kinds
-without a measurement are used without correction, except for the last try.
+Plans of one kind have similar errors, so each kind is interpolated between its own measurements. A kind without
+measurements is interpolated between the measurements of all other kinds. If no remaining candidate is predicted to fit,
+the predictions of kinds without a measurement are used without correction, except for the last try.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 CAREFUL = 0.95
-"""Share of the limit up to which the last try may be predicted to need."""
+"""The last plan is tried only if its predicted need is at most this share of the limit."""
 WORTH = 0.97
-"""Share of the extra work of the best plan so far below which the work of another try must be."""
+"""Another plan is tried only if its extra work is below this share of the best plan's."""
 AS_CHEAP = 1.03
-"""Multiple of the least extra work up to which plans are equally cheap; the lowest predicted need is tried first."""
+"""Plans up to this multiple of the least extra work count as equally cheap; the lowest predicted need is tried
+first."""
 HOPE = 1.1
-"""Multiple of the least need so far up to which another try may be predicted to need, in a search for the least
-need."""
+"""In a search for the least need, a plan is tried only if its predicted need is at most this multiple of the least need
+so far."""
 
 Ratio = Callable[["Prediction"], float]
 """The expected need as a multiple of the limit; infinite in a search for the least need."""

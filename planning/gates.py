@@ -68,8 +68,9 @@ def joining_gates(graph: Graph, readers: Collection[int], after: int, before: in
     before `until`.
 
     A cotangent that passes a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a residual
-    stream into each of its later readers, and keeps its operands live. A sum of padded values, the gradient of one
-    parameter of which each block reads a slice, has operands of fewer bytes: these are stored in its place.
+    stream into each of its later readers, and keeps its operands live. If each block reads a slice of one parameter,
+    the gradient of the parameter is a sum of padded values. The operands of this sum have fewer bytes, so they are
+    stored instead of the sum.
     """
     gates, behind = dict[int, None](), set(readers)
     for op in range(before, until):

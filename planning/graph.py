@@ -15,7 +15,7 @@ from hashlib import sha256
 
 PHASES_OF_FORWARD = frozenset({"primal", "residual"})
 NO_MAKER = -1
-"""The maker of arguments and captured values, in place of the number of an operation."""
+"""The maker of arguments and captured values, instead of the number of an operation."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Graph:
         makes: The results.
         flops: The FLOPs of one execution.
         inner_bytes: The bytes that the regions need beyond the results.
-        viewed: The operand of which the result is a view or a cast; None for other operations.
+        viewed: The operand whose view or cast the result is; None for other operations.
         effects: The reason that the operation must not run twice; None if it may.
         costs: The cost of one execution that planners minimize; the tuple is empty if that is `flops`.
         maker: The operation that makes the value, or `NO_MAKER`.
@@ -169,7 +169,8 @@ class Graph:
     def known_after(self) -> tuple[int, ...]:
         """For each operation the last forward operation that it depends on; -1 if it depends on none.
 
-        An eager executor may run a gradient operation right after that operation, wherever it is in program order.
+        An eager executor may run a gradient operation right after that operation, independently of its position in
+        program order.
         """
         last_forward = list[int]()
         for op, producers in enumerate(self.producers):

@@ -1,9 +1,9 @@
 """The memory model of all planners: the live bytes of temporaries at each operation of an order.
 
 Every result is stored, views share the storage of their operand, and a storage is freed after its last reader.
-Temporaries are the storages of results that are not returned; with `Graph.counts_returned`, those of returned results
-too. Constants, and values computed from constants alone, take no memory. The operands and results of an operation are
-live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
+Temporaries are the storages of results that are not returned; with `Graph.counts_returned`, also the storages of
+returned results. Constants, and values computed from constants alone, take no memory. The operands and results of an
+operation are live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
 
 `live_bytes` sums a whole order. `LiveSet` sums step by step while operations run, for schedulers that choose an order
 incrementally; both give the same numbers.
@@ -105,14 +105,15 @@ def live_bytes(
     counted: CountedStorages | None = None,
 ) -> Numbers:
     """Return the bytes of live temporaries at each step of the order, with the memory of the regions of the operation
-    that runs there. The arguments are those of `storages`."""
+    that runs there. The arguments are the same as of `storages`."""
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
     return bytes_at_each_step(storages(graph, order, returned_too, counted), steps)
 
 
 def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: CountedStorages | None = None) -> int:
-    """Return the maximum of the live bytes of temporaries over all steps. The arguments are those of `storages`."""
+    """Return the maximum of the live bytes of temporaries over all steps. The arguments are the same as of
+    `storages`."""
     return int(live_bytes(graph, order, counted=counted).max(initial=0))
 
 

@@ -1,7 +1,7 @@
 """Choose the values to keep, at the least cost, from which all needed values can be recomputed.
 
 A minimum cut of the data flow with capacities on the values (Ford and Fulkerson, 1956). Among cuts of equal cost it is
-the one nearest to the needed values, so that the fewest values are recomputed. networkx computes the maximum flow.
+the cut nearest to the needed values, so that the fewest values are recomputed. networkx computes the maximum flow.
 """
 
 from __future__ import annotations

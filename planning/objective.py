@@ -15,7 +15,7 @@ BATCH_CANDIDATES = 32
 """Maximum number of parts of a segment that are considered for a batch, so that the work is linear in its size."""
 
 NEARLY_ALL = 0.9
-"""Share of the forward operations from which a scope is taken for the whole model, not for one of its blocks."""
+"""Share of the forward operations from which a scope counts as the whole model, not as one of its blocks."""
 
 MOST_SEGMENTS = 40
 """Maximum number of segments for a forward pass without names. More are rarely better, and cuts are computed for each
@@ -34,7 +34,7 @@ WORTH_IT = 0.01
 peak by a smaller share does not rule out a choice."""
 
 AS_GOOD = 1.02
-"""Factor between two peaks up to which the model of XLA:CPU cannot tell attempts apart."""
+"""Factor between two peaks up to which the model of XLA:CPU cannot rank attempts."""
 
 CLEARLY_MORE = 1.3
 """Factor above the lowest peak in program order from which the model of XLA:CPU does not evaluate a candidate of a step
@@ -45,11 +45,11 @@ BLOCK_GAINS = 0.88
 
 STRUCTURE_GAINS = 0.8
 """Segments by structure replace named ones if the ratio of their peaks by the model of XLA:CPU, squared, times the
-ratio in program order, is below this: the model errs by a tenth between programs that differ so much. On 32 steps this
-is as good on average as trusting the model, and much better in the worst case."""
+ratio in program order, is below this: the model errs by a tenth between programs that differ this much. On 32 steps
+this is as good on average as trusting the model, and much better in the worst case."""
 
 ATTEMPTS = 7
-"""Number of plans of a step that are forecast; the model of XLA:CPU evaluates those that can win."""
+"""Number of plans of a step that are forecast; the model of XLA:CPU evaluates the plans that can win."""
 
 MOSTLY = 0.5
 """Share of the saved bytes outside all segments above which the segments are considered useless."""

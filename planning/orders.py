@@ -1,6 +1,6 @@
 """The order of an eager executor, which starts operations as soon as they are ready.
 
-It ignores program order: a copy without a gate runs in the forward pass, wherever it is in program order.
+It ignores program order: a copy without a gate runs in the forward pass, independently of its position.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def eager(graph: Graph) -> list[int]:
     """Return the operations in the order of an executor that starts operations as soon as they are ready.
 
     An operation is ready when its operands, including tokens, are available. Forward operations run in program order.
-    Copies and gradient operations run before the next forward operation, first in, first out; those that become ready
-    together run in program order. The update runs last, in program order, because recomputation does not change it. An
-    update that a later forward or gradient operation reads, as between two steps in one function, runs in its place
-    among the forward operations.
+    Copies and gradient operations run before the next forward operation, first in, first out; operations that become
+    ready together run in program order. The update runs last, in program order, because recomputation does not change
+    it. An update that a later forward or gradient operation reads, as between two steps in one function, runs in its
+    place among the forward operations.
 
     Only programs whose copies wait for gradients keep their saving in this order. Without tokens, copies run during the
-    forward pass and the peak is that of the plain step, so this order detects missing gates.
+    forward pass and the peak equals that of the plain step, so this order detects missing gates.
     """
     last = _last_updates(graph)
     ready = Ready({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})

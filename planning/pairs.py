@@ -1,4 +1,4 @@
-"""Make a plan from pairs (place, operation), each of which stands for a copy of the operation before the place.
+"""Make a plan from pairs (place, operation), where each pair is a copy of the operation before the place.
 
 Solvers return pairs; gates, inputs and readers follow from the graph. Any pairs whose operation is before the place
 give a valid program: each use reads the latest copy.

@@ -170,7 +170,7 @@ def from_option(text: str) -> tuple[StepPlan, ...]:
     """Parse plans that a caller in Python gives as text.
 
     Raises:
-        BadPlan: For text that cannot be parsed. If it looks like a path, the message says how to read the file.
+        BadPlan: For text that cannot be parsed. If it looks like a path, the message explains how to read the file.
     """
     try:
         return from_json(text)

@@ -21,7 +21,7 @@ from .graph import NO_MAKER, Graph
 from .plan import Batch, CopyGroup, Plan
 
 BARRIER_ORIGIN = -1
-"""The origin of a barrier, in place of the number of an operation."""
+"""The origin of a barrier, instead of the number of an operation."""
 
 BARRIER_NAME = "stablehlo.optimization_barrier"
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Instruction(NamedTuple):
         phase: Its phase.
         is_new: Whether it is a copy or a barrier.
         reads: The values that it reads, in the order of the original.
-        makes: Its results; those of a barrier correspond to the values that it reads.
+        makes: Its results; the results of a barrier correspond to the values that it reads.
     """
 
     origin: int
@@ -56,7 +56,7 @@ class SimulatedProgram:
     Attributes:
         operations: Its operations, in program order.
         stands_for: For each value the value of the graph that it is, copies, or delays. The values of the graph come
-            first, also those of dead operations.
+            first, including results of dead operations.
     """
 
     operations: tuple[Instruction, ...]
@@ -211,8 +211,8 @@ class _GraphWriter:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. Returns its results, first those for `late`. All later operations read the `awaited` values
-        behind the barrier."""
+        """Append a barrier. Returns its results, first the results for `late`. All later operations read the `awaited`
+        values behind the barrier."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
         made = [self._new_value(self.stands_for[value]) for value in read]
@@ -296,7 +296,7 @@ def _viewed_value(graph: Graph, origin: int, reads: tuple[int, ...]) -> int:
 
 def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     """Return the owner of the storage of each value: views share the storage of their present operand, and results of
-    barriers that of their operand."""
+    barriers the storage of the corresponding operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
     # A value that owns its storage is its own root already, and so is a copy of it.

@@ -24,7 +24,7 @@ MAX_DISTANCE = 64
 @dataclass(frozen=True)
 class TwoPointBound:
     """A proof that no plan peaks below `bytes`: `value` is live while `before` runs, or its maker runs again between
-    `before` and `reader`. `bytes` is 0, and the others are -1, if nothing is proved."""
+    `before` and `reader`. If nothing is proved, `bytes` is 0, and all other fields are -1."""
 
     bytes: int
     before: int = -1

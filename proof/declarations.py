@@ -1,6 +1,6 @@
 """Declarations of purity that users make for operations of other dialects.
 
-The proof trusts them, and reports those that it relies on. They are independent of the rules of the passes
+The proof trusts them, and reports the declarations that it relies on. They are independent of the rules of the passes
 (`recompute.rules.register`), so that a wrong entry cannot mislead both.
 """
 

@@ -75,7 +75,8 @@ def _is_unregistered(op: Operation) -> bool:
 
 
 def attributes_of(op: Operation) -> dict[str, Attribute]:
-    """Return the properties and attributes of an operation in one dictionary, without those of the recompute passes.
+    """Return the properties and attributes of an operation in one dictionary, without attributes of the recompute
+    passes.
 
     Raises:
         Refusal: A name is both an attribute and a property.
@@ -91,8 +92,8 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
 def properties_of(op: Operation) -> tuple[str, ...]:
     """Return the names of the properties of an unregistered operation; empty for a registered one.
 
-    For registered operations the distinction carries no information: xDSL converts attributes to properties wherever
-    the operation defines them.
+    For registered operations the distinction carries no information: xDSL converts attributes to properties if the
+    operation defines them.
     """
     return tuple(sorted(op.properties)) if _is_unregistered(op) else ()
 
@@ -191,7 +192,8 @@ def public_functions(functions: Mapping[str, Operation]) -> list[str]:
 
 
 def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """Return the names of the functions that are compared on their own: public ones, and those with reserved names."""
+    """Return the names of the functions that are compared on their own: public functions, and functions with reserved
+    names."""
     public = frozenset(public_functions(functions))
     return [name for name in functions if name in public or is_reserved(name)]
 
@@ -215,7 +217,7 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that compute what a function computes, with the attribute that names the function."""
+"""Operations that compute a function, with the attribute that names the function."""
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:

@@ -8,14 +8,14 @@ device may enter and another may not; there a collective is an effect, like ever
       (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
     }                                                 %1 is whole(tanh(part(%0))), assembled from all devices
 
-A term inside the body stands for one value per device. It depends on outside values only through their parts.
-Therefore two bodies on the same devices (mesh, axes and enclosing place) that compute the same from the same parts are
-equal, wherever one body ends and the other begins. A part of a whole that was assembled with the same sharding is the
+A term inside the body represents one value per device. It depends on outside values only through their parts. Therefore
+two bodies on the same devices (mesh, axes and enclosing place) that compute the same from the same parts are equal,
+wherever one body ends and the other begins. A part of a whole that was assembled with the same sharding is the
 original part: `part(whole(t)) = t`. A sharding that omits an axis of the devices asserts that all devices along this
 axis hold the same value; the proof trusts this, as the partitioner does.
 
 Operations in a body that must be preserved (`KEPT`) must occur in both programs. The effects in a body are ordered
-separately from those outside.
+separately from the effects outside.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class ProofOptions:
 
     Attributes:
         pure: Names of the operations that are functions of their operands, attributes and regions.
-        also_pure: Further names that the caller declares to be pure; None for those registered by
+        also_pure: Further names that the caller declares to be pure; None for the operations registered by
             `recompute.proof.register_pure`.
         one_source: Whether `after` was made from `before`, so that a name has the same meaning in both, even if it
             refers to content outside the module.
@@ -162,8 +162,8 @@ class ProofOptions:
         added_constraints: Whether a sharding constraint that only `after` has, outside regions, counts as its
             operand; the proof reports their number.
         flattened_results: Whether a tuple that a function returns equals its elements; the proof reports their number.
-        repeatable: Targets of custom calls that the caller declares to be pure, like those of the calls in `before`
-            that have the attribute `recompute.repeatable`.
+        repeatable: Targets of custom calls that the caller declares to be pure, like the targets of calls in `before`
+            with the attribute `recompute.repeatable`.
     """
 
     pure: Collection[str] = PURE_OPERATIONS

@@ -8,7 +8,7 @@ that state it returns the same numbers. Inductor's random operations are functio
 draw itself, `torch.draw`, is an effect, and so is `torch.read`, whose position among the writes matters.
 
 Left out on purpose: all operations in place (`copy_`); `native_batch_norm`, which updates its statistics in place
-although its schema does not say so; collectives; checks (`_assert_async`); and operations that depend on a file, a
+although its schema does not state it; collectives; checks (`_assert_async`); and operations that depend on a file, a
 device's clock or a hidden cache. Source: the reference of each operation,
 https://docs.pytorch.org/docs/stable/torch.html, and native_functions.yaml.
 """

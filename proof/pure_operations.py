@@ -11,9 +11,9 @@ state as an operand. Source: the StableHLO specification, https://openxla.org/st
 arith, math and tensor are pure throughout, since tensors are values. `tensor.empty` is assumed to hold the same
 elements each time: a program that reads elements before they are written has no defined result. A sharding constraint
 of sdy is its operand with a sharding; it may be repeated, but not dropped. linalg and scf are listed for tensors and
-scalars: every operation with memref operands or results is an effect, whatever its name, and so is a region that
-contains an effect. Left out are memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
-`func.call_indirect`; and operations that no current dialect has under these names. Source:
+scalars: every operation with memref operands or results is an effect, independently of its name, and so is a region
+that contains an effect. Left out are memref; `scf.parallel`, `scf.forall` and their reductions, whose order is
+unspecified; `func.call_indirect`; and operations that no current dialect has under these names. Source:
 https://mlir.llvm.org/docs/Dialects/.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
@@ -145,7 +145,7 @@ _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float
 
 
 class MemoryReferences:
-    """Cache of which types refer to memory."""
+    """Cache of whether a type refers to memory."""
 
     def __init__(self):
         # The type is kept beside the answer, so that its id is not reused.

@@ -17,7 +17,7 @@ class Proof:
 
     Attributes:
         proved: Whether the programs are proved equal.
-        reason: Why there is no proof; empty if there is one.
+        reason: The reason that there is no proof; empty if there is one.
         where: The compared value that differs, as in `result #3 of @main`, if the programs are comparable.
         difference: The path from that value to the first difference.
         results: Number of results that were compared.
@@ -28,7 +28,7 @@ class Proof:
         tier: 2 if the rules for loops were applied, with or without success, otherwise 1.
         added_constraints: Number of sharding constraints that only the second program has, assumed to change no value.
         flattened_results: Number of results that are tuples in one program and their elements in the other.
-        composites: Composites that one program has and the other has decomposed.
+        composites: Composites that one program contains and the other program has decomposed.
     """
 
     proved: bool

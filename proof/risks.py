@@ -37,7 +37,7 @@ def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = 
 
 
 def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
-    """Return the operations recorded in a scope and in those around it."""
+    """Return the operations recorded in a scope and in its enclosing scopes."""
     scopes = list[dict[int, bool]]()
     around: RegionScope | None = scope
     while around is not None:

@@ -1,4 +1,4 @@
-"""Terms: hash-consed expressions that stand for the values of a program. Equal numbers mean equal values.
+"""Terms: hash-consed expressions that represent the values of a program. Equal numbers mean equal values.
 
 A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands. The head
 holds every part of an operation (`operation_parts.py`) except the operands; a part that cannot be compared is refused.
@@ -86,10 +86,10 @@ class Head(NamedTuple):
     """A term without its operands.
 
     Attributes:
-        kind: An `effect` reads the state before it as its first operand, and is itself the state after it. `loop`,
-            `history`, `index`, `pattern`, `branch` and `rows` belong to the rules for loops (`loop_rules`), `place`,
-            `part` and `whole` to per-device bodies (`per_device.py`).
-        name: Name of the operation, or what distinguishes terms of the same kind.
+        kind: The kind of term. `effect`: its first operand is the state before it, and the term is the state after it.
+            `loop`, `history`, `index`, `pattern`, `branch` and `rows` belong to the rules for loops (`loop_rules`),
+            `place`, `part` and `whole` to per-device bodies (`per_device.py`).
+        name: Name of the operation, or a text that distinguishes terms of the same kind.
         attributes: Name and number of each attribute.
         types: Numbers of the result types.
         bodies: Numbers of the bodies of the regions.

@@ -68,14 +68,14 @@ class TransparentOperations(ABC):
             or op.operands
             or not is_plain_terminator(last)
         ):
-            raise Refusal(op, f"{name_of(op)} must yield its results")
+            raise Refusal(op, f"{name_of(op)} must yield one value for each result, of the same type")
         inner = scope.within()
         around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
         entered = self._wrapping.wrap_state(entry_heads(around), scope.state, ())
         inner.state = entered
         _, numbers = self._block(block, inner)
         if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} must yield its results")
+            raise Refusal(op, f"{name_of(op)} must yield one value for each result, of the same type")
         if inner.state != entered:
             scope.state = self._wrapping.wrap_state(around, inner.state, numbers)
         return self._wrapping.wrap(around, numbers)

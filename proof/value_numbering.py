@@ -1,4 +1,4 @@
-"""Value numbering: translates the functions of a program to terms (`terms.py`), one operation after the other.
+"""Value numbering: translate the functions of a program to terms (`terms.py`), operation by operation.
 
     %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
     %4 = recompute.depend %0 after %t                   %4 is %0: the token only orders operations
@@ -6,7 +6,7 @@
     %6 = stablehlo.composite "a.b" %0 {decomposition = @private}        the same
 
 It reads only the parts of an operation that `operation_parts.py` lists, so registered and unregistered operations are
-treated alike. An unsupported construct raises `Refusal`; nothing is guessed. A region of unknown meaning
+treated in the same way. An unsupported construct raises `Refusal`; nothing is guessed. A region of unknown meaning
 (`COMPUTE_THEIR_REGIONS` lists the known ones) is compared literally: none of its operations is simplified, dropped or
 shared.
 """
@@ -85,10 +85,11 @@ class Numbering(TransparentOperations):
 
     Args:
         module: The program.
-        side: Which of the two compared programs it is.
+        side: The number of the program among the two compared ones.
         terms: The table that both programs share.
         pure: Names of the operations without effects.
-        declared: Those of `pure` that only the user declares to be pure. `assumed_pure` collects the ones that occur.
+        declared: The operations of `pure` that only the user declares to be pure. `assumed_pure` collects the
+            operations that occur.
         constraints_before: If set, a sharding constraint that is not among these terms counts as its operand, and
             `added_constraints` collects it.
     """
@@ -143,12 +144,11 @@ class Numbering(TransparentOperations):
         )
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether the operations that a risk or constraint stands for are among `others`. Tier 2 also compares
-        iterations."""
+        """Return whether `others` contain the operations of a risk or constraint. Tier 2 also compares iterations."""
         return term in others
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether one of `others` stands for at least the operations of `term`.
+        """Return whether one of `others` covers at least the operations of `term`.
 
         In tier 1 the two must be equal; tier 2 overrides this and compares the iterations of loops.
         """
@@ -157,7 +157,7 @@ class Numbering(TransparentOperations):
     def top_level(self, other: ModuleOp) -> int:
         """Return the state after all top-level operations except functions, compared literally.
 
-        Unused meshes that the other program lacks are skipped. Raises `Refusal` if a part cannot be compared.
+        Unused meshes that are missing in the other program are skipped. Raises `Refusal` if a part cannot be compared.
         """
         scope = self._outermost("start of the module")
         scope.literal = True
@@ -181,7 +181,7 @@ class Numbering(TransparentOperations):
             return self._operands_from_around(op, scope)
 
     def _operands_from_around(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
-        """Return the terms of the operands, some of which an enclosing scope defines."""
+        """Return the terms of the operands, which this scope or an enclosing one defines."""
         numbers: list[int] = []
         for index, operand in enumerate(op.operands):
             if (number := scope.find(operand)) is None:
@@ -351,8 +351,7 @@ class Numbering(TransparentOperations):
         may_fail: bool,
         effect: bool,
     ) -> None:
-        """Record in the scope what an operation does besides computing its results: its risks and exchanges. Set its
-        origin."""
+        """Record in the scope the risks and exchanges of an operation. Set its origin."""
         recorded = [term, *record_region_risks(self._terms, scope, op, regions, term)]
         if may_fail and not effect:
             record_risk(self._terms, scope, term)

@@ -22,7 +22,7 @@ class SegmentRecomputation:
     Attributes:
         segment: The name of the segment; empty for operations outside all segments.
         executions: The number of operations that are executed again.
-        percent: Their cost in percent of the step.
+        percent: The cost of the copies in percent of the step.
         values: The most expensive recomputed values, by name and source line.
     """
 
@@ -34,7 +34,7 @@ class SegmentRecomputation:
 
 @dataclass(frozen=True)
 class Point:
-    """A budget for which there is a plan.
+    """A point of the curve with a plan.
 
     Attributes:
         budget_bytes: The budget.
@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """A budget without a plan.
+    """A point of the curve without a plan.
 
     `proved`: whether the budget is proved infeasible; otherwise the search found no plan.
     """

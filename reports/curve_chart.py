@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BEST, PROVED, GAP = "#0d4079", "#e69f00", "#f6dca8"
 SHAPES = "Ds^vPX*"
-"""Marker shapes, one for each planner, so that planners can be told apart without colour."""
+"""Marker shapes, one for each planner, so that planners can be distinguished without colour."""
 ROOM = 1.06
 
 
@@ -27,7 +27,7 @@ def to_svg(curves: Sequence[Curve], title: str) -> str:
     """Draw a panel for each curve and return it as SVG text, which is identical on every run.
 
     Raises:
-        ImportError: matplotlib is not installed; the message says how to install it.
+        ImportError: matplotlib is not installed; the message explains how to install it.
         ValueError: `curves` is empty.
     """
     return _draw(curves, title, "svg").decode()

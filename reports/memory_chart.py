@@ -53,7 +53,7 @@ def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
     Ratios are relative to the first timeline.
 
     Raises:
-        ImportError: matplotlib is not installed; the message says how to install it.
+        ImportError: matplotlib is not installed; the message explains how to install it.
         ValueError: `timelines` is empty.
     """
     if not timelines:

@@ -62,7 +62,7 @@ def kinds_of(timeline: Timeline) -> list[BandKind]:
 def bands(timeline: Timeline) -> list[Band]:
     """Return the layers from the bottom up; at each operation they add up to the live bytes.
 
-    Values outside segments lie above the others of their kind.
+    Values outside segments are drawn above other values of their kind.
     """
     short = shorten_segments(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)

@@ -63,7 +63,7 @@ FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """Return the operand of which a strided or dense view is a view; None for any other operation."""
+    """Return the operand of a strided or dense view; None for any other operation."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -71,7 +71,7 @@ def viewed_operand(op: Operation) -> SSAValue | None:
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
-    """Return the operand whose storage result `index` shares whatever its layout, or None if there is none."""
+    """Return the operand whose storage result `index` shares, independently of its layout, or None if there is none."""
     facts = facts_of(op)
     if facts is None or facts.view in (None, View.DENSE):
         return None

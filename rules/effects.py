@@ -123,8 +123,8 @@ class Permission:
     operation.
 
     Attributes:
-        collectives: Whether collectives may be recomputed, on new channels and on all devices alike (MindSpore's
-            `mp_comm_recompute`).
+        collectives: Whether collectives may be recomputed, on new channels and equally often on all devices
+            (MindSpore's `mp_comm_recompute`).
         preserve_rng_state: If False, unseeded random operations may draw again. They draw different numbers, so the
             results change (the option of this name in PyTorch and Paddle).
     """

@@ -1,6 +1,6 @@
 """FLOPs and transcendentals of functions that XLA expands into simpler operations.
 
-The numbers, for each element of the result, are those of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads
+The numbers, for each element of the result, are the ones of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads
 StableHLO; `test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
 """
 
@@ -47,7 +47,7 @@ class ElementWork:
 def _row(
     single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None
 ) -> ElementWork:
-    """Return the work per element; a type that is not given takes that of f32."""
+    """Return the work per element; a type that is not given has the work of f32."""
     return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 

@@ -1,4 +1,4 @@
-"""Facts about operations, as data. The tables of the dialects and calls of `register` consist of these.
+"""Facts about operations, as data, for the tables of the dialects and for calls of `register`.
 
 pure()                          a function of its operands and attributes
 pure_if_body_is()               the same, if all operations in its regions are
@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """How a result shares the storage of an operand."""
+    """The relation between the storages of a result and of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"
@@ -86,14 +86,14 @@ class Facts:
 
     Attributes:
         effect: Whether the operation may be executed twice.
-        reason: Why it may not.
-        op_classes: Its classes.
+        reason: The reason that it may not, for messages.
+        op_classes: The classes of the operation.
         state: Index of the operand with the random state.
-        view: How results share the storage of an operand.
+        view: The relation between the storages of results and of an operand.
         view_of: Index of that operand.
         flops: FLOPs of one execution, without its regions; None for one FLOP per result element.
         transcendentals: Calls of functions such as `exp`, which `flops` does not include; None for none.
-        body_runs: How often the regions run, or each of them; None if `flops` includes them.
+        body_runs: The number of times that the regions run, or each of them; None if `flops` includes them.
         alternatives: Whether only one of the regions runs, and it is unknown which one.
         regions: Storage of each region that stores values; the last entry applies to all further regions. Empty if the
             regions compute only scalars.
@@ -148,7 +148,7 @@ def cast() -> Facts:
 
 
 def product(facts: Facts) -> Facts:
-    """Mark facts as those of a matrix product or convolution, whose results policies such as `dots_saveable` save."""
+    """Mark an operation as a matrix product or convolution, whose results policies such as `dots_saveable` save."""
     return replace(facts, op_classes=facts.op_classes | {OpClass.PRODUCT})
 
 

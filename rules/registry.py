@@ -1,4 +1,4 @@
-"""Registry of facts by operation name, to which users add those about foreign dialects.
+"""Registry of facts by operation name, to which users add facts about foreign dialects.
 
     from recompute.rules import pure, register
 

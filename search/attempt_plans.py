@@ -24,7 +24,7 @@ class AttemptPlans:
     """An attempt at each step of a module.
 
     Attributes:
-        attempt: The attempts in words.
+        attempt: The description of the attempts.
         plans: A plan for each step.
         peak_bytes: The largest forecast peak of the steps.
     """

@@ -40,7 +40,8 @@ SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 
 """Budgets of the solvers, as shares of the peak in program order. There are many, because a lower budget in program
 order does not imply a lower need under XLA:CPU."""
 FEWER_BUDGETS_FROM = 6000
-"""Number of operations from which the solvers get half as many budgets, and their plans half as many smaller ones."""
+"""Number of operations from which the solvers get half of the budgets, and each of their plans half of the smaller
+plans."""
 THINNED_SOLUTIONS = 2
 """Number of plans of the solvers that each search also tries with fewer copy groups."""
 STRIDE = 3
@@ -149,8 +150,8 @@ class StepCandidates:
                     self._search(whole, family, ratio, stop)
 
     def _search(self, whole: StepCandidate, family: PlanFamily, ratio: Ratio, stop: Stop) -> None:
-        """Search the family of a plan's smaller plans for less work than that of all candidates that fit. A plan that
-        needs more than `NEARLY_FITS` times the limit is skipped."""
+        """Search the family of a plan's smaller plans for a plan with less work than all candidates that fit. A plan
+        that needs more than `NEARLY_FITS` times the limit is skipped."""
         if ratio(whole.prediction) <= NEARLY_FITS:
             works = [candidate.work for candidate in self.forecasts if ratio(candidate.prediction) <= 1]
             family.search(partial(self._judge, ratio, min(works, default=None)), stop)

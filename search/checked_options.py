@@ -33,7 +33,7 @@ def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
     try:
         return from_json(Path(path).read_text())
     except OSError as error:
-        raise BadRequest(module, f"the plan {path} cannot be read: {error.strerror}") from error
+        raise BadRequest(module, f"the plan file {path} cannot be read: {error.strerror}") from error
     except (BadPlan, UnicodeDecodeError) as error:
         raise BadRequest(module, f"{path}: {error}") from error
 

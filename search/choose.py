@@ -68,7 +68,7 @@ class ChosenAttempt:
         chosen: The best attempt.
         tried: All scored attempts.
         refused: The reason why the unchanged step is better; None if it is not.
-        is_free: Whether there are copies, none of which is forced by a mark.
+        is_free: Whether there are copies, and none of them is forced by a mark.
     """
 
     forecast: Forecast
@@ -207,8 +207,8 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
 
     Args:
         before: The peaks of the unchanged step.
-        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies; the peak is then that of
-            XLA:CPU.
+        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies; the peak is then the one
+            under the model of XLA:CPU.
     """
     if len(scored) == 1:
         return scored[0]
@@ -228,9 +228,9 @@ def contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Score
     """Return the attempts that may have the lowest peak under the model of XLA:CPU, judged by peaks that are cheap to
     compute.
 
-    Of steps with `MANY_OPERATIONS`, those attempts are left out that raise a peak, and those whose peak in program
-    order is `CLEARLY_MORE` than the lowest. One segment of everything stays: only the model shows what it saves. For
-    smaller steps the model takes little time.
+    For a step with `MANY_OPERATIONS`, an attempt is left out if it raises a peak, or if its peak in program order is
+    `CLEARLY_MORE` than the lowest one. The attempt with one segment for the whole step stays, since only the model
+    shows its saving. For smaller steps the model takes little time.
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored
@@ -273,7 +273,7 @@ def _needs_more(before: Peaks, after: Peaks) -> bool:
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better; None if a peak falls by more than `WORTH_IT` and no peak
-    rises by as much.
+    rises by that share.
 
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
     count too.
@@ -286,22 +286,20 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         return None
     old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
     xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
-    return (
-        f"recomputing takes the peak from {readable_bytes(before.in_order)} to {readable_bytes(after.in_order)}{xla}: "
-        f"less than {100 * WORTH_IT:g} % saved"
-    )
+    old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
+    return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * WORTH_IT:g} % saved"
 
 
 def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
     for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
         if raises_peak(old, new):
-            return f"recomputing takes {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
+            return f"recomputing raises {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
     return None
 
 
 def _cheap_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
-    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and those after."""
+    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and the bytes after."""
     pairs = [("the peak", before.in_order, after.in_order)]
     if keeps_barriers:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))

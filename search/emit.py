@@ -64,7 +64,7 @@ def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) ->
 
 
 def replace_content(module: ModuleOp, work: ModuleOp) -> None:
-    """Erase the operations of the module, and move those of `work` into it."""
+    """Replace the operations of the module by the operations of `work`."""
     for op in list(module.ops):
         op.detach()
         op.erase()
@@ -86,8 +86,8 @@ def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
 def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
     """Return the peaks of an emitted step.
 
-    CSE may extend live ranges beyond the plan. If it raised no peak above the forecast, that of the model of XLA:CPU is
-    taken from the forecast.
+    CSE may extend live ranges beyond the plan. If it raised no peak above the forecast, the peak under the model of
+    XLA:CPU is copied from the forecast.
     """
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:

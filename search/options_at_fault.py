@@ -1,4 +1,4 @@
-"""The option that keeps a step from being recomputed, named when nothing is.
+"""Name the option that prevents recomputation, if no operation of a step is recomputed.
 
 recompute{primal-results=1}   result 1 is not the loss, so that nearly all of the step counts as forward pass
 recompute{policy=everything_saveable}   every value is saved
@@ -20,8 +20,8 @@ MARKS_ALONE = "none"
 
 
 def option_at_fault(steps: Steps, selection: Selection) -> str | None:
-    """Return the option that is the likely reason that nothing of the steps is recomputed, with a remedy; None if no
-    option is."""
+    """Return a message with the option that most likely prevents recomputation and its remedy; None if no option
+    does."""
     if selection.policy == EVERYTHING:
         return f"policy={EVERYTHING} saves every value: choose another policy"
     if selection.segments == MARKS_ALONE and selection.checkpoints is None:

@@ -99,7 +99,7 @@ def unchanged(
     Args:
         module: The module.
         remarks: The remarks so far.
-        reason: Why it is left unchanged, if the last remark does not say so.
+        reason: The reason that it is left unchanged, if the last remark does not state it.
         steps: The steps of the module.
         containing: As in `Recomputation`.
         topic: The topic of the remark with the reason.

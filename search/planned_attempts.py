@@ -75,7 +75,7 @@ def plan_attempt(
     """Plan an attempt.
 
     Args:
-        targets: Those of the attempt, or of one with the same cuts and the same saved values.
+        targets: The targets of the attempt, or of an attempt with the same cuts and the same saved values.
         copies: The maximum number of copies of one operation.
     """
     grouping = GroupOptions(copies, attempt.chain, attempt.splits_only_concurrent)

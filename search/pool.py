@@ -211,7 +211,7 @@ def _together(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[
 
 
 def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepCandidate:
-    """Return the candidate with the least work within a need, or the one with the least need."""
+    """Return the candidate with the least work within a need, or the candidate with the lowest need."""
     within = [candidate for candidate in candidates_of_step if candidate.need <= need]
     if within:
         return min(within, key=lambda candidate: candidate.work)

@@ -46,7 +46,7 @@ class Prepared:
         remarks: Remarks on ignored options and on unchanged loops.
         origins: The calls that the inlined operations come from.
         nested: Steps inside loops and branches, outlined as functions until `put_back`.
-        per_device: Steps with bodies per device, outlined likewise.
+        per_device: Steps with bodies per device, outlined as functions until `put_back`.
         rolled: The recomputation in loops.
         demands: The limits of segments with budgets; their operations are marked.
     """
@@ -80,7 +80,7 @@ class Prepared:
     def put_back(self, is_held_back: bool = False) -> None:
         """Inline the outlined functions again.
 
-        `is_held_back`: whether a barrier before each later step keeps it behind the step before it.
+        `is_held_back`: whether a barrier delays each later step until the preceding step has run.
         """
         put_back(self.nested, is_held_back)
         split_device_steps(self.per_device)
@@ -118,7 +118,7 @@ def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selecti
 
 @dataclass(frozen=True)
 class _Flat:
-    """A flat copy of the module. The fields are those of `Prepared`."""
+    """A flat copy of the module. The fields are the fields of `Prepared`."""
 
     module: ModuleOp
     selection: Selection

@@ -59,7 +59,7 @@ Written = tuple[ModuleOp | None, Recomputation]
 
 
 def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
-    """Rewrite every step of the module in place, as the options say.
+    """Rewrite every step of the module in place, according to the options.
 
     The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
     recomputed, or if the choice lowers no peak.
@@ -94,7 +94,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> BudgetResult[
 def rewrite_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never
 ) -> BudgetResult[Recomputation]:
-    """Rewrite as `rewrite_module` does, within the given budget in place of that of the options.
+    """Rewrite as `rewrite_module` does, within the given budget instead of the budget of the options.
 
     `stop`: a predicate that ends the search with the best result so far.
 
@@ -234,8 +234,8 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> Cloned:
-    """Copy in each step as its best attempt, or the plan of the options, says. Raises `Refusal` if a segment then
-    exceeds its budget."""
+    """Copy operations in each step according to its best attempt, or to the plan of the options. Raises `Refusal` if a
+    segment then exceeds its budget."""
     work, selected = prepared.module, replace(options, selection=prepared.selection)
     if options.planned is None:
         cloned = carry_out_best(work, steps, selected, prepared.rolled.copies > 0)
@@ -246,7 +246,7 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 
 def _prepared_remarks(module: ModuleOp, prepared: Prepared, options: RecomputeOptions) -> Sequence[Remark]:
-    """Return the remarks of the preparation; those on the selection do not apply to a plan of the options."""
+    """Return the remarks of the preparation; remarks on the selection do not apply to a plan of the options."""
     if options.planned is None:
         return prepared.remarks
     return (*why_calls_stay(module), *prepared.demands.remarks)

@@ -110,14 +110,15 @@ class Topic(StrEnum):
         STEP_LEFT: A step is left unchanged, for the reason in the remark.
         NOTHING_RECOMPUTED: A step is left unchanged, for the reasons in earlier remarks.
         LOOP_LEFT: A loop is left unchanged, for another reason than the following.
-        LOOP_STACKS_SMALLEST: A loop is left unchanged: no smaller set of stacks determines what the later loop reads.
+        LOOP_STACKS_SMALLEST: A loop is left unchanged: no smaller set of stacks determines the values that the later
+            loop reads.
         LOOP_COLLECTIVES: The same, and collectives in the loop keep it from being recomputed.
         LOOP_NOT_COUNTED: A loop is left unchanged: its iterations are not counted.
         CHOICE: The choice among attempts.
         EAGER: The peak on an executor that starts operations early, which XLA is not.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
-        RECOMPUTED: What is recomputed, and what the whole module gains: printed on request.
+        RECOMPUTED: The recomputed operations, and the gain of the whole module: printed on request.
     """
 
     OTHER = ""
@@ -159,15 +160,16 @@ class Remark:
 
 
 MOST_PLACES = 3
-"""The number of places that a merged remark names beside the first one."""
+"""The number of places that a merged remark names in addition to the first one."""
 
 
 def repetition(count: int, places: Iterable[str]) -> str:
-    """Return the addition to a remark that stands for several with the same text: ` (3 times: also at 7:9 and 8:9)`.
+    """Return the addition to a remark that represents several remarks with the same text: ` (3 times: also at 7:9 and
+    8:9)`.
 
     Args:
         count: The number of the remarks.
-        places: Their places, without duplicates, the first one excepted.
+        places: The places of all these remarks except the first one, without duplicates.
     """
     if count == 1:
         return ""
@@ -204,7 +206,7 @@ class RemarkContext(Context):
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
     """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`.
 
-    Standard error gets only those that need no request."""
+    Standard error gets only the remarks that need no request."""
     if isinstance(context, RemarkContext):
         context.remarks.extend(remarks)
         return

@@ -112,7 +112,7 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
 
 
 def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
-    """Yield the location and all locations nested in it in post-order, except those whose id is in `seen`.
+    """Yield the location and all locations nested in it in post-order, except locations with an id in `seen`.
 
     The caller must add the id of each location to `seen` before it requests the next one.
     """
@@ -180,7 +180,7 @@ def location_text(location: Attribute) -> str:
 
 
 def location_pieces(location: Attribute) -> list[str | Attribute]:
-    """Return the text between `loc(` and `)` as pieces: strings, and nested locations in place of their texts."""
+    """Return the text between `loc(` and `)` as pieces: strings, and nested locations instead of their texts."""
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]

@@ -1,4 +1,4 @@
-"""`isinstance` checks for xDSL's generic attributes that also tell a type checker the type parameters."""
+"""`isinstance` checks for xDSL's generic attributes that also narrow the type parameters for a type checker."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None for all.
-        details: Whether remarks are requested: those on what is recomputed are reported, too.
+        details: Whether remarks are requested: remarks on recomputed operations are reported, too.
         file: The file for remarks; None for standard error.
     """
 
@@ -154,7 +154,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     targets: TargetClasses = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = known_passes()
     if options.passes and options.pass_pipeline:
-        raise UsageError("give either --passes or --pass-pipeline")
+        raise UsageError("give either --passes or --pass-pipeline, not both")
     if options.run_reproducer and (options.passes or options.pass_pipeline):
         raise UsageError("--run-reproducer runs the passes of the input: remove --passes and --pass-pipeline")
     pipeline = parse_module_schedule(options.pass_pipeline, passes) if options.pass_pipeline else ()
@@ -185,7 +185,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def passes_to_run(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
-    """Return the passes to run: those of the command line, or of the pipeline that the input names.
+    """Return the passes to run: from the command line, or from the pipeline that the input names.
 
     Raises `UsageError` if the input must name a pipeline and does not, or an invalid one."""
     if not request.runs_reproducer:

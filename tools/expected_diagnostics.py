@@ -1,9 +1,9 @@
 """Check diagnostics against comments in the input: `// expected-error {{words}}`, `-warning`, `-remark`.
 
 A comment applies to its own line; `@+1` and `@-2` to a line further down or up, `@above` and `@below` to the adjacent
-lines, and `@unknown` to any line. The words must occur in the message. In `// expected-error-re {{…}}`, the text
-between inner `{{` and `}}` is a regular expression. Every expected diagnostic must be reported, and every reported one
-expected, as with `mlir-opt --verify-diagnostics`.
+lines, and `@unknown` to any line. The text in braces must occur in the message. In `// expected-error-re {{…}}`, the
+text between inner `{{` and `}}` is a regular expression. Every expected diagnostic must be reported, and every reported
+one expected, as with `mlir-opt --verify-diagnostics`.
 """
 
 from __future__ import annotations

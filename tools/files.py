@@ -39,7 +39,7 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """Yield the parts of a text, each after blank lines in place of the text before it, which keep its line numbers.
+    """Yield the parts of a text, each after blank lines instead of the text before it, which keep its line numbers.
 
     Args:
         text: The text of the file.
@@ -100,7 +100,7 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
     """Write several outputs together. Files are replaced atomically, after all other outputs are written.
 
     Args:
-        outputs: Paths and contents. None and `-` stand for standard output. Devices and pipes are written directly.
+        outputs: Paths and contents. None and `-` mean standard output. Devices and pipes are written directly.
 
     Raises:
         FileError: If an output cannot be written. No file is changed then.

@@ -77,8 +77,8 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 
 
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
-    """Return the gain in words, without peaks, whose computation would take a tenth of the time of a run; "" without
-    copies."""
+    """Return a sentence on the gain; "" without copies. It has no peaks, since computing them would take a tenth of the
+    time of a run."""
     copies = sum(map(is_copy, every_operation(module)))
     return f"{_again(copies)}; {_verdict(proof)}" if copies else ""
 

@@ -1,6 +1,6 @@
 """Dumps of the IR before and after passes, on standard error or in files: `--print-ir-*` and `--dump-dir`.
 
-The headers are those of MLIR, which pipeline viewers parse:
+The headers have the form of MLIR, which pipeline viewers parse:
 
     // -----// IR Dump After MarkPass (recompute-mark) //----- //
 
@@ -36,8 +36,9 @@ class DumpRequest:
         before_all: Dump before every pass.
         after: The names of passes after which the IR is dumped.
         after_all: Dump after every pass.
-        after_change: Dump after those passes of `after`, or else of all, that change the IR.
-        after_failure: Dump after those passes of `after`, or else of all, that fail.
+        after_change: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that changes the
+            IR.
+        after_failure: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that fails.
         folder: The folder for the dumps; None for standard error.
     """
 
@@ -55,7 +56,7 @@ class DumpRequest:
         return not any((*names_or_flags, self.after_failure, self.folder))
 
     def without_effect(self, passes: Iterable[str]) -> list[str]:
-        """Return a warning for each requested pass that is not among those of the pipeline."""
+        """Return a warning for each requested pass that is not in the pipeline."""
         running = frozenset(passes)
         inside = "; 'recompute' does the work of several passes, and is dumped as one" if WHOLE_PASS in running else ""
         return [

@@ -9,9 +9,9 @@
       }
     }
 
-The syntax is that of MLIR 19. Types are in a module `@types` of their own: in IRDL a type and an operation of one name
-are two symbols that clash. IRDL has no traits, so that no operation is a terminator or pure, and all values of a
-variadic list must have one type (docs/driver.md).
+The syntax follows MLIR 19. Types are in a module `@types` of their own: in IRDL a type and an operation of one name are
+two symbols that clash. IRDL has no traits, so that no operation is a terminator or pure, and all values of a variadic
+list must have one type (docs/driver.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The options of recompute-opt, in its own spelling and in that of `mlir-opt`, which argparse does not fully accept."""
+"""The options of recompute-opt, in its own spelling and in the spelling of `mlir-opt`, which argparse does not fully
+accept."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str
 
     Args:
         parser: The parser of the arguments.
-        arguments: The arguments; None for those of the process.
+        arguments: The arguments; None for the arguments of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)

@@ -24,7 +24,7 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
     copies = f"{len(result.pairs)} cop{'y' if len(result.pairs) == 1 else 'ies'}"
     ended = "" if result.finished else "; stopped: the best so far"
     if result.budget >= plain_peak:
-        return [f"budget: {readable_bytes(result.budget)}, not below the plain peak: nothing to do"]
+        return [f"budget: {readable_bytes(result.budget)}, not below the plain peak: no recomputation is needed"]
     return [
         f"budget: {readable_bytes(result.budget)}, {result.budget / plain_peak:.6f} of the plain peak",
         peak_line(result.peak_bytes, plain_peak),

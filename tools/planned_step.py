@@ -60,9 +60,10 @@ def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
     graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
     graph_options += ["--view-copies"] if options.view_copies == "on" else []
     if graph_options:
-        raise ValueError(f"{graph_options[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
+        raise ValueError(f"{graph_options[0]} applies only to graphs; steps have --sweep, --fit and {INSTEAD}")
     if options.fit is not None and options.solver != "auto":
-        raise ValueError("--solver is for graphs and --sweep: --fit of a step tries what recompute{budget=…} would")
+        search = "the search of recompute{budget=…}"
+        raise ValueError(f"--solver applies only to graphs and to --sweep; --fit always uses {search}")
     try:
         module = step_of(text, name)
         return _fit(options, module, name) if options.sweep is None else _sweep(options, module, name)

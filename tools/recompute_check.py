@@ -3,13 +3,14 @@
     recompute-check step.mlir less_memory.mlir
     recompute-check step.mlir less_memory.mlir --execute
 
-Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference. The latter means that there is no
-proof, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read from a
+Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that there is
+no proof, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read
+from a
 file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
 
 Exit codes: 0 proved, and equal if executed (with `--expect equal`: equal if executed, proved or not); 1 otherwise; 2
-wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `proof/prove.py` defines
-what counts as proved, `interpreters/execute_check.py` what is executed and compared.
+wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `proof/prove.py` defines the
+proof, and `interpreters/execute_check.py` the execution and the comparison of results.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--flattened-results",
         action="store_true",
-        help="accept the elements of a tuple in place of a tuple that A returns; the verdict counts them",
+        help="accept the elements of a tuple instead of a tuple that A returns; the verdict counts them",
     )
     parser.add_argument(
         "--repeatable",

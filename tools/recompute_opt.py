@@ -1,4 +1,4 @@
-"""recompute-opt: run passes on MLIR, as `mlir-opt` and `xdsl-opt` do, and write only what is proved equal.
+"""recompute-opt: run passes on MLIR, as `mlir-opt` and `xdsl-opt` do, and write only results that are proved equal.
 
     recompute-opt step.mlir -p 'recompute{segments=auto}' -o less_memory.mlir
     recompute-opt step.mlir -p recompute --emit-plan plan.json
@@ -151,7 +151,7 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
 
 
 def _plan_of(request: CommandLine, plan: str | None) -> str | None:
-    """Return the plan to write: that of the last pass that made one, with `--emit-plan`; otherwise None."""
+    """Return the plan to write with `--emit-plan`, from the last pass that made one; otherwise None."""
     if request.emit_plan is not None and plan is None:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
     return None if request.emit_plan is None else plan

@@ -3,9 +3,9 @@
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
 
-Prints type and checksum of each result, and the peak of temporaries measured in allocated buffers, beside the peak of
-the static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage.
-Errors are one line on standard error, `file:line:col: error: ...`; files are replaced in one step or left alone.
+Prints type and checksum of each result, the peak of temporaries measured in allocated buffers, and the peak of the
+static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage. Errors are one
+line on standard error, `file:line:col: error: ...`; files are replaced in one step or left alone.
 """
 
 from __future__ import annotations

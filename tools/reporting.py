@@ -5,7 +5,7 @@ YAML, selected by kind. Errors in the input are followed by the line of the inpu
       %0 = stablehlo.tanh %b : tensor<4xf32>
                           ^
 
-The YAML is that of LLVM's optimization remarks, which `opt-viewer` and `llvm-remarkutil` read:
+The YAML has the form of LLVM's optimization remarks, which `opt-viewer` and `llvm-remarkutil` read:
 
     --- !Missed
     Pass:            recompute-mark
@@ -53,7 +53,7 @@ class Diagnostic:
         is_detail: Whether the diagnostic is printed only on request.
         amounts: The quantities in the message by name, in bytes or FLOPs or as counts.
         count: The number of diagnostics with this message that are merged into this one.
-        others: Their positions, without that of this one.
+        others: The positions of the other remarks with the same text.
     """
 
     kind: str
@@ -179,7 +179,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the remarks with those merged that differ in their position alone."""
+    """Return the remarks; remarks that differ in their position alone are merged."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
@@ -196,7 +196,7 @@ def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
     """Return an error as a diagnostic. An error without a position is reported at 1:1.
 
-    Errors in the text have its line; those about the request, a whole function or the module do not."""
+    Errors in the text have its line; errors about the request, a whole function or the module have none."""
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
         diagnostic = replace(diagnostic, source_line=source.line_at(diagnostic))
@@ -243,7 +243,8 @@ CATEGORIES = tuple(kind.value for kind in RemarkKind)
 def of_categories(
     remarks: Iterable[Diagnostic], categories: Sequence[str] | None, *, details: bool = True
 ) -> list[Diagnostic]:
-    """Return the remarks of these categories, merged; None for all. `details`: include those printed on request."""
+    """Return the remarks of these categories, merged; None for all. `details`: include remarks that are printed on
+    request."""
     selected = (remark for remark in remarks if categories is None or remark.category in categories)
     return merge_remarks(remark for remark in selected if details or not remark.is_detail)
 

@@ -1,4 +1,4 @@
-"""Reproducers like those of `mlir-opt`: a module and the pipeline to run on it, in one file.
+"""Reproducers in the form of `mlir-opt`: a module and the pipeline to run on it, in one file.
 
 The section at the end of the file:
 

@@ -85,7 +85,7 @@ class MemoryTimelineTarget(Target):
         output.write(_TIMELINE_FORMATS[self.format](timelines))
 
     def _timelines(self, module: ModuleOp) -> Timelines:
-        """Return the timelines of all functions, with those of inner modules."""
+        """Return the timelines of all functions, including functions of inner modules."""
         return [
             (f"{prefix}{name}", timeline)
             for prefix, named in named_modules(module)

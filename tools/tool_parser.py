@@ -13,7 +13,7 @@ _UNRECOGNIZED = "unrecognized arguments: "
 
 
 class ToolParser(argparse.ArgumentParser):
-    """argparse's parser, which prints an error in one line in place of all options."""
+    """argparse's parser, which prints an error in one line instead of all options."""
 
     @override
     def error(self, message: str) -> NoReturn:
@@ -22,7 +22,7 @@ class ToolParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (--help lists the options)\n")
 
     def remedy_for(self, option: str) -> str:
-        """Return what to write in place of an unknown option, after a semicolon; "" if there is nothing close.
+        """Return what to write instead of an unknown option, after a semicolon; "" if there is nothing close.
 
         `option`: the option with its dashes."""
         return did_you_mean(option, [name for action in self._actions for name in action.option_strings])

@@ -13,7 +13,7 @@ becomes
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.segment = "block0"}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` in place of `%0` too: otherwise both the value and its delayed twin would be live.
+Later gradient operations read `%x` instead of `%0` too: otherwise both the value and its delayed twin would be live.
 `recompute-cse` removes dead originals.
 """
 
@@ -233,11 +233,10 @@ def _remarks_on_kept(step: Step, plan: Plan) -> Iterator[Remark]:
 
 @dataclass(frozen=True)
 class ClonePass(ModulePass):
-    """Copy marked operations into the backward pass, behind dependency tokens.
-
+    """
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
     chain: each copy group also waits for the gradient operation before it.
-    collectives: allow copies of collectives, on all devices alike, with channels of their own.
+    collectives: allow copies of collectives, equally often on all devices, on new channels.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers.
     strict: report a mark without effect as an error.
     """

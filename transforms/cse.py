@@ -234,8 +234,6 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
 
 @dataclass(frozen=True)
 class CsePass(ModulePass):
-    """Merge equal operations within a phase and erase dead ones; copies are not merged with originals."""
-
     name = "recompute-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

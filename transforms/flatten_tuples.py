@@ -128,8 +128,6 @@ def _read(value: SSAValue[Attribute], index: int, return_op: Operation) -> SSAVa
 
 @dataclass(frozen=True)
 class FlattenTuplesPass(ModulePass):
-    """Replace tuples by their elements, in function results and in uses."""
-
     name = "recompute-flatten-tuples"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -6,8 +6,8 @@ becomes the body of `@_where`, each operation with the call's path before its ow
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
 residuals between the two become visible only after inlining. Private functions without calls are dropped. Functions
 whose name a consumer looks for (`dialects/reserved_names.py`) stay unchanged, and so do their calls. So do calls with
-attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute` inlines them
-to decide, since it outlines them again.
+attributes that inlining would lose, such as the attributes that JAX's `compute_on` writes; the pipeline `recompute`
+inlines them to decide, since it outlines them again.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
 
 @dataclass
 class _Inliner:
-    """Inlines the functions of a module, except for those in `staying`."""
+    """Inlines the functions of a module, except the functions in `staying`."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]
@@ -226,8 +226,6 @@ def _names_in(attributes: Iterable[Attribute]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class InlinePass(ModulePass):
-    """Inline private functions, prefixing locations with the call's path."""
-
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -44,8 +44,6 @@ def call_decompositions(module: ModuleOp) -> int:
 
 @dataclass(frozen=True)
 class InlineCompositesPass(ModulePass):
-    """Replace composites by their decompositions, and inline all calls of private functions."""
-
     name = "recompute-inline-composites"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -59,7 +59,7 @@ def _check_place(gradient: GradientOp) -> None:
 def _write_phases_between(block: Block) -> None:
     """Write the phase of every operation if a gradient depends on operations after the first gradient.
 
-    These are its forward pass, which program positions cannot tell.
+    Those operations are the forward pass of the later gradient; positions alone would make them part of the update.
     """
     order = Order.of(block)
     needed = _needed_by_gradients(order)
@@ -84,8 +84,6 @@ def _needed_by_gradients(order: Order) -> set[Operation]:
 
 @dataclass(frozen=True)
 class InlineGradientPass(ModulePass):
-    """Replace `recompute.gradient` regions by their operations, with phases."""
-
     name = "recompute-inline-gradient"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

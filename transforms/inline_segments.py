@@ -40,7 +40,7 @@ KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "o
 
 @dataclass(frozen=True)
 class FlattenedSegment:
-    """A flattened segment: its attributes, and its operations without those of nested segments."""
+    """A flattened segment: its attributes, and its operations without the operations of nested segments."""
 
     attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]
@@ -60,7 +60,7 @@ class FlattenedSegment:
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten and mark every segment, including those that scopes mark, and return the number of flattened ones.
+    """Flatten and mark every segment, including segments that scopes mark, and return the number of flattened ones.
 
     Raises:
         Refusal: A scope is malformed, or the phases of a function contradict each other.
@@ -93,7 +93,7 @@ def _segment_names_of(function: FuncOp) -> set[str]:
 
 
 def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedSegment]:
-    """Flatten a segment and those nested in it; return them, the outermost first."""
+    """Flatten a segment and its nested segments; return them, the outermost first."""
     attributes = dict(segment.attributes)
     segment_name = _unique_name(segment, outer, taken)
     propagate_names(segment, segment.terminator.operands, set(segment.body.block.ops))
@@ -148,8 +148,6 @@ def _all_forward(function: FuncOp) -> Phases:
 
 @dataclass(frozen=True)
 class InlineSegmentsPass(ModulePass):
-    """Replace `recompute.segment` regions by marked operations."""
-
     name = "recompute-inline-segments"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -3,8 +3,8 @@
     %r:3 = stablehlo.while … do { …; %s1 = dynamic_update_slice %s, sin(tanh(%h)), %i }     forward pass of a scan
     …    = stablehlo.while … do { %x = dynamic_slice %r#2, 7 - %i; … }                      backward pass
 
-becomes two loops of which the first stacks only `%h`, for example, and the second recomputes `sin(tanh(%h))`. The set
-of stacks is the smallest one from which the others can be recomputed. `lax.scan` over layers has this form. Loops
+becomes two loops: the first one stacks only `%h`, for example, and the second one recomputes `sin(tanh(%h))`. The
+stacks are the smallest set from which the other values can be recomputed. `lax.scan` over layers has this form. Loops
 inside loops, branches and per-device bodies are included.
 """
 
@@ -72,7 +72,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
 
     Args:
         module: The module, which is changed in place.
-        selection: Which operations may be recomputed.
+        selection: The operations that may be recomputed.
         loops: The schedule: `False` for none; with "periodic(8)" or "periodic(auto)", the pairs that remain save their
             carries at intervals of iterations.
 
@@ -157,7 +157,7 @@ _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COU
 
 
 def _remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
-    """Make the remark that a loop is left unchanged. `topic`: by default that of the reason."""
+    """Make the remark that a loop is left unchanged. `topic`: by default the topic of the reason."""
     return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
@@ -269,14 +269,11 @@ def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
 @dataclass(frozen=True)
 @has_options(Selection)
 class LoopsPass(ModulePass):
-    """Store fewer stacks in loops, and recompute the other values in the later loop that reads them.
-
-    Selection options are those of recompute-mark.
-
-    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most so much of the stacks, at the least work. `"periodic(8)"`: keep
+    """
+    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most this much of the stacks, at the least work. `"periodic(8)"`: keep
     the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval that
-    holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or as many as fit, refilled
-    while the later loop runs; no rule of the proof covers it.
+    holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or in the number of slots that
+    fits, refilled while the later loop runs; no rule of the proof covers it.
     """
 
     name = "recompute-loops"

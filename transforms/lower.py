@@ -6,7 +6,7 @@
 
 `target=stablehlo`: one barrier over the delayed values and the gates. Later readers of a gate read the barrier's
 result, because XLA would prune an unused operand, and the ordering with it. `target=none` removes tokens, for executors
-that run operations one after the other in program order.
+that run operations in program order.
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ _LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(
 
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
-    """Lower tokens to operations of the target.
-
+    """
     target: `stablehlo` (barriers, for XLA) or `none` (nothing, for executors that keep program order).
     """
 

@@ -183,8 +183,6 @@ def _subject(segments: Sequence[str]) -> str:
 @dataclass(frozen=True)
 @has_options(Selection)
 class MarkPass(ModulePass):
-    """Mark the operations to recompute; the options are those of `Selection`."""
-
     name = "recompute-mark"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -155,8 +155,6 @@ def _remove(barrier: Operation) -> None:
 
 @dataclass(frozen=True)
 class MergeRematPass(ModulePass):
-    """Remove barriers of `jax.checkpoint`, and merge its second forward pass with the first."""
-
     name = "recompute-merge-remat"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -11,8 +11,8 @@ becomes
     %9 = stablehlo.multiply %ct, %d            // gradient
 
 Fetching a value is treated as recomputing an operation whose operand uses no device memory: `recompute-clone` copies it
-behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. Moves
-to the host whose value no copy fetches are removed (`remove_unused_moves`, which `recompute-cse` calls).
+behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. A move
+to the host is removed if no copy fetches the value (`remove_unused_moves`, which `recompute-cse` calls).
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class Moves:
     def waiting(self, speed: int, forward: int, backward: int) -> int:
         """Return the picoseconds that computation waits for transfers.
 
-        Transfers to the host overlap with the forward pass, and those back with the backward pass.
+        Transfers to the host overlap with the forward pass, and transfers back with the backward pass.
 
         Args:
             speed: The speed of a transfer in bytes per second.
@@ -280,11 +280,6 @@ def _erase(op: Operation, value: SSAValue) -> None:
 @dataclass(frozen=True)
 @has_options(Selection)
 class OffloadPass(ModulePass):
-    """Offload values marked `offload` to the host until the backward pass reads them.
-
-    Offloading policies, such as `save_and_offload_only_these_names`, select values by name.
-    """
-
     name = "recompute-offload"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

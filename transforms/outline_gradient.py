@@ -79,8 +79,6 @@ def _read_outside(value: SSAValue, result: SSAValue, inside: set[Operation], ord
 
 @dataclass(frozen=True)
 class OutlineGradientPass(ModulePass):
-    """Group gradient operations in `recompute.gradient` regions."""
-
     name = "recompute-outline-gradient"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -185,7 +185,7 @@ def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
 def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
     """Write the phases of a function.
 
-    `primal`: operations of the forward pass, in addition to those of the hint.
+    `primal`: operations of the forward pass, in addition to the operations of the hint.
     """
     block = single_block(function)
     order = Order.of(block)
@@ -231,8 +231,7 @@ def annotate_phases(module: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class PhasePass(ModulePass):
-    """Classify operations as primal, residual, gradient or update.
-
+    """
     primal_results: numbers of the results of the forward pass, for steps whose operations do not state their phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
     cotangents: numbers of the arguments that are cotangents, an alternative to primal_results.

@@ -102,15 +102,14 @@ def _noun_for(op: Operation) -> str:
 @dataclass(frozen=True)
 @has_options(Selection)
 class PlanPass(ModulePass):
-    """Choose under a budget which operations to recompute; write marks, and a plan for `--emit-plan`.
-
+    """
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
     The default is `min`, unless there are segment budgets.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
+    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.
     target: the target of the plan, `stablehlo` or `none`, as in recompute-lower.
     stagger: whether recompute-stagger will run.
-    attempts: number of distinct plans for segments of a step that are tried beside the solvers' plans.
+    attempts: number of distinct plans for segments of a step that are tried in addition to the solvers' plans.
     loops: recompute values that a loop stacks for a later one, as in recompute-loops.
     cost: the cost to minimize: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
     offload: values that may be offloaded to the host: `marked`, `auto` or `"25GB/s"`, as in recompute.

@@ -33,10 +33,7 @@ from ..support.diagnostics import strict_refusal, tell
 @dataclass(frozen=True)
 @has_options(Selection)
 class RecomputePass(ModulePass):
-    """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
-
-    Selection options are those of recompute-mark.
-
+    """
     copies: maximum number of copies of an operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
     stagger: delay early operations of the forward pass too, as in recompute-stagger.
@@ -45,7 +42,7 @@ class RecomputePass(ModulePass):
     plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
     time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
+    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     strict: report an unchanged step as an error.
     attempts: number of distinct plans for segments that are simulated; the choice is by trust, then memory.
     loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.

@@ -36,7 +36,7 @@ def schedule(module: ModuleOp) -> list[Remark]:
         given = format_bytes(result.given_peak_bytes)
         if result.is_new:
             _write(result.order)
-            words = f"this order takes the peak from {given} to {format_bytes(result.peak_bytes)}"
+            words = f"this order lowers the peak from {given} to {format_bytes(result.peak_bytes)}"
         else:
             words = f"the order stays: none was found with a peak below {given}"
         kind = RemarkKind.PASSED if result.is_new else RemarkKind.MISSED
@@ -53,8 +53,6 @@ def _write(order: Order) -> None:
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
-    """Reorder operations to lower the peak."""
-
     name = "recompute-schedule"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -166,8 +166,6 @@ def _constrain(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
 
 @dataclass(frozen=True)
 class ShardKeptPass(ModulePass):
-    """Shard the values saved for segments with `recompute.recompute_slice_activation`."""
-
     name = "recompute-shard-kept"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

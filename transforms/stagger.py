@@ -101,8 +101,7 @@ def _read_later(old: SSAValue, new: SSAValue, order: Order, start: int) -> None:
 
 @dataclass(frozen=True)
 class StaggerPass(ModulePass):
-    """Delay the early parts of segments, such as random bits, until the segment's own input is defined.
-
+    """
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     """
 

@@ -144,8 +144,6 @@ def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark
 
 @dataclass(frozen=True)
 class TakeMarksPass(ModulePass):
-    """Turn marks that a framework writes as calls into attributes of the defining operations."""
-
     name = "recompute-take-marks"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

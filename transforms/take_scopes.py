@@ -44,8 +44,8 @@ DECISIONS = {
 
 @dataclass(frozen=True)
 class _Scopes:
-    """The marked calls that apply to an operation: the one that gives its segment, and the one that keeps or recomputes
-    it."""
+    """The marked calls that apply to an operation: the call that gives its segment, and the call that keeps or
+    recomputes it."""
 
     segment: MarkedCall | None
     decision: MarkedCall | None
@@ -137,8 +137,6 @@ def _as_attributes(switches: Switches) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class TakeScopesPass(ModulePass):
-    """Turn scopes that a framework opens around marked calls into attributes."""
-
     name = "recompute-take-scopes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -37,7 +37,8 @@ from .preparation.nested_steps import outline_temporarily
 
 
 def verify_input(module: ModuleOp) -> None:
-    """Check what xDSL's verifier does not: functions, dominance, `recompute.` attributes, shardings, and bounds.
+    """Check the invariants that xDSL's verifier does not check: functions, dominance, `recompute.` attributes,
+    shardings, and bounds.
 
     Raises:
         Refusal: A check fails.
@@ -108,8 +109,6 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
 
 @dataclass(frozen=True)
 class VerifyPass(ModulePass):
-    """Check dominance, attributes, gates and copies."""
-
     name = "recompute-verify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -1,7 +1,7 @@
 """Attempts: ways to divide a step into segments and to copy these.
 
 The search plans them and chooses by trust, then by memory (`best_attempt` in `search/choose.py`). *Candidates* are the
-plans that a budget compares: those of attempts, of the solvers, and parts of both.
+plans that a budget compares: plans of attempts, plans of the solvers, and parts of both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...planning.objective import MANY_OPERATIONS
 
 @dataclass(frozen=True)
 class Attempt:
-    """How a step is divided into segments, and how the segments are copied.
+    """A division of a step into segments, with the options for copying them.
 
     Attributes:
         cuts: The segments that the graph's structure suggests; None for named segments.

@@ -56,7 +56,7 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: How the copies are grouped behind tokens.
+        grouping: The options for grouping copies behind tokens.
         each_pass: Copy a segment again for each pass of the gradient over it (see `planning/by_segment/each_pass.py`).
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
@@ -87,7 +87,7 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 @part("plan")
 def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
-    """Return the plan that recomputes the marked values, except those of the operations in `without`."""
+    """Return the plan that recomputes the marked values, except results of the operations in `without`."""
     targets, marked = _targets_of_marks(step, frozenset(without))
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 

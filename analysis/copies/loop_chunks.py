@@ -110,7 +110,7 @@ class SavedCarries(ABC):
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
-        """Indices of the saved carries, which are those that iterations change."""
+        """Indices of the saved carries, which are the carries that iterations change."""
         return self.recomputed_part.carries
 
     @property
@@ -186,7 +186,7 @@ class Chunks(SavedCarries):
     @property
     @override
     def after_bytes(self) -> int:
-        """Bytes of all saved carries, including that of an incomplete chunk, and of the slices of one chunk."""
+        """Bytes of all saved carries, including the carry of an incomplete chunk, and of the slices of one chunk."""
         return (self.whole_chunks + (self.remainder > 0)) * self.carry_bytes + self.every * self.slice_bytes
 
     @property
@@ -215,8 +215,8 @@ class Slots(SavedCarries):
     @property
     @override
     def iterations(self) -> int:
-        """Number of repeated iterations: those that advance from a slot to another carry, and one per iteration for its
-        slices."""
+        """Number of repeated iterations: iterations that advance from a slot to another carry, and one iteration for
+        the slices of each iteration."""
         trips = self.link.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 

@@ -61,18 +61,18 @@ class Explanation:
 
     Attributes:
         function: The name of the function.
-        timeline: The memory timeline in program order.
+        timeline: The live bytes at each operation, in program order.
         eager_peak_bytes: The peak of an executor that starts each operation as soon as its operands exist.
         xla_peak_bytes: The peak of temporaries under the memory model `xla`.
         residuals: The number of saved values.
         saved_bytes: Bytes of the forward values that the backward pass reads, in and outside segments.
-        saved_outside_bytes: The part of `saved_bytes` that belongs to no segment.
+        saved_outside_bytes: The part of `saved_bytes` outside segments.
         step_flops: The FLOPs of the step.
         cost: The name of the cost model.
-        cost_unit: The unit of `step_cost` and of the `extra_cost` of segments.
-        step_cost: The cost of the step.
-        segments: The segments, in program order.
-        operations: The numbers of operations by purpose.
+        cost_unit: The unit of `step_cost` and of the `extra_cost` of segments, by default FLOPs.
+        step_cost: The cost of the step by the cost model.
+        segments: The segments, each with its memory and its extra work.
+        operations: The numbers of operations by category.
         values: The saved values.
         loops: The loops that write stacks for later loops.
         measured_bytes: The temporaries of the plain step as the compiler reports them; None if it was not compiled.

@@ -39,7 +39,7 @@ class OrderPeaks:
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak bytes of temporaries, by executor, each computed on first access: a search that goes by one of them does not
+    """Peak bytes of temporaries, by executor, each computed on first access: a search that uses one of them does not
     wait for the others.
 
     Attributes:
@@ -52,7 +52,7 @@ class Peaks:
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
-        """Return peaks of which that of the XLA:CPU model alone is still to be computed."""
+        """Return peaks of which only the one under the model of XLA:CPU is still to be computed."""
         orders = OrderPeaks(in_order, eager)
         return cls(lambda: orders, compute_xla)
 
@@ -86,7 +86,7 @@ class Peaks:
 
     @property
     def is_steady(self) -> bool:
-        """Whether the eager schedule needs about as much memory as the program order."""
+        """Whether the eager schedule needs at most `EAGER_SHARE` times the memory of the program order."""
         return self.eager <= EAGER_SHARE * self.in_order
 
     def notes(self) -> Iterator[str]:
@@ -165,7 +165,7 @@ class Forecast:
     def _delay_early_parts(
         self, program: SimulatedProgram, graph: Graph, segments: Mapping[int, str]
     ) -> SimulatedProgram:
-        """Insert barriers before early parts of segments. `graph`: that of the program."""
+        """Insert barriers before early parts of segments. `graph`: the graph of the program."""
         segment_of = {
             op: segments[instruction.origin]
             for op, instruction in enumerate(program.operations)

@@ -202,7 +202,7 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
     Args:
         function: The function.
         phases: Its phases; the operations run in their order.
-        labels: The labels for reports; by default, those of the phases without segments.
+        labels: The labels for reports; by default, the labels of the phases without segments.
 
     Raises:
         Refusal: The function has dynamic shapes.

@@ -23,7 +23,7 @@ from .value_names import is_named
 
 
 def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:
-    """Return a predicate that tells whether an operation in a loop body may be recomputed.
+    """Return a predicate that is true if an operation in a loop body may be recomputed.
 
     `root`: the operation that contains the loops.
 
@@ -61,7 +61,7 @@ def _is_kept(op: Operation) -> bool:
 
 
 def _in_selection(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
-    """Return a predicate that tells whether an operation is in a segment of the selection.
+    """Return a predicate that is true if an operation is in a segment of the selection.
 
     With `auto`, if any operation has a segment attribute, operations without one are in no segment.
     """

@@ -1,4 +1,5 @@
-"""Policies that select the operations to save: those of `jax.checkpoint_policies` by name, or a function of the user.
+"""Policies that select the operations to save: a policy of `jax.checkpoint_policies` by name, or a function of the
+user.
 
 The names and their meaning are from JAX's documentation of `jax.checkpoint_policies`.
 """
@@ -90,7 +91,7 @@ def saves(policy: str) -> Saves:
 
 @dataclass(frozen=True)
 class SelectionByFunction(Selection):
-    """A selection that saves the operations for which `saveable` is true, in place of a named policy."""
+    """A selection that saves the operations for which `saveable` is true, instead of a named policy."""
 
     saveable: Saves = _nothing
 

@@ -29,8 +29,8 @@ class Switches:
 
     Attributes:
         output_recompute: Recompute the outputs of the segment too.
-        mp_comm_recompute: Allow collectives that all devices execute alike to be repeated, except those that gather
-            parameters.
+        mp_comm_recompute: Allow collectives that all devices execute equally often to be repeated, except collectives
+            that gather parameters.
         parallel_optimizer_comm_recompute: Allow collectives that gather parameters (all-gathers of an argument) to be
             repeated.
         recompute_slice_activation: Shard the inputs of the segment over the devices of a mesh while they are saved.

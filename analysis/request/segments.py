@@ -83,7 +83,7 @@ def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Oper
 
 
 def instance_name(segment: str) -> str:
-    """Return the name of the scope of which a segment is an instance: `layer` for `layer#1`."""
+    """Return the name of the scope that a segment is an instance of: `layer` for `layer#1`."""
     return segment.partition("#")[0]
 
 
@@ -124,7 +124,7 @@ def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
     """Find the level of scopes that become segments.
 
     Descend as long as one scope, entered once, contains nearly all operations. A scope that is entered repeatedly is a
-    layer, whatever its share of the operations.
+    layer, independently of its share of the operations.
     """
     inside, depth, level = paths, 1, dict[Operation, Path]()
     while inside:

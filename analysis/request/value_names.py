@@ -52,7 +52,7 @@ def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Conta
 
 
 def add_names(op: Operation, names: Iterable[str]) -> None:
-    """Prepend names to those of the operation."""
+    """Prepend names to the names of the operation."""
     attributes = [StringAttr(name) for name in dict.fromkeys((*names, *given_names(op)))]
     op.attributes[Names.NAME] = attributes[0] if len(attributes) == 1 else ArrayAttr(attributes)
 

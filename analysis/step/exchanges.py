@@ -19,7 +19,7 @@ from .counted_loops import counted_loop
 
 
 def has_other_effects(op: Operation) -> bool:
-    """Return whether the operation has effects other than collectives that all devices execute alike."""
+    """Return whether the operation has effects other than collectives that all devices execute equally often."""
     if why_impure(op) is None:
         return False
     if is_collective(op):

@@ -65,7 +65,7 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
 
 @dataclass(frozen=True)
 class Numbered:
-    """A graph, and the operations and values that its numbers stand for.
+    """A graph, and the operations and values that its numbers denote.
 
     `strided`: values that are not stored in row-major order.
     """

@@ -8,7 +8,7 @@ The turn is the position with the most bytes of values that have been read and w
 position at which the newest of these values is read next. It is accepted if most of these values are read again in
 reverse order. The loss is the first floating-point scalar among the results that leaves gradient operations; if there
 is a turn, the loss must also depend on at least half of the operations before the turn, and on at most half of the
-operations that read residuals again. Without such a scalar, the deepest operation before the turn stands for the loss.
+operations that read residuals again. Without such a scalar, the deepest operation before the turn counts as the loss.
 In both cases the function must return values with the types of its arguments, as parameters and their updates have.
 """
 

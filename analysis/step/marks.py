@@ -7,7 +7,7 @@ A mark is a policy for each result of an operation, in the attribute `recompute.
     {recompute.recompute = [false, "must_recompute"]} one entry for each result
     {recompute.recompute = [false, unit]}             the second result has no mark
 
-The names are those of PyTorch's `CheckpointPolicy`; `offload` marks a saved value that may be moved to the host.
+The names are the names of PyTorch's `CheckpointPolicy`; `offload` marks a saved value that may be moved to the host.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from .jax_paths import path_of, scope_of
 
 @dataclass(frozen=True)
 class PhaseSource:
-    """A source of directions.
+    """A source that tells whether an operation belongs to the forward or to the backward pass.
 
     Attributes:
         direction: A function that returns the direction of an operation; `Direction.NONE` if it belongs to neither
@@ -77,7 +77,7 @@ def register_source(name: str, source: PhaseSource) -> None:
     """Append a source to the table, or replace the registered source of the same name.
 
     Raises:
-        ValueError: The name is that of a built-in source.
+        ValueError: The name belongs to a built-in source.
     """
     if name in BUILT_IN:
         raise ValueError(f"name: the source '{name}' is built in and cannot be replaced")

@@ -100,9 +100,10 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
 def _directions(
     order: Order, constants: Collection[Operation], phase_sources: Sequence[PhaseSource]
 ) -> Mapping[Operation, Direction]:
-    """Return the direction of each operation; that of `constants` counts only if no other operation is backward.
+    """Return the direction of each operation; the direction of `constants` counts only if no other operation is
+    backward.
 
-    Operations that are computed from constants alone have no phase of their own and take that of the surrounding
+    Operations that are computed from constants alone have no phase of their own and take the phase of the surrounding
     operations, because compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner
     loss under the path of the outer gradient.
     """

@@ -7,7 +7,7 @@ computed for the backward pass. Operations after it are gradient, up to the last
 and update from there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the
 gradient is folded into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
-A value that is not returned may be named in place of a result: primal-values=%loss. Operations that only the primal
+A value that is not returned may be named instead of a result: primal-values=%loss. Operations that only the primal
 results need but that stand after the gradient, such as a loss that is computed last, must first be moved before it
 (`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
@@ -45,7 +45,7 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
     Args:
         order: The operations.
-        hint: Which results are primal.
+        hint: The primal results.
         named: The operations that the hint names.
 
     Returns:
@@ -103,7 +103,7 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
 
     Args:
         order: The operations.
-        hint: Which results are primal.
+        hint: The primal results.
         named: The operations that the hint names.
 
     Raises:

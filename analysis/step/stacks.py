@@ -158,7 +158,7 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
 def _users(value: SSAValue, loops: Mapping[Operation, CountedLoop]) -> Iterator[tuple[SSAValue, Operation]]:
     """Yield the users of the value or of a reshape of it, each with the value that it uses.
 
-    If a loop carries the value unchanged, the users are those inside its regions.
+    If a loop carries the value unchanged, the users inside its regions are yielded.
     """
     for use in list(value.uses):
         op, loop = use.operation, loops.get(use.operation)

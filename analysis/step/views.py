@@ -19,7 +19,8 @@ class Storages:
     """The storages of the values of a block.
 
     Attributes:
-        root: For each view, the value that owns its storage; all other values, captured ones included, own theirs.
+        root: For each view, the value that owns its storage; all other values, including captured ones, own their
+            storage.
         strided: The values that are not stored in row-major order.
         on_host: The owners of storage in host memory.
     """

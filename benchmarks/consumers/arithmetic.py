@@ -57,7 +57,7 @@ def complex_numbers(ck: Around) -> Any:
 
 @case(usual)
 def int8_products(ck: Around) -> Any:
-    """Products of int8 accumulated in int32, with the gradient of the float product."""
+    """Build a step with products of int8 accumulated in int32, with the gradient of the float product."""
 
     def quantized(x: Any) -> Any:
         scale = lax.stop_gradient(jnp.max(jnp.abs(x), -1, keepdims=True)) / 127
@@ -80,7 +80,7 @@ def bf16(ck: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.float32(1024)))
 def fp16_with_scale(ck: Around) -> Any:
-    """Half precision with a scaled loss; the update is skipped if the gradient is not finite."""
+    """Build a step in half precision with a scaled loss; the update is skipped if the gradient is not finite."""
 
     def loss(ws: Any, x: Any, scale: Any) -> Any:
         x = x.astype(jnp.float16)
@@ -100,7 +100,7 @@ def fp16_with_scale(ck: Around) -> Any:
 
 @case(usual)
 def fp8(ck: Around) -> Any:
-    """Products in fp8 (e4m3) with gradients in e5m2."""
+    """Build a step with products in fp8 (e4m3) with gradients in e5m2."""
 
     @jax.custom_vjp
     def product(x: Any, w: Any) -> Any:
@@ -127,7 +127,7 @@ def sorts(ck: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jax.random.randint(jax.random.key(3), (300, 2), 0, BATCH)))
 def gathers_and_scatters(ck: Around) -> Any:
-    """Message passing along the edges of a graph."""
+    """Build a step with message passing along the edges of a graph."""
 
     def block(w: Any, x: Any, edges: Any) -> Any:
         messages = jnp.sin(jnp.exp(jnp.sin(x[edges[:, 0]] @ w)))
@@ -174,7 +174,7 @@ def fourier(ck: Around) -> Any:
 
 @case(usual)
 def solves(ck: Around) -> Any:
-    """Cholesky factorization and two triangular solves in each block."""
+    """Build a step with Cholesky factorization and two triangular solves in each block."""
 
     def block(w: Any, x: Any) -> Any:
         factor = jnp.linalg.cholesky(w @ w.T + 2 * jnp.eye(WIDTH))
@@ -186,7 +186,7 @@ def solves(ck: Around) -> Any:
 
 @case(usual)
 def eigenvalues(ck: Around) -> Any:
-    """Custom calls of LAPACK for eigenvalues."""
+    """Build a step with custom calls of LAPACK for eigenvalues."""
 
     def block(w: Any, x: Any) -> Any:
         values, vectors = jnp.linalg.eigh(w + w.T + jnp.diag(jnp.arange(float(WIDTH))))
@@ -197,7 +197,7 @@ def eigenvalues(ck: Around) -> Any:
 
 @case(lambda: ([normal(i, 8, 2, 3, 3, scale=0.3) for i in range(3)], normal(9, 2, 8, 8, 8)))
 def convolutions(ck: Around) -> Any:
-    """Grouped and dilated convolutions."""
+    """Build a step with grouped and dilated convolutions."""
 
     def block(w: Any, x: Any) -> Any:
         y = lax.conv_general_dilated(jnp.sin(x), w, (1, 1), "SAME", rhs_dilation=(2, 1), feature_group_count=4)
@@ -218,7 +218,7 @@ def windows(ck: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.zeros((0, WIDTH)), np.zeros((BATCH, 0), np.float32)))
 def empty_arrays(ck: Around) -> Any:
-    """Arrays without elements, in blocks and among arguments and results."""
+    """Build a step with arrays without elements, in blocks and among arguments and results."""
 
     def block(w: Any, x: Any, none: Any) -> Any:
         y = jnp.concatenate([jnp.sin(x @ w), jnp.exp(none @ w)])

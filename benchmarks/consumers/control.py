@@ -54,7 +54,7 @@ def cond_in_scan(ck: Around) -> Any:
 
 @case(lambda: (weights(1)[0], normal(9, BATCH, WIDTH), jax.random.key(4)))
 def long_recurrence(ck: Around) -> Any:
-    """Thirty-two iterations of one layer with dropout, with the random key in the carry."""
+    """Build a step with thirty-two iterations of one layer with dropout, with the random key in the carry."""
 
     def loss(w: Any, x: Any, key: Any) -> Any:
         def body(carry: Any, _: Any) -> Any:
@@ -77,7 +77,7 @@ def checkpointed_scan(ck: Around) -> Any:
 
 @case(usual)
 def while_without_gradient(ck: Around) -> Any:
-    """Loop whose length depends on data and whose result is constant for the gradient."""
+    """Build a step with a loop whose length depends on data and whose result is constant for the gradient."""
 
     def scale(x: Any) -> Any:
         result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
@@ -88,7 +88,7 @@ def while_without_gradient(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def forward_mode_of_while(ck: Around) -> Any:
-    """Directional derivative through a while loop, without a gradient."""
+    """Build a step with a directional derivative through a while loop, without a gradient."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -135,13 +135,13 @@ fixed_point.defvjp(_fixed_point_forward, _fixed_point_backward)
 
 @case(usual)
 def implicit_gradient(ck: Around) -> Any:
-    """While loop to a fixed point whose gradient, by custom_vjp, is a loop of another length."""
+    """Build a step with a while loop to a fixed point whose gradient, by custom_vjp, is a loop of another length."""
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(fixed_point(w, x)))), ck)
 
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, 4, BATCH, WIDTH)))
 def accumulation(ck: Around) -> Any:
-    """Gradients of four microbatches summed in a scan, each with a scan over layers."""
+    """Build a step with gradients of four microbatches summed in a scan, each with a scan over layers."""
 
     def loss(ws: Any, x: Any) -> Any:
         return jnp.mean(lax.scan(lambda x, w: (ck(layer)(w, x), None), x, ws)[0] ** 2)
@@ -159,7 +159,7 @@ def accumulation(ck: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, 8, 24, WIDTH)))
 def vmap_of_grad(ck: Around) -> Any:
-    """Per-example gradients, each clipped by its norm."""
+    """Build a step with per-example gradients, each clipped by its norm."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -178,7 +178,7 @@ def vmap_of_grad(ck: Around) -> Any:
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, BATCH, WIDTH), jnp.array(1)))
 def traced_slices(ck: Around) -> Any:
-    """Blocks that read and write rows at an index that is an argument."""
+    """Build a step with blocks that read and write rows at an index that is an argument."""
 
     def block(w: Any, x: Any, at: Any) -> Any:
         rows = lax.dynamic_slice_in_dim(x, at * 8, 16)

@@ -46,7 +46,7 @@ for _name, _options in {
 
 
 def _blocks_around_a_map(ck: Around) -> Any:
-    """Two blocks followed by a per-device computation and the loss."""
+    """Build a step with two blocks followed by a per-device computation and the loss."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -67,7 +67,7 @@ case(usual, "blocks_around_a_map_inlinable", shardy=False, round_trip="inlinable
 
 @case(usual)
 def gather_and_scatter(ck: Around) -> Any:
-    """Weights split over the devices and gathered for each block; the gradient scatters the sum."""
+    """Build a step with weights split over the devices and gathered for each block; the gradient scatters the sum."""
 
     def block(w: Any, x: Any) -> Any:
         return layer(lax.all_gather(w, "d", tiled=True), x)
@@ -77,7 +77,8 @@ def gather_and_scatter(ck: Around) -> Any:
 
 @case(usual)
 def sum_and_scatter(ck: Around) -> Any:
-    """Contraction split over the devices, with its sum scattered over the rows and gathered again."""
+    """Build a step with a contraction split over the devices, with its sum scattered over the rows and gathered
+    again."""
 
     def block(w: Any, x: Any) -> Any:
         part = jnp.sin(lax.psum_scatter(x @ w, "d", scatter_dimension=0, tiled=True))
@@ -133,7 +134,7 @@ case(stacked, "scan_in_map_gspmd", shardy=False)(_scan_in_map)
 
 @case(usual)
 def map_in_map(ck: Around) -> Any:
-    """Manual computation along one axis, with another along the second axis inside."""
+    """Build a step with a manual computation along one axis, with another along the second axis inside."""
 
     def loss(ws: Any, x: Any) -> Any:
         def inner(w: Any, x: Any) -> Any:
@@ -159,7 +160,7 @@ def map_in_map(ck: Around) -> Any:
 
 @case(usual)
 def callback_in_map(ck: Around) -> Any:
-    """Host callback on each device."""
+    """Build a step with a host callback on each device."""
 
     def block(w: Any, x: Any) -> Any:
         y = layer(w, x)
@@ -171,7 +172,7 @@ def callback_in_map(ck: Around) -> Any:
 
 @case(usual)
 def cond_in_map(ck: Around) -> Any:
-    """Branch with a collective, and a branch that depends on the device number."""
+    """Build a step with a branch that has a collective, and a branch that depends on the device number."""
 
     def block(w: Any, x: Any) -> Any:
         y = lax.cond(
@@ -187,7 +188,7 @@ def cond_in_map(ck: Around) -> Any:
 
 @case(usual)
 def gradient_in_map(ck: Around) -> Any:
-    """Complete step on each device, with gradients averaged over the devices."""
+    """Build a step that runs completely on each device, with gradients averaged over the devices."""
 
     def step(ws: Any, x: Any) -> Any:
         def loss(ws: Any, x: Any) -> Any:
@@ -269,7 +270,7 @@ case(usual, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_
 
 @case(lambda: (weights(2), normal(9, BATCH, WIDTH)))
 def private_function_per_device(ck: Around) -> Any:
-    """Jitted function called twice inside the per-device bodies."""
+    """Build a step with a jitted function called twice inside the per-device bodies."""
     half = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:

@@ -61,7 +61,7 @@ def pure_callback_in_block(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def ordered_io(ck: Around) -> Any:
-    """Token-ordered writes between the blocks, and one after the update."""
+    """Build a step with token-ordered writes between the blocks, and one after the update."""
 
     def block(w: Any, x: Any) -> Any:
         y = layer(w, x)
@@ -100,7 +100,7 @@ def ordered_debug_in_scan(ck: Around) -> Any:
 
 @case(usual)
 def on_the_host(ck: Around) -> Any:
-    """Part of each block under `compute_on`, which becomes a call with attributes."""
+    """Build a step with a part of each block under `compute_on`, which becomes a call with attributes."""
 
     def part(x: Any) -> Any:
         with compute_on("device_host"):

@@ -52,7 +52,7 @@ class Row:
 
     Attributes:
         outcome: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`.
-        reason: Why the step was not written or not executed.
+        reason: The reason that the step was not written or not executed.
         proof: Tier of the proof; `text` if both programs are identical byte for byte.
         numpy: `equal`, or why the results are not.
         xla: `compiled`, or the error.

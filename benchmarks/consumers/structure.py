@@ -51,7 +51,7 @@ case(_adam, "donated", jit=lambda: {"donate_argnums": (0, 1)})(_optimized)
 
 @case(usual, jit=lambda: {"donate_argnums": (0, 1)})
 def aliased_results(ck: Around) -> Any:
-    """Step that returns one value twice and an argument, and that donates arguments."""
+    """Build a step that returns one value twice and an argument, and that donates arguments."""
     step = descend(layer, ck)
 
     def twice(ws: Any, x: Any) -> Any:
@@ -63,7 +63,7 @@ def aliased_results(ck: Around) -> Any:
 
 @case(usual)
 def functions_with_odd_names(ck: Around) -> Any:
-    """Private functions whose names need quotes, contain dots, or look like numbered ones."""
+    """Build a step with private functions whose names need quotes, contain dots, or look like numbered ones."""
 
     def named(name: str, function: Any) -> Any:
         function.__name__ = name
@@ -89,7 +89,7 @@ def scopes_with_odd_names(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def checkpoints_inside(ck: Around) -> Any:
-    """Nested `jax.checkpoint` with two policies around some of the blocks."""
+    """Build a step with nested `jax.checkpoint` with two policies around some of the blocks."""
     policies = jax.checkpoint_policies
 
     def inner(w: Any, x: Any) -> Any:
@@ -112,7 +112,7 @@ def checkpoints_inside(ck: Around) -> Any:
 
 @case(usual)
 def exported_inside(ck: Around) -> Any:
-    """Block that calls a function exported by `jax.export`, with its exported gradient."""
+    """Build a step with a block that calls a function exported by `jax.export`, with its exported gradient."""
     shapes = (jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((BATCH, WIDTH), jnp.float32))
     called = export.export(jax.jit(layer))(*shapes).call
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(called(w, x)))), ck)
@@ -120,7 +120,7 @@ def exported_inside(ck: Around) -> Any:
 
 @case(usual)
 def nested_jit(ck: Around) -> Any:
-    """Nested functions called in several blocks, one of them with a constant."""
+    """Build a step with nested functions called in several blocks, one of them with a constant."""
     scale = jnp.arange(float(WIDTH))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))) * scale)
     outer = jax.jit(lambda w, x: jnp.tanh(inner(x @ w)) + inner(x))
@@ -129,8 +129,8 @@ def nested_jit(ck: Around) -> Any:
 
 @case(usual)
 def inner_shardings(ck: Around) -> Any:
-    """Jitted functions with shardings of their own inside the blocks, which become attributes of private
-    functions."""
+    """Build a step with jitted functions with shardings of their own inside the blocks, which become attributes of
+    private functions."""
     rows = NamedSharding(mesh(), P("d"))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)
     return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), ck)
@@ -138,7 +138,7 @@ def inner_shardings(ck: Around) -> Any:
 
 @case(usual)
 def metadata_of_xla(ck: Around) -> Any:
-    """Operations and calls with frontend attributes."""
+    """Build a step with operations and calls with frontend attributes."""
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:
@@ -150,7 +150,7 @@ def metadata_of_xla(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def composite(ck: Around) -> Any:
-    """`jax.lax.composite`, which refers to its decomposition."""
+    """Build a step with `jax.lax.composite`, which refers to its decomposition."""
     act = jax.lax.composite(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), name="my.act")
     named = jax.custom_vjp(act)
     named.defvjp(lambda x: (act(x), x), lambda x, g: (g * jnp.cos(x),))
@@ -159,7 +159,7 @@ def composite(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def two_gradients(ck: Around) -> Any:
-    """Step that takes two gradients, one after the other."""
+    """Build a step that takes two gradients, one after the other."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -177,7 +177,7 @@ def two_gradients(ck: Around) -> Any:
 
 @case(usual)
 def gradient_of_gradient(ck: Around) -> Any:
-    """Loss that contains the derivative of the network by its input."""
+    """Build a step with a loss that contains the derivative of the network by its input."""
 
     def net(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):

@@ -80,7 +80,7 @@ def learned_optimizer(wrap):
 
 
 def _force_field(wrap, network):
-    """Fit energy and forces together; the forces are the energy's gradient by the positions."""
+    """Build a step that fits energy and forces together; the forces are the energy's gradient by the positions."""
 
     def energy(p, positions):
         return jnp.sum(network(wrap, p["layers"], jnp.sin(positions @ p["in"])) ** 2) * 1e-3
@@ -115,7 +115,7 @@ def gradient_penalty(wrap):
 
 @step
 def differential_equation(wrap):
-    """Loss whose residual has second derivatives by the inputs."""
+    """Build a step with a loss whose residual has second derivatives by the inputs."""
 
     def solution(p, x):
         return jnp.sum(unrolled(wrap, p["layers"], jnp.sin(x @ p["in"])))
@@ -129,7 +129,7 @@ def differential_equation(wrap):
 
 @step
 def hessian_vector_product(wrap):
-    """Hessian-vector product in forward mode over reverse mode."""
+    """Build a step with a Hessian-vector product in forward mode over reverse mode."""
     gradient = jax.grad(loss_of(scanned, wrap))
     product = lambda p, v, x: jax.jvp(lambda p: gradient(p, x), (p,), (v,))
     return product, (layers(6), layers(6), normal(64, 32))
@@ -137,7 +137,7 @@ def hessian_vector_product(wrap):
 
 @step
 def per_example(wrap):
-    """Clipped per-example gradients."""
+    """Build a step with clipped per-example gradients."""
     gradient = jax.vmap(jax.grad(loss_of(scanned, wrap)), (None, 0))
 
     def update(p, examples):
@@ -212,7 +212,7 @@ def two_losses(wrap):
 
 @step
 def two_cotangents(wrap):
-    """Gradients of two tasks through the same forward pass."""
+    """Build a step with gradients of two tasks through the same forward pass."""
 
     def update(p, x):
         y, pull = jax.vjp(lambda p: unrolled(wrap, p, x), p)
@@ -224,7 +224,7 @@ def two_cotangents(wrap):
 
 
 def _accumulated(wrap, first):
-    """Loop over microbatches. `first` returns the initial sum and the remaining microbatches."""
+    """Build a step with a loop over microbatches. `first` returns the initial sum and the remaining microbatches."""
     gradient = jax.value_and_grad(loss_of(unrolled, wrap))
 
     def update(p, batches):
@@ -243,7 +243,7 @@ def accumulated(wrap):
 
 @step
 def accumulated_peeled(wrap):
-    """Accumulation with the first microbatch peeled off the loop."""
+    """Build a step that accumulates gradients, with the first microbatch peeled off the loop."""
     return _accumulated(wrap, lambda gradient, p, batches: (gradient(p, batches[0]), batches[1:]))
 
 
@@ -262,7 +262,7 @@ def accumulated_unrolled(wrap):
 
 @step
 def accumulated_against_a_reference(wrap):
-    """Accumulation that reads the outputs of a frozen model from a stack."""
+    """Build a step that accumulates gradients, and reads the outputs of a frozen model from a stack."""
 
     def update(p, frozen, batches):
         targets = lax.map(lambda x: mlp(mlp(x, frozen), frozen), batches)

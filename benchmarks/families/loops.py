@@ -36,7 +36,7 @@ def encoder_and_decoder(wrap):
 
 @step
 def proximal_policy(wrap):
-    """Rollout, returns and epochs of PPO."""
+    """Build a step with rollout, returns and epochs of PPO."""
 
     def update(p, state, noise):
         def roll(state, noise):
@@ -138,13 +138,13 @@ def _scans_in_a_scan(wrap, around):
 
 @step
 def scan_in_scan(wrap):
-    """Nested scans with `wrap` around the inner body only."""
+    """Build a step with nested scans with `wrap` around the inner body only."""
     return _scans_in_a_scan(wrap, lambda body: body)
 
 
 @step
 def scan_in_scan_both(wrap):
-    """Nested scans with `wrap` around both bodies."""
+    """Build a step with nested scans with `wrap` around both bodies."""
     return _scans_in_a_scan(wrap, wrap)
 
 
@@ -190,7 +190,7 @@ def gated_recurrence(wrap):
 
 @step
 def state_space(wrap):
-    """Mamba's selective scan in unrolled layers."""
+    """Build a step with Mamba's selective scan in unrolled layers."""
 
     def loss(p, inputs):
         def layer(inputs, q):

@@ -23,14 +23,14 @@ RUNS = 20
 class Cost:
     """Costs of one form, compiled with one setting.
 
-    Seconds of compilers, XLA's and ours, are CPU seconds, which other load on the machine affects little.
+    Seconds of XLA's compiler and of this one are CPU seconds, which other load on the machine affects little.
 
     Attributes:
         flops: FLOPs, with loops counted once.
         differing: Number of results with other bits than the plain step's.
         own_seconds: Time of our rewrite, before XLA.
         step_seconds: Time of a step, on platforms where it is meaningful.
-        why: Why the plain step is kept.
+        why: The reason that the plain step is kept.
     """
 
     temp_bytes: int

@@ -36,7 +36,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances of all results. `is_plain`: the plain step was run, so the results say nothing about a rewrite."""
+    """Distances of all results. `is_plain`: the plain step was run, so the results do not test a rewrite."""
 
     leaves: tuple[Leaf, ...]
     is_plain: bool = False
@@ -58,7 +58,7 @@ class Distances:
 
 
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
-    """Measure the distances with default flags of JAX and XLA; `recompute.jax.jit` chooses freely what to run."""
+    """Measure the distances with default flags of JAX and XLA; `recompute.jax.jit` chooses freely which step to run."""
     plain, theirs = peer.build(None, size), peer.build(ALL, size)
     with plain.context(), warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", recompute.jax.NothingSaved)

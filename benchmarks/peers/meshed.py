@@ -15,7 +15,7 @@ from recompute.benchmarks.peers.peer import SMALL, Built, Remat, checkpointed, d
 
 DEVICES = 8
 SPLIT = {"qkv": (None, "model"), "out": ("model", None), "up": (None, "model"), "down": ("model", None)}
-"""How the weights of a block lie, as in Megatron."""
+"""The shardings of the weights of a block, as in Megatron."""
 
 
 def mesh_of(kind: AxisType) -> Mesh:
@@ -31,7 +31,7 @@ def placed(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def build_automatic(remat: Remat, size: str) -> Built:
-    """GPT that XLA partitions, following the shardings of the arguments."""
+    """Build a GPT that XLA partitions, following the shardings of the arguments."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
 
     def arguments(seed: int) -> tuple[Any, ...]:
@@ -41,7 +41,7 @@ def build_automatic(remat: Remat, size: str) -> Built:
 
 
 def build_mapped(remat: Remat, size: str) -> Built:
-    """GPT in which each device takes the gradient of its rows, and the gradients are averaged."""
+    """Build a GPT in which each device takes the gradient of its rows, and the gradients are averaged."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
     everywhere, rows = PartitionSpec(), PartitionSpec(("data", "model"))
 
@@ -66,7 +66,7 @@ def explicit_block(w: Any, x: jax.Array) -> jax.Array:
 
 
 def build_explicit(remat: Remat, size: str) -> Built:
-    """Residual network of dense layers over tokens, with shardings in the types."""
+    """Build a residual network of dense layers over tokens, with shardings in the types."""
     rows, length, width, layers = (8, 8, 16, 3) if size == SMALL else (32, 128, 128, 6)
     mesh = mesh_of(AxisType.Explicit)
     run = checkpointed(explicit_block, remat)

@@ -17,10 +17,12 @@ Weights = dict[str, Array]
 
 @dataclass(frozen=True)
 class Layer:
-    """Layer of a random step.
+    """A layer of a random step.
 
-    `weights`: draws the weights for a width. `run`: applies the layer to weights, values and a random key. `reads`:
-    number of values that it reads.
+    Attributes:
+        weights: Draws the weights for a width.
+        run: Applies the layer to weights, values and a random key.
+        reads: The number of values that it reads.
     """
 
     weights: Callable[[np.random.Generator, int], Weights]

@@ -1,4 +1,4 @@
-"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than that of `jax.jit`.
+"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than the step of `jax.jit`.
 
     python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
 
@@ -38,8 +38,8 @@ BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """Result for one step. `why`: why the plain step is run. `distance`: that of the farthest result, in the step's
-    unit."""
+    """Result for one step. `why`: why the plain step is run. `distance`: the distance of the farthest result, in the
+    step's unit."""
 
     program: Program
     plain_bytes: int
@@ -112,7 +112,7 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other steps (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the random steps (default: 0)")
     options = parser.parse_args()
     verdicts = list[StepVerdict]()
     for seed in range(options.seed * APART, options.seed * APART + options.count):

@@ -2,7 +2,7 @@
 
     python -m recompute.benchmarks.peers.row 'linen gpt' --what costs
 
-Devices must be requested before JAX starts, and the peak of a device is that of its process.
+Devices must be requested before JAX starts, and the peak of a device is the peak of its process.
 """
 
 from __future__ import annotations

@@ -28,6 +28,6 @@ OTHER = (Setting(DEFAULT),)
 
 
 def settings_of(platform: str) -> tuple[Setting, ...]:
-    """Return the settings of a platform. The first one is that of the bars. By default XLA drops barriers on CPU, but
-    not on GPU."""
+    """Return the settings of a platform. The bars apply to the first one. By default XLA drops barriers on CPU, but not
+    on GPU."""
     return {"cpu": CPU, "gpu": GPU, "cuda": GPU, "rocm": GPU}.get(platform, OTHER)

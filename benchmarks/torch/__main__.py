@@ -1,4 +1,4 @@
-"""`recompute.torch` beside PyTorch's own controls: peak, FLOPs, time and equality of one training step.
+"""Compare `recompute.torch` with PyTorch's own controls: peak, FLOPs, time and equality of one training step.
 
     python -m recompute.benchmarks.torch                               # all models
     python -m recompute.benchmarks.torch --only 'gpt6*' --json rows.json

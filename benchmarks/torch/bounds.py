@@ -3,7 +3,8 @@
     python -m recompute.benchmarks.torch.bounds                  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.bounds --only unet --shares 0.5,0.35
 
-Work is that of the cost model, in percent of the plain step. A refused budget shows its bound and the least peak that a
+Work is counted by the cost model, in percent of the plain step. A refused budget shows its bound and the least peak
+that a
 plan reaches. Exit status 1: a report states no bound.
 """
 
@@ -30,7 +31,7 @@ def row(cells: tuple[str, ...]) -> str:
 
 
 def within(name: str, share: float) -> tuple[str, ...]:
-    """The row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
+    """Return the row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
     import recompute.torch as rt
 
     torch._dynamo.reset()

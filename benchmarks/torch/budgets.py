@@ -1,13 +1,15 @@
-"""Ten models under five budgets each: is the measured peak within the budget, and is every result the same bits?
+"""Run ten models under five budgets each, and check that peaks are within the budget and results are bit-equal.
 
     python -m recompute.benchmarks.torch.budgets                       # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.budgets --only 'gpt*' --json lines.json
 
-The budgets of a model lie in equal distances between the least that `budget="min"` needs and what the plain step needs,
-the least included. Peaks are those of one step in program order, gradients and saved random states included, weights,
-buffers and inputs left out. The table goes to standard output, progress to standard error. Exit status 1: a budget is
+The budgets of a model are at equal distances from the peak of `budget="min"` (included) to the peak of the plain step
+(excluded). Peaks are measured for one step in program order. They include gradients and saved random states, and
+exclude
+weights, buffers and inputs. The table goes to standard output, progress to standard error. Exit status 1: a budget is
 exceeded or refused, a predicted peak is off by more than 0.5 %, or a result differs from eager (`NO`). A result that
-differs from eager, but not from the model as Dynamo traces it, is `traced`: PyTorch's own tracing makes the difference.
+differs from eager mode, but not from the model as Dynamo traces it, is `traced`: the difference comes from PyTorch's
+tracing.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ MODELS = (
 )
 BUDGETS = 5
 LARGEST_ERROR = 0.005
-"""Of a predicted peak, as a share of the measured one."""
+"""The largest error of a predicted peak, as a share of the measured one."""
 HEAD = ("model", "budget MB", "measured MB", "predicted", "FLOPs x", "copies", "loss", "gradients", "buffers", "RNG")
 KINDS = ("loss", "grad ", "buffer ", "random state")
-"""How the names of the results of a step begin, in the order of the last columns."""
+"""The prefixes of the names of results, in the order of the last columns."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,11 @@ class Line:
         budget_bytes: The budget without weights, buffers and inputs.
         peak_bytes: The measured peak.
         predicted_bytes: The peak of the report.
-        flops_ratio: Measured FLOPs beside those of the eager step.
+        flops_ratio: Measured FLOPs as a multiple of the FLOPs of the eager step.
         copies: Operations that run again.
         differences: Results that are not bit-equal to eager.
         as_traced: Whether all results are bit-equal to those of `torch.compile(model, backend="eager")`: some models
-            compute something else when they are traced.
+            compute other values when they are traced.
         error: The exception, if the step does not run.
     """
 
@@ -81,7 +83,7 @@ class Line:
 
     @property
     def faults(self) -> list[str]:
-        """What misses the bar."""
+        """The bars that the line misses."""
         if self.error:
             return [self.error]
         faults = (
@@ -118,7 +120,7 @@ def row(cells: Sequence[str]) -> str:
 
 
 def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Line]:
-    """A line for each budget of a model, the smallest budget first."""
+    """Yield a line for each budget of a model, the smallest budget first."""
     model, inputs = make(name)
     eager = training_step(model, model, inputs)
     eager_flops = metered(model, model, inputs).flops
@@ -139,7 +141,7 @@ def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Li
 
 
 def within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> Line:
-    """Run a model within a budget. `input_bytes`: of weights, buffers and inputs of the graph."""
+    """Run a model within a budget. `input_bytes`: the bytes of weights, buffers and inputs of the graph."""
     model, inputs = make(name)
     step = compiled(model, budget + input_bytes)
     outcome = training_step(model, step, inputs)
@@ -155,7 +157,7 @@ def within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops
 
 @cache
 def traced(name: str) -> Outcome:
-    """What the model computes if Dynamo traces it and its operations run as in eager mode."""
+    """Return the outcome of the model if Dynamo traces it and its operations run as in eager mode."""
     torch._dynamo.reset()
     model, inputs = make(name)
     return training_step(model, torch.compile(model, backend="eager"), inputs)

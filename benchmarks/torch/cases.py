@@ -49,12 +49,12 @@ class Case:
 
 
 def words(batch: int, length: int, count: int) -> tuple[torch.Tensor, ...]:
-    """Tokens and targets, of (batch, length)."""
+    """Return tokens and targets of shape (batch, length)."""
     return torch.randint(count, (batch, length)), torch.randint(count, (batch, length))
 
 
 def images(batch: int, size: int) -> tuple[torch.Tensor, ...]:
-    """Images of (batch, 3, size, size) and labels of 10 classes."""
+    """Return images of shape (batch, 3, size, size) and labels of 10 classes."""
     return torch.randn(batch, 3, size, size), torch.randint(10, (batch,))
 
 
@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
 
 
 def make(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """The model and the inputs of a case, the same for every call."""
+    """Return the model and the inputs of a case, the same for every call."""
     torch.manual_seed(0)
     case = CASES[name]
     return case.build().train(), case.inputs()

@@ -1,10 +1,11 @@
-"""The programs of PyTorch's issues at falling budgets: are results right, and does the measured peak never rise?
+"""Run the programs of PyTorch's issues at falling budgets, and check that results are right and measured peaks never
+rise.
 
     python -m recompute.benchmarks.torch.falling                              # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling --backend aot_eager --only 'pytorch 190717'
 
 Budgets are shares of the plain step's peak. With `aot_eager` the reference is the eager step, and peaks are live
-storages in program order; under Inductor it is `torch.compile(model)`, and peaks are those of the allocator in the
+storages in program order; under Inductor it is `torch.compile(model)`, and peaks are measured by the allocator in the
 second step. A refused budget shows the least peak that its refusal states. Exit status 1: a result differs (under
 Inductor: by more than rounding), the random state at the end differs, a step exceeds its budget, or a peak is higher
 than at a larger budget.
@@ -40,7 +41,7 @@ _LEAST = (
     r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
     r"compiled needs (?:[\d.]+ .iB \()?(\d+) bytes",
 )
-"""How refusals state the least peak, the most general one first."""
+"""The forms in which refusals state the least peak, the most general one first."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ class Step:
 
     Attributes:
         share: The budget, as a share of the peak of the plain step.
-        peak_bytes: The measured peak; of a refused budget the least peak that the refusal states.
+        peak_bytes: The measured peak; for a refused budget, the least peak that the refusal states.
         is_refused: Whether the budget was refused.
-        difference: The largest relative distance of a result from that of the plain step.
-        state_is_equal: Whether the random state at the end is that of the plain step.
+        difference: The largest relative distance of a result from the result of the plain step.
+        state_is_equal: Whether the final random state equals that of the plain step.
     """
 
     share: float
@@ -68,7 +69,7 @@ class Step:
 
 
 def measured_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
-    """Results of one step, and the peak of another one in program order."""
+    """Return the results of one step, and the peak of another one in program order."""
     torch._dynamo.reset()
     model, inputs = make(name)
     step = wrap(model)
@@ -77,7 +78,7 @@ def measured_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, i
 
 
 def measured(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
-    """Results and peak of a step, by the reading of its backend."""
+    """Return the results and the peak of a step, as measured for its backend."""
     if backend == "aot_eager":
         return measured_in_order(name, wrap)
     outcome, peak, _ = measured_by_allocator(name, wrap)
@@ -85,8 +86,8 @@ def measured(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outco
 
 
 def plain(name: str, backend: str) -> tuple[Outcome, int]:
-    """Results of the reference, and the peak that shares refer to: under `aot_eager` that of the compiled step without
-    copies."""
+    """Return the results of the reference, and the peak that shares refer to: under `aot_eager` the peak of the
+    compiled step without copies."""
     if backend == "inductor":
         return measured(name, backend, torch.compile)
     import recompute.torch as rt
@@ -114,13 +115,13 @@ def falling(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
 
 
 def least_stated(refusal: str) -> int:
-    """The least peak that a refusal states, in bytes; 0 if it states none."""
+    """Return the least peak that a refusal states, in bytes; 0 if it states none."""
     found = (re.search(pattern, refusal) for pattern in _LEAST)
     return next((int(match[1]) for match in found if match), 0)
 
 
 def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[str]:
-    """What is wrong with a row. `rounding`: the largest distance that a result may have."""
+    """Yield the faults of a row. `rounding`: the largest distance that a result may have."""
     for step in steps:
         if step.is_refused and not step.peak_bytes:
             yield f"{step.share:g}: the refusal states no peak"
@@ -137,13 +138,13 @@ def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[
 
 
 def rises(steps: list[Step]) -> list[tuple[Step, Step]]:
-    """Pairs of budgets of which the smaller one has the higher peak, beyond `GRANULE`."""
+    """Return the pairs of consecutive budgets whose smaller budget has the higher peak, by more than `GRANULE`."""
     kept = [step for step in steps if not step.is_refused]
     return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes + GRANULE]
 
 
 def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[str]:
-    """A row of the table, in kB."""
+    """Return the cells of a row of the table, in kB."""
     difference = max((step.difference for step in steps), default=0.0)
     equal = all(step.state_is_equal for step in steps)
     return [

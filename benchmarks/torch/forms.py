@@ -1,4 +1,5 @@
-"""The forms in which the benchmark runs a model: eager, checkpointed, PyTorch's partitioners, and ours.
+"""The forms in which the benchmark runs a model: eager, checkpointed, by PyTorch's partitioners, and by
+`recompute.torch`.
 
 All compiled forms run the operations of AOTAutograd's graphs one by one in their order (aot_eager), and release each
 value at its last use, arguments included. A graph called through `make_boxed_func(graph.forward)` would keep every
@@ -43,9 +44,9 @@ class Form:
     """A way to run a model.
 
     Attributes:
-        name: As the table shows it.
-        wrap: Takes a run: a copy of the model of its own, and what is known of it. Returns what a step calls.
-        budget: A share of the eager step's peak that the form must keep, if it is ours.
+        name: The name in the table.
+        wrap: Takes a run, with a copy of the model and its properties. Returns the function that a step calls.
+        budget: The budget as a share of the eager step's peak, for `recompute.torch`.
         settings: Values of `torch._functorch.config` during compilation.
     """
 
@@ -60,7 +61,7 @@ def eager(run: Run) -> Callable[..., Any]:
 
 
 def checkpointed(run: Run) -> Callable[..., Any]:
-    """Each block in `torch.utils.checkpoint`. Raises `ValueError` if no module has a name of the pattern."""
+    """Wrap each block in `torch.utils.checkpoint`. Raises `ValueError` if no module has a name of the pattern."""
     patterns = run.blocks.split("|")
     names = [name for name, _ in run.model.named_modules() if any(fnmatchcase(name, part) for part in patterns)]
     outermost = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
@@ -73,7 +74,7 @@ def checkpointed(run: Run) -> Callable[..., Any]:
 
 
 def partitioned(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
-    """Compiled with one of PyTorch's partitioners."""
+    """Compile with one of PyTorch's partitioners."""
     backend = aot_autograd(fw_compiler=boxed_nop, bw_compiler=boxed_nop, partition_fn=partition)
     return torch.compile(run.model, backend=backend)
 
@@ -84,14 +85,14 @@ def checkpointed_partitioned(partition: Callable[..., Any], run: Run) -> Callabl
 
 
 def ours(run: Run) -> Callable[..., Any]:
-    """Compiled by `recompute.torch` within a budget, in program order."""
+    """Compile with `recompute.torch` within a budget in program order."""
     import recompute.torch as rt
 
     return torch.compile(run.model, backend=rt.backend(budget=run.device_bytes))
 
 
 def baselines() -> list[Form]:
-    """Eager first: what the others are compared with."""
+    """Return the forms of PyTorch, first the eager form, which is the reference."""
     min_cut = partial(partitioned, min_cut_rematerialization_partition)
     return [
         Form("eager", eager),

@@ -1,11 +1,12 @@
-"""Budgets under Inductor: is the peak of the compiled step, by the allocator, within the budget?
+"""Check that the peak of a step compiled by Inductor is within the budget, as measured by the allocator.
 
     python -m recompute.benchmarks.torch.inductor                               # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.inductor --only 'pytorch *' --shares 0.9,0.8,0.7,0.6,0.5,0.4,0.3,0.2
 
 Shares are of the peak of `torch.compile(model)`, whose results are the reference: Inductor draws other random numbers
-than eager mode, and rounds differently. Peaks are those of the second step, by the allocator's events on the CPU and by
-`torch.cuda.max_memory_allocated` on a GPU: kernels' own temporaries are included, weights, buffers and inputs left out.
+than eager mode, and rounds differently. Peaks are measured in the second step, by the allocator's events on the CPU and
+by `torch.cuda.max_memory_allocated` on a GPU. They include temporaries of kernels, and exclude weights, buffers and
+inputs.
 Exit status 1: a step exceeds its budget, the random state at its end differs, or a result differs by more than
 rounding. A refused budget is no failure. Compiled steps are not taken from PyTorch's cache.
 """
@@ -38,7 +39,7 @@ def row(cells: tuple[Any, ...]) -> str:
 
 
 def measured(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
-    """Results of the first step, the peak of the second one, and what was called."""
+    """Return the results of the first step, the peak of the second one, and the wrapped model."""
     torch._dynamo.reset()
     model, inputs = make(name)
     device = inputs[0].device.type
@@ -53,7 +54,7 @@ def distance(outcome: Outcome, other: Outcome) -> float:
 
 
 def within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[tuple[Any, ...], str]:
-    """A line, and what is wrong with it."""
+    """Return a line and its faults."""
     import recompute.torch as rt
 
     budget = int(share * plain_bytes)
@@ -88,7 +89,7 @@ def within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[t
 
 
 def checkpointed_line(name: str) -> tuple[Any, ...]:
-    """`torch.utils.checkpoint` around each block, compiled by Inductor."""
+    """Return the line of `torch.utils.checkpoint` around each block, compiled by Inductor."""
     case: Case = CASES[name]
     try:
         _, peak, _ = measured(name, lambda model: torch.compile(checkpointed(Run(model, case.blocks))))

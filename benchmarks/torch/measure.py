@@ -1,4 +1,4 @@
-"""Run each form of a model in turn and note peak, FLOPs, time and what differs from eager."""
+"""Run each form of a model, and record peak, FLOPs, time and the differences from eager mode."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Row:
 
     Attributes:
         peak_bytes: Peak of live storages, without inputs, weights and buffers, with gradients.
-        flops: Of products, convolutions and attention.
-        budget_bytes: What the form had to keep, if it has a budget.
+        flops: FLOPs of products, convolutions and attention.
+        budget_bytes: The budget of the form, if it has one.
         compile_seconds: CPU time of the first step, compilation included.
         step_seconds: Shortest of three steps.
-        differences: What is not bit-equal to eager, with relative distances.
+        differences: The results that are not bit-equal to eager mode, with relative distances.
         error: The first line of the exception, if the form does not run.
     """
 
@@ -48,7 +48,7 @@ class Row:
 
 
 def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> Iterator[Row]:
-    """A row for each form; the first form is the reference of the others."""
+    """Yield a row for each form; the first form is the reference of the others."""
     reference: Outcome | None = None
     plain_bytes = 0
     for form in forms:
@@ -60,13 +60,13 @@ def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> I
 
 
 def described(error: Exception) -> str:
-    """The type of an error and its first line, without the name of the backend that Dynamo puts before it."""
+    """Return the type of an error and its first line, without the name of the backend that Dynamo prepends."""
     text = str(error).partition(" raised:")[2].strip() or str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
 
 
 def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
-    """One row and its results, which are None if the form fails."""
+    """Return a row and its results, which are None if the form fails."""
     model, inputs = make(name)
     budget_bytes = None if form.budget is None else int(form.budget * plain_bytes)
     try:

@@ -2,8 +2,8 @@
 
 A storage counts from the operation that makes it until Python and autograd hold it no longer. Storages that were there
 before the step (inputs, weights, buffers) are not counted; gradients are. Views share their storage and are free.
-Memory inside a kernel is not seen. States of the random generator count while they are held: no dispatched operation
-makes them, so `torch.get_rng_state` is replaced while a meter is at work.
+Memory inside a kernel is not seen. States of the random generator count while they are live. No dispatched operation
+makes them, so `torch.get_rng_state` is replaced while a meter is active.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ ALIKE = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What a step took: the peak of live storages in bytes, and FLOPs of its products, convolutions and attentions."""
+    """The cost of a step: the peak of live storages in bytes, and FLOPs of its products, convolutions and
+    attentions."""
 
     peak_bytes: int
     flops: int
@@ -56,7 +57,7 @@ class Meter(TorchDispatchMode):
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Whether compiled functions run, and run compiled, under this mode."""
+        """Return True, so that compiled functions run, and run compiled, under this mode."""
         return True
 
     @property
@@ -105,8 +106,8 @@ class Meter(TorchDispatchMode):
 
 
 def operation_flops(func: Any, args: Any, kwargs: Any, results: Any) -> int:
-    """FLOPs of one call, 0 for operations without a formula. A higher-order operation that replays a random state
-    costs what the operation inside costs."""
+    """Return the FLOPs of one call, 0 for operations without a formula. A higher-order operation that replays a random
+    state has the cost of the operation inside."""
     if isinstance(func, torch._ops.HigherOrderOperator):
         inner = next((index for index, value in enumerate(args) if isinstance(value, torch._ops.OpOverload)), None)
         return 0 if inner is None else operation_flops(args[inner], args[inner + 1 :], kwargs, results)

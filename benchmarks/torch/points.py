@@ -1,11 +1,12 @@
-"""Ours at PyTorch's own points: at the peak of each of its controls, what does `recompute.torch` cost?
+"""Measure the cost of `recompute.torch` at the peak that each of PyTorch's controls reaches.
 
     python -m recompute.benchmarks.torch.points              # the tables of docs/measured/torch.md
     python -m recompute.benchmarks.torch.points --only gpt   # peaks and FLOPs of the GPT with 6 layers
     python -m recompute.benchmarks.torch.points --only time  # import, rewrite and proof, compilation
 
-Peaks are live storages of one step in program order, FLOPs those of products; seconds are CPU time. Exit status 1: one
-of our steps exceeds its peak, costs more FLOPs than PyTorch's form of that peak or than its bar, or differs from eager.
+Peaks are live storages of one step in program order, FLOPs are FLOPs of products, and seconds are CPU time. Exit status
+1: a step exceeds its peak, costs more FLOPs than PyTorch's step at that peak or than the bar in `NAMED`, or differs
+from eager mode.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NAMED = {
     "gpt12 dropout": ((15.2, 1.175),),
     "resnet50": ((11.0, 1.05),),
 }
-"""Peaks in MB, and the largest FLOPs there beside those of the eager step."""
+"""Peaks in MB, and the largest FLOPs at each peak, as multiples of the FLOPs of the eager step."""
 HEAD = ("peak of", "MB", "PyTorch's FLOPs x", "ours MB", "ours FLOPs x", "equal to eager")
 PASSES = ("import", "rewrite and proof", "export and second proof")
 
@@ -40,15 +41,15 @@ def line(cells: tuple[Any, ...]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def at(name: str, peak_bytes: int, eager: Row, outcome: Any) -> Row:
-    """Our form at a peak."""
+def measure_at(name: str, peak_bytes: int, eager: Row, outcome: Any) -> Row:
+    """Measure `recompute.torch` with a budget of this peak."""
     form = Form("ours", ours, (peak_bytes + 0.5) / eager.peak_bytes)
     row, _ = measured(name, form, outcome, eager.peak_bytes)
     return row
 
 
 def faults_of(row: Row, most: float, peak_bytes: int, eager: Row) -> Iterator[str]:
-    """What misses the bars. `most`: the largest FLOPs beside those of the eager step."""
+    """Yield the bars that a row misses. `most`: the largest FLOPs, as a multiple of the FLOPs of the eager step."""
     if row.error:
         yield row.error
         return
@@ -60,8 +61,8 @@ def faults_of(row: Row, most: float, peak_bytes: int, eager: Row) -> Iterator[st
         yield f"{row.flops / eager.flops:.4f} of the eager FLOPs, bar {most:.4f}"
 
 
-def compared(name: str, of_torch: bool) -> Iterator[str]:
-    """Print a table of a model; the faults."""
+def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
+    """Print the table of a model, and yield its faults."""
     print(f"\n### {name}\n")
     print(
         line(("peak of", "MB", "PyTorch's FLOPs x", "ours MB", "ours FLOPs x", "equal to eager")),
@@ -72,25 +73,25 @@ def compared(name: str, of_torch: bool) -> Iterator[str]:
     eager, outcome = measured(name, first, None, 0)
     points = [(form.name, *peak_of(name, form, outcome, eager)) for form in others] if of_torch else []
     points += [("a bar", int(megabytes * 1e6), most) for megabytes, most in NAMED.get(name, ())]
-    for words, peak_bytes, most in points:
+    for label, peak_bytes, most in points:
         if not peak_bytes:
-            print(line((words, "fails", "", "", "", "")), flush=True)
+            print(line((label, "fails", "", "", "", "")), flush=True)
             continue
-        row = at(name, peak_bytes, eager, outcome)
+        row = measure_at(name, peak_bytes, eager, outcome)
         result = (f"{row.peak_bytes / 1e6:.2f}", f"{row.flops / eager.flops:.4f}", "no" if row.differences else "yes")
         cells = result if not row.error else ("", row.error[:90].replace("|", "/"), "")
-        print(line((words, f"{peak_bytes / 1e6:.2f}", f"{most:.4f}", *cells)), flush=True)
-        yield from (f"{name}, {words}: {fault}" for fault in faults_of(row, most, peak_bytes, eager))
+        print(line((label, f"{peak_bytes / 1e6:.2f}", f"{most:.4f}", *cells)), flush=True)
+        yield from (f"{name}, {label}: {fault}" for fault in faults_of(row, most, peak_bytes, eager))
 
 
 def peak_of(name: str, form: Form, outcome: Any, eager: Row) -> tuple[int, float]:
-    """Peak and FLOPs of one of PyTorch's forms; (0, 0) if it fails."""
+    """Return the peak and the FLOPs of one of PyTorch's forms; (0, 0) if it fails."""
     row, _ = measured(name, form, outcome, 0)
     return (0, 0.0) if row.error else (row.peak_bytes, row.flops / eager.flops)
 
 
 def seconds_of_passes(name: str) -> tuple[int, list[float]]:
-    """The number of calls in the joint graph, and the CPU time of each of `PASSES` for a plan without a budget."""
+    """Return the number of calls in the joint graph, and the CPU time of each of `PASSES` without a budget."""
     from recompute import RecomputeOptions, rewrite
     from recompute.frontends.torch.exporter import write_joint
     from recompute.frontends.torch.importer import read_joint
@@ -124,7 +125,10 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
 
 
 def compile_seconds(name: str) -> tuple[float, float]:
-    """CPU seconds of the first step under `min_cut` and under ours at 60 % of the plain peak; the shorter of two."""
+    """Return the CPU seconds of the first step with `min_cut`, and with `recompute.torch` at 60 % of the plain peak.
+
+    Each is the shorter of two runs.
+    """
     import recompute.torch as rt
 
     def first_step(wrap: Any) -> float:
@@ -137,12 +141,12 @@ def compile_seconds(name: str) -> tuple[float, float]:
     from recompute.benchmarks.torch.forms import Run
 
     by_torch = partial(partitioned, min_cut_rematerialization_partition)
-    ways = (lambda model: by_torch(Run(model, "")), lambda model: rt.compile(model, budget="60%"))
-    return tuple(min(first_step(way) for _ in range(2)) for way in ways)  # pyright: ignore[reportReturnType]
+    compilers = (lambda model: by_torch(Run(model, "")), lambda model: rt.compile(model, budget="60%"))
+    return tuple(min(first_step(compile) for _ in range(2)) for compile in compilers)  # pyright: ignore[reportReturnType]
 
 
 def times() -> None:
-    """Print how long the passes and the compilation take."""
+    """Print the CPU time of the passes and of the compilation."""
     print(f"\n{line(('model', 'calls', *PASSES, 'import of 1,000 calls'))}\n{'|---' * 6}|")
     for name in ("gpt12 dropout", "gpt6 sdpa", "resnet50", "unet"):
         calls, seconds = seconds_of_passes(name)
@@ -150,8 +154,9 @@ def times() -> None:
         print(line((name, calls, *cells)), flush=True)
     print(f"\n{line(('model', 'min_cut', 'ours, budget 60 %', 'ratio'))}\n{'|---' * 4}|")
     for name in ("gpt6 dropout", "gpt12 dropout", "unet"):
-        theirs, own = compile_seconds(name)
-        print(line((name, f"{theirs:.1f} s", f"{own:.1f} s", f"{own / theirs:.2f}")), flush=True)
+        baseline, rewritten = compile_seconds(name)
+        cells = (name, f"{baseline:.1f} s", f"{rewritten:.1f} s", f"{rewritten / baseline:.2f}")
+        print(line(cells), flush=True)
 
 
 def main() -> int:
@@ -162,9 +167,9 @@ def main() -> int:
     warnings.simplefilter("ignore")
     faults: list[str] = []
     if only in (None, "gpt"):
-        faults += compared("gpt6 dropout", of_torch=True)
+        faults += print_comparison("gpt6 dropout", of_torch=True)
     if only in (None, "bars"):
-        faults += [*compared("gpt12 dropout", of_torch=False), *compared("resnet50", of_torch=False)]
+        faults += [*print_comparison("gpt12 dropout", of_torch=False), *print_comparison("resnet50", of_torch=False)]
     if only in (None, "time"):
         times()
     print(*(f"missed: {fault}" for fault in faults), f"{len(faults)} faults", sep="\n", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""One training step of a model in some form, its results, and what differs between two of them."""
+"""One training step of a model in some form, its results, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch import nn
 from recompute.benchmarks.torch.meter import Measured, Meter
 
 SEED = 1234
-"""Of the random state at the beginning of each step."""
+"""The seed of the random state at the beginning of each step."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step computes: loss, gradients and buffers by name, and the random state behind it."""
+    """The outcome of a step: loss, gradients and buffers by name, and the final random state."""
 
     tensors: dict[str, torch.Tensor]
 
     def differences(self, other: Outcome) -> list[str]:
-        """Names of tensors whose bits are not those of the other outcome, each with the largest distance."""
+        """Return the names of tensors that are not bit-equal in both outcomes, each with the largest distance."""
         names = sorted(self.tensors.keys() ^ other.tensors.keys())
         lines = [f"{name}: only in one" for name in names]
         for name in self.tensors.keys() & other.tensors.keys():
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether two tensors are equal bit by bit, NaN included."""
+    """Return whether two tensors are bit-equal, including NaN."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     return torch.equal(raw(left), raw(right))
@@ -45,7 +45,7 @@ def raw(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def distance(left: torch.Tensor, right: torch.Tensor) -> float:
-    """Largest difference relative to the largest value; infinite for other shapes."""
+    """Return the largest difference relative to the largest value; infinite if the shapes differ."""
     if left.shape != right.shape:
         return float("inf")
     scale = left.detach().double().abs().max().item() or 1.0
@@ -69,7 +69,7 @@ def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: t
 
 
 def metered(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
-    """Peak and FLOPs of one step. Its gradients are alive at the end and count; results leave as they are made."""
+    """Measure the peak and the FLOPs of one step. Its gradients are live at the end, and count."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)
     with Meter(resident(model, inputs)) as meter:
@@ -78,7 +78,7 @@ def metered(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[A
 
 
 def seconds(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...], repeats: int) -> float:
-    """The shortest of several steps."""
+    """Return the time of the shortest of several steps."""
     best = float("inf")
     for _ in range(repeats):
         model.zero_grad(set_to_none=True)
@@ -89,11 +89,11 @@ def seconds(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[A
 
 
 def resident(model: nn.Module, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
-    """Tensors that are there before the step: weights, buffers and inputs."""
+    """Return the tensors that exist before the step: weights, buffers and inputs."""
     return [*model.parameters(), *model.buffers(), *(leaf for leaf in inputs if isinstance(leaf, torch.Tensor))]
 
 
 def resident_bytes(model: nn.Module, inputs: tuple[Any, ...]) -> int:
-    """Bytes of the storages of weights, buffers and inputs, each counted once."""
+    """Return the bytes of the storages of weights, buffers and inputs, each counted once."""
     storages = {storage.data_ptr(): storage for t in resident(model, inputs) if (storage := t.untyped_storage())}
     return sum(storage.nbytes() for storage in storages.values())

@@ -1,4 +1,4 @@
-"""The rows of the benchmark as a table: peaks and FLOPs beside those of the eager step."""
+"""The rows of the benchmark as a table: peaks and FLOPs as multiples of the eager step."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SHOWN = 3
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows of one model in Markdown. The first row is the one that ratios refer to."""
+    """Return the rows of one model in Markdown. Ratios refer to the first row."""
     lines = [f"### {rows[0].case}", "", "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     return "\n".join([*lines, *(f"| {' | '.join(cells(row, rows[0]))} |" for row in rows)])
 
 
 def cells(row: Row, eager: Row) -> list[str]:
-    """A row as text, by the columns of `HEAD`."""
+    """Return the cells of a row, by the columns of `HEAD`."""
     if row.error:
         return [row.form, "-", "-", "-", "-", "-", "-", row.error[:100].replace("|", "/")]
     return [
@@ -34,7 +34,7 @@ def cells(row: Row, eager: Row) -> list[str]:
 
 
 def equality(differences: Sequence[str]) -> str:
-    """`yes`, or the number of tensors that differ and the first of them."""
+    """Return `yes`, or the number of tensors that differ and the name of the first one."""
     if not differences:
         return "yes"
     first = ", ".join(differences[:SHOWN])
@@ -42,7 +42,7 @@ def equality(differences: Sequence[str]) -> str:
 
 
 def missed(rows: Sequence[Row]) -> list[str]:
-    """Our forms that fail, differ from eager, or exceed their budget, a line each."""
+    """Return a line for each form of `recompute.torch` that fails, differs from eager mode, or exceeds its budget."""
     lines: list[str] = []
     for row in (row for row in rows if row.budget_bytes is not None):
         if row.error:

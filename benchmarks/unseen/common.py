@@ -68,7 +68,7 @@ def integers(*dimensions: int) -> jax.ShapeDtypeStruct:
 
 
 def key_data(words: int = 2) -> jax.ShapeDtypeStruct:
-    """Return raw key data: two words for threefry, four for rbg."""
+    """Return raw key data: two integers for threefry, four for rbg."""
     return shape(words, dtype=jnp.uint32)
 
 
@@ -100,9 +100,8 @@ def adam(parameters: Tree, gradients: Tree, state: Tree, rate: float = 1e-3, dec
 
 
 def random_inputs(step: UnseenStep, seed: int = 0) -> tuple[Any, ...]:
-    """Fresh arguments for one run: small normal floats, integers below 32, which every vocabulary and table holds.
-
-    Adam's second moments are positive. Arguments that are arrays already stay as they are.
+    """Draw arguments for one run: small normal floats, and integers below 32, which are in the range of every
+    vocabulary and table. Adam's second moments are positive. Arguments that are arrays already stay unchanged.
     """
     generator = np.random.default_rng(seed)
 

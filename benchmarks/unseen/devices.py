@@ -1,11 +1,12 @@
-"""The steps of `on_devices`: what ours needs beside `jax.checkpoint`, once without and once with repeated collectives.
+"""Compare the steps of `on_devices` with `jax.checkpoint`, without and with repeated collectives.
 
     python -m recompute.benchmarks.unseen.devices
     python -m recompute.benchmarks.unseen.devices moe ring
 
-Temporaries and FLOPs are XLA's, of one device, over those of `jax.checkpoint` around the blocks; beside them how many
-collectives the compiled steps have: the plain one, theirs, ours. `far`: the largest distance of a result from the
-plain step's, over the largest number of that result, theirs and ours; XLA:CPU rounds fused operations differently.
+Temporaries and FLOPs are XLA's, for one device, as multiples of those of `jax.checkpoint` around the blocks. `n` is the
+number of collectives in a compiled step: the plain step, `jax.checkpoint`, `recompute`. `distance` is the largest
+distance of a result from the plain step's result, as a share of the largest number of that result; XLA:CPU rounds fused
+operations differently.
 """
 
 # pyright: basic
@@ -41,41 +42,42 @@ def figures(compiled: Any) -> tuple[int, float, int]:
     return memory.temp_size_in_bytes, costs["flops"], len(EXCHANGES.findall(compiled.as_text()))
 
 
-def far(plain: Any, other: Any) -> float:
+def distance(plain: Any, other: Any) -> float:
+    """Return the largest distance of a result from the plain step's, as a share of its largest number."""
     result = 0.0
-    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
-        if jax.dtypes.issubdtype(a.dtype, jax.dtypes.prng_key):
-            a, b = jax.random.key_data(a), jax.random.key_data(b)
-        entry, two = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
-        result = max(
-            result, float(np.max(np.abs(entry - two), initial=0)) / max(float(np.max(np.abs(entry), initial=0)), 1e-30)
-        )
+    for expected, actual in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
+        if jax.dtypes.issubdtype(expected.dtype, jax.dtypes.prng_key):
+            expected, actual = jax.random.key_data(expected), jax.random.key_data(actual)
+        expected, actual = np.asarray(expected).astype(np.float64), np.asarray(actual).astype(np.float64)
+        largest = max(float(np.max(np.abs(expected), initial=0)), 1e-30)
+        result = max(result, float(np.max(np.abs(expected - actual), initial=0)) / largest)
     return result
 
 
 def row(name: str) -> str:
+    """Measure the forms of a step, and return its line of the table."""
     step = import_module(f".on_devices.{name}", __package__)
     options = dict(getattr(step, "JIT", {}))
-    options.pop("donate_argnums", None)  # Each of the four is run on the same arguments.
-    ways = {
+    options.pop("donate_argnums", None)  # Each of the four forms runs on the same arguments.
+    forms = {
         "plain": jax.jit(step.fun(False), **options),
-        "theirs": jax.jit(step.fun(True), **options),
-        "ours": recompute.jax.jit(step.fun(False), measure=False, **options),
-        "again": recompute.jax.jit(step.fun(False), measure=False, collectives=True, **options),
+        "checkpoint": jax.jit(step.fun(True), **options),
+        "rewritten": recompute.jax.jit(step.fun(False), measure=False, **options),
+        "with collectives": recompute.jax.jit(step.fun(False), measure=False, collectives=True, **options),
     }
-    compiled = {way: entry.lower(*step.ARGS).compile(compiler_options=KEEPS) for way, entry in ways.items()}
-    result = {way: figures(entry) for way, entry in compiled.items()}
-    results = {way: entry(*step.ARGS) for way, entry in compiled.items()}
-    theirs = result["theirs"]
+    compiled = {form: jitted.lower(*step.ARGS).compile(compiler_options=KEEPS) for form, jitted in forms.items()}
+    measured = {form: figures(executable) for form, executable in compiled.items()}
+    results = {form: executable(*step.ARGS) for form, executable in compiled.items()}
+    checkpoint, plain = measured["checkpoint"], measured["plain"]
 
-    def beside(way: str) -> str:
-        temporaries, work, exchanges = result[way]
-        return f"{temporaries / theirs[0]:6.3f} {work / theirs[1]:6.3f} {exchanges:4}"
+    def relative(form: str) -> str:
+        temporaries, flops, exchanges = measured[form]
+        return f"{temporaries / checkpoint[0]:6.3f} {flops / checkpoint[1]:6.3f} {exchanges:4}"
 
-    distances = " ".join(f"{far(results['plain'], results[way]):8.1e}" for way in ("theirs", "ours", "again"))
-    plain = result["plain"]
-    counts = f"{plain[0] / theirs[0]:6.3f} {plain[2]:4} {theirs[2]:4}"
-    return f"{name:20} {counts}  {beside('ours')}  {beside('again')}  {distances}"
+    others = [form for form in forms if form != "plain"]
+    distances = " ".join(f"{distance(results['plain'], results[form]):8.1e}" for form in others)
+    counts = f"{plain[0] / checkpoint[0]:6.3f} {plain[2]:4} {checkpoint[2]:4}"
+    return f"{name:20} {counts}  {relative('rewritten')}  {relative('with collectives')}  {distances}"
 
 
 def main() -> int:
@@ -85,7 +87,7 @@ def main() -> int:
         warnings.simplefilter("ignore")
         print(row(names[0]))
         return 0
-    print(f"{'':20} plain   n  theirs  ours: bytes, FLOPs, n  with collectives   far: theirs, ours, with collectives")
+    print(f"{'':20} plain   n    n  bytes, FLOPs, n    with collectives    distance: checkpoint, rewritten, both")
     for name in names:
         outcome = subprocess.run(
             [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Memory saved on independently written steps, beside `jax.checkpoint` around their blocks.
+"""Measure the memory saved on independently written steps, compared with `jax.checkpoint` around their blocks.
 
 `python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
 
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("half", choices=HALVES)
     parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--compiled", type=int, default=0, help="compile so many attempts besides the chosen one")
+    parser.add_argument("--compiled", type=int, default=0, help="also compile this number of other attempts")
     options = parser.parse_args()
     on_host = (
         {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()

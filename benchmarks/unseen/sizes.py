@@ -24,7 +24,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
     parser.add_argument("--half", choices=("open", "held_back", "loops"))
-    parser.add_argument("--run", action="store_true", help="also run the plain step once and say if it is finite")
+    run = "also run the plain step once and check that its results are finite"
+    parser.add_argument("--run", action="store_true", help=run)
     options = parser.parse_args()
     if DEVICES not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}=2".strip()

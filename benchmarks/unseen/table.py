@@ -1,7 +1,7 @@
-"""The lines that `savings.py` writes as tables in Markdown, with what they come to.
+"""Format the lines that `savings.py` writes as Markdown tables, with a summary of each.
 
 `python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]` prints them; `--write open.jsonl held_back.jsonl`
-keeps the lines beside this file and writes the tables into docs/measured/savings.md.
+keeps the lines next to this file and writes the tables into docs/measured/savings.md.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def table(result: Sequence[Row]) -> Iterator[str]:
 
 
 def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
-    """Return how many steps take less memory than under `jax.checkpoint`, as much, and more; refused steps count in
-    none."""
+    """Return the numbers of steps that take less memory than with `jax.checkpoint`, the same, and more, without refused
+    steps."""
     ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in result if "error" not in row]
     better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
     return better, len(ratios) - better - worse, worse

@@ -1,7 +1,7 @@
 """CHLO for xDSL: operations of JAX and PyTorch/XLA that StableHLO expands into its own.
 
-Names, properties and assembly are those of `ChloOps.td`; constraints are those of StableHLO's verifier, since the
-specification does not describe CHLO.
+Names, properties and assembly follow `ChloOps.td`; constraints follow StableHLO's verifier, since the specification
+does not describe CHLO.
 """
 
 from xdsl.ir import Dialect

@@ -5,7 +5,7 @@
     %r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
 
 Extents of 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other, as in numpy, or
-with `broadcast_dimensions`. Names, properties and assembly are those of ChloOps.td.
+with `broadcast_dimensions`. Names, properties and assembly follow `ChloOps.td`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ComparisonDirectionAttr(EnumAttribute[ComparisonDirection], SpacedOpaqueSy
 
 @irdl_attr_definition
 class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttribute):
-    """The order that `chlo.broadcast_compare` uses."""
+    """The comparison type of `chlo.broadcast_compare`: float, total order, signed or unsigned."""
 
     name = "chlo.comparison_type"
 
@@ -126,7 +126,8 @@ class BroadcastBinaryOp(FunctionTypeOp):
 
     @property
     def dimensions(self) -> tuple[int, ...] | None:
-        """The dimensions of the result that those of the operand of lower rank correspond to; None for the last."""
+        """The dimensions of the result that correspond to the dimensions of the operand of lower rank; None for the
+        last."""
         dimensions = self.broadcast_dimensions
         return None if dimensions is None else dimensions.get_values()
 

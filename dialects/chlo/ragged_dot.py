@@ -65,7 +65,7 @@ class RaggedDotAttr(RecordAttribute[RaggedDotDimensions]):
 
 @irdl_op_definition
 class RaggedDotOp(IRDLOperation):
-    """A product of matrices of which a dimension of the left operand is divided into groups."""
+    """A product of matrices in which a dimension of the left operand is divided into groups."""
 
     name = "chlo.ragged_dot"
 

@@ -7,7 +7,7 @@
     } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
 
 The body takes a slice of each input, without the dimension, and the carries; it returns a slice of each output and the
-next carries. Constraints are those of StableHLO's verifier; the specification has no CHLO.
+next carries. Constraints follow StableHLO's verifier; the specification does not describe CHLO.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 | `computations.py` | operations with a region: `manual_computation`, `named_computation` |
 | `collectives.py` | operations that change how a value is distributed |
 
-Assembly, properties and constraints are those of Shardy's `ops.td`, `attrs.td` and `verifiers.cc`.
+Assembly, properties and constraints follow Shardy's `ops.td`, `attrs.td` and `verifiers.cc`.
 """
 
 from xdsl.ir import Dialect

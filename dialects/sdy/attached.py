@@ -3,8 +3,8 @@
     %0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<8xf32>
     func.func @f(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
 
-The constraints are those of Shardy's `verifiers.cc`. Shardings over a mesh that the module lacks are accepted: programs
-that are cut from larger ones often lack their meshes.
+The constraints follow Shardy's `verifiers.cc`. Shardings over a mesh that the module lacks are accepted: programs that
+are cut from larger ones often lack their meshes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     [{"x", "y":(1)2}, {?}]                dimension 0 is divided by x, then by the first half of y; dimension 1 is open
     unreduced=max{"x"}                    the value is the maximum over the devices along x
 
-The constraints are those of Shardy's `verifiers.cc`.
+The constraints follow Shardy's `verifiers.cc`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMPUTATION_NAMES = frozenset({"sdy.manual_computation", "sdy.named_computation"
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis, or `size` parts of it after a factor of `pre_size`; the whole axis if `size` is None."""
+    """A mesh axis, or a sub-axis `"x":(pre_size)size` of it. The full axis if `size` is None."""
 
     name: str
     pre_size: int = 1
@@ -311,8 +311,8 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
 
 
 def check_unsharded(subject: str, sharding: Sharding) -> None:
-    """Raise `VerifyException` if the sharding has dimensions or axes: a maximal one, or that of a value without shape,
-    has none."""
+    """Raise `VerifyException` if the sharding has dimensions or axes: a maximal sharding, and the sharding of a value
+    without shape, have none."""
     if sharding.dimensions or sharding.replicated or sharding.unreduced:
         raise VerifyException(f"{subject} must have rank 0 and no replicated or unreduced axes")
 

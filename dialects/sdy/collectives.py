@@ -4,8 +4,8 @@
     %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
     %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
-Operand and result have the type of the whole value. The sharding of the result is determined by that of the operand and
-the axes; `out_sharding` repeats it. Assembly, properties and constraints are those of Shardy's `ops.td` and
+Operand and result have the type of the whole value. The sharding of the result is determined by the sharding of the
+operand and the axes; `out_sharding` repeats it. Assembly, properties and constraints follow Shardy's `ops.td` and
 `verifiers.cc`. Shardy declares none of these operations `Pure`.
 """
 
@@ -160,8 +160,8 @@ class CollectiveOp(IRDLOperation):
         self.check_axes(operand, result, mesh)
 
     def _operand_sharding(self, result: Sharding) -> Sharding | None:
-        """Return the sharding of the operand; None if it is that of a region's argument, which another operation may
-        hold."""
+        """Return the sharding of the operand; None for a region's argument, whose sharding another operation may
+        have."""
         if (sharding := sharding_of(self.tensor)) is not None:
             return sharding
         if type(self).MAY_LACK_SHARDING:
@@ -217,7 +217,7 @@ class CollectiveOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     def print_reduction(self, printer: Printer) -> None:
-        """Print the kind of the reduction, which stands before the axes; nothing for a collective without one."""
+        """Print the kind of the reduction, which precedes the axes; print nothing for a collective without one."""
 
 
 def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:
@@ -314,7 +314,7 @@ class AllToAllOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectivePermuteOp(CollectiveOp):
-    """Exchange parts, so that other axes divide the dimensions into as many parts."""
+    """Redistribute the shards: each dimension is sharded over other axes of the same total size."""
 
     name = "sdy.collective_permute"
     MAY_CHANGE_MESH: ClassVar[bool] = True

@@ -5,8 +5,8 @@
     %0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
 
 JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the parts of the
-operands there. Its effects are those of its region. It declares no memory effect to xDSL, so xDSL's passes assume that
-it has one, as for every unknown operation.
+operands there. Its effects are the effects of its region. It declares no memory effect to xDSL, so xDSL's passes assume
+that it has one, as for every unknown operation.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class ShardyReturnOp(IRDLOperation):
 
 
 class ComputationOp(IRDLOperation):
-    """Base of Shardy operations whose region takes the operands, or their per-device shards, and returns the results
-    likewise."""
+    """Base of Shardy operations with a region that takes the operands and returns the results, or their per-device
+    shards."""
 
     inputs = var_operand_def()
     outputs = var_result_def()
@@ -118,7 +118,7 @@ class ComputationOp(IRDLOperation):
                 check_sharding(f"{name} {index}", sharding, type_, mesh, self)
 
     def verify_body(self) -> None:
-        """Check that the arguments have the types of the operands, and the returned values those of the results."""
+        """Check that the arguments have the types of the operands, and the returned values the types of the results."""
         check_all("the arguments of the region", self.body.block.arg_types, self.operand_types)
         check_all("the values that the region returns", self.returned_types(), self.result_types)
 
@@ -267,7 +267,7 @@ def _element_and_rank(type_: Attribute) -> tuple[Attribute, int] | None:
 
 @irdl_op_definition
 class NamedComputationOp(ComputationOp):
-    """A region with a name, such as that of an inlined call."""
+    """A region with a name, such as the name of an inlined call."""
 
     name = "sdy.named_computation"
 

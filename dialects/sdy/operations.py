@@ -245,7 +245,8 @@ class DataFlowEdgeOp(EdgeOp):
 
 @irdl_op_definition
 class FuncDataFlowEdgeOp(EdgeOp):
-    """An edge between a function's argument and the operands of its calls, or between its result and theirs."""
+    """An edge between a function's argument and the operands of its calls, or between its result and the results of its
+    calls."""
 
     name = "sdy.func_data_flow_edge"
 

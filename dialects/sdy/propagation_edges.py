@@ -4,7 +4,7 @@
 
 #edges = #sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [operand-0, result-0]}]}]>
 
-Syntax and constraints are those of Shardy's `attrs.td` and `verifiers.cc`.
+Syntax and constraints follow Shardy's `attrs.td` and `verifiers.cc`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     %1 = stablehlo.reshape %0 {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>} : …
 
-A dimension is a product of factors, the major one first; a factor that several tensors have is sharded alike in all of
-them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints are those of Shardy's `parsers.cc` and
-`verifiers.cc`.
+A dimension is a product of factors, the major one first; a factor that several tensors have is sharded in the same way
+in all of them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints follow Shardy's `parsers.cc`
+and `verifiers.cc`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class TextAttr(Data[str]):
     """`<…>`, with the text between the brackets as data."""
 
     WORDS: ClassVar[str]
-    """What the text describes, in errors."""
+    """The name of the text in errors."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:

@@ -1,6 +1,6 @@
-"""StableHLO for xDSL: all operations of its specification, and those that it keeps for older exporters.
+"""StableHLO for xDSL: all operations of its specification, and the operations that it keeps for older exporters.
 
-Property names, custom assembly and checks are those of StableHLO itself, so that its text can be read and written.
+Property names, custom assembly and checks follow StableHLO, so that its text can be read and written.
 """
 
 from itertools import chain

@@ -113,7 +113,7 @@ class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class TransposeAttr(EnumAttribute[Transpose], SpacedOpaqueSyntaxAttribute):
-    """How `stablehlo.triangular_solve` reads its left operand."""
+    """The form in which `stablehlo.triangular_solve` reads its left operand."""
 
     name = "stablehlo.transpose"
 
@@ -186,7 +186,7 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, without those at their default."""
+    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, without fields that have their default."""
 
     RECORD: ClassVar[type[Any]]
 

@@ -1,7 +1,7 @@
 """Bounds of dynamic extents, the encoding of a tensor type.
 
     tensor<3x?xf32, #stablehlo.bounds<?, 4>>                        the second extent is unknown, and at most 4
-    tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>>    likewise, in an older spelling
+    tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>> the same, in an older spelling
 
 A bound that is not given is written `?`, and is `DYNAMIC_INDEX` here.
 """

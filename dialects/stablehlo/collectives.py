@@ -120,7 +120,7 @@ class AllReduceOp(CollectiveOp):
 
 @irdl_op_definition
 class ReduceScatterOp(CollectiveOp):
-    """The operands of all devices of a group, combined by the region, of which each device gets a slice."""
+    """Combine the operands of all devices of a group by the region; each device gets a slice of the result."""
 
     name = "stablehlo.reduce_scatter"
 

@@ -3,7 +3,7 @@
     %r = stablehlo.composite "acme.gelu" %x {composite_attributes = {approximate = true}, decomposition = @gelu}
         : (tensor<4xf32>) -> tensor<4xf32>
 
-It stands for its decomposition, which is executed, inlined on request, and compared by the proof.
+It is defined by its decomposition, which is executed, inlined on request, and compared by the proof.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dime
 class DotGeneralOp(FunctionTypeOp):
     """`%a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]`
 
-    The result has the batching dimensions, then the other dimensions of the left operand, then those of the right one.
+    The result has the batching dimensions, then the other dimensions of the left operand, then the other dimensions of
+    the right operand.
     """
 
     name = "stablehlo.dot_general"
@@ -187,7 +188,7 @@ SIMPLE_ALGORITHMS = frozenset(
     }
 )
 """The algorithms that some hardware has, as in `getKnownDotAlgorithm` of StableHLO's `Base.cpp`: the type of both
-operands, that of the sum, and the number of products. Elements of eight bits are summed in f32."""
+operands, the type of the sum, and the number of products. Elements of eight bits are summed in f32."""
 
 
 def _check_algorithm(op: DotGeneralOp) -> None:

@@ -173,7 +173,7 @@ def _print_binding(printer: Printer, argument: SSAValue, operand: SSAValue) -> N
 
 
 def _share_names(printer: Printer, named: Block, other: Block) -> None:
-    """Print the arguments of `other` with the names of those of `named`."""
+    """Print the arguments of `other` with the names of the arguments of `named`."""
     # xDSL's printer has no public way to give two values one name, which StableHLO's format requires.
     names = printer._ssa_values  # pyright: ignore[reportPrivateUsage]
     names.update({value: names[name] for name, value in zip(named.args, other.args, strict=True)})

@@ -3,7 +3,7 @@
 #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>
 #stablehlo.conv<raw input_batch_dimension = 0, input_feature_dimension = 3, …>
 
-Constraints are those of `convolution` in StableHLO's specification.
+Constraints follow `convolution` in StableHLO's specification.
 
     %y = stablehlo.convolution(%x, %w)
         dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
@@ -149,7 +149,7 @@ class ConvolutionAttr(Data[ConvolutionDimensions]):
 
 
 def _parse_labels(parser: AttrParser, features: Sequence[str]) -> tuple[str, ...]:
-    """Parse `[b, 0, 1, f]`: each feature once, and as many numbers as there are other dimensions, from zero."""
+    """Parse `[b, 0, 1, f]`: each feature once, and consecutive numbers from zero for all other dimensions."""
 
     def label() -> str:
         return parser.parse_optional_identifier() or str(parse_int64(parser))

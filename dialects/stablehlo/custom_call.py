@@ -1,7 +1,7 @@
 """`stablehlo.custom_call`.
 
 Errors are labelled with the inputs of StableHLO's specification (I4, I5, …). It defines no constraints on operand
-layouts, so errors about those have no label.
+layouts, so errors about layouts have no label.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _check_layouts(name: str, layouts: ArrayAttr[Attribute] | None, types: Seque
 def _check_layout(layout: Attribute, type_: Attribute) -> None:
     """Check that a layout is a permutation of the dimensions of a tensor, and empty for other types."""
     if isinstance(type_, TupleType):
-        raise VerifyException(f"expected one layout per operand and result; none can be given for {type_}")
+        raise VerifyException(f"expected one layout per operand and result; a value of type {type_} has no layout")
     if (
         not is_standard_dense(layout)
         or not isinstance(layout.get_element_type(), IndexType)

@@ -112,7 +112,7 @@ class GetDimensionSizeOp(DimensionOp):
 
 @irdl_op_definition
 class SetDimensionSizeOp(DimensionOp):
-    """The operand, of which only the first `size` slices along a dimension count."""
+    """The operand with only its first `size` slices along a dimension."""
 
     name = "stablehlo.set_dimension_size"
 
@@ -262,7 +262,7 @@ def _slice_shape(
 
 
 def _check_same_element(op: Operation) -> None:
-    """Check that operand and result have one element type; that of a quantized tensor may name another dimension."""
+    """Check that operand and result have the same element type; a quantized type may name another dimension."""
     operand, result = element_of(op.operands[0]), element_of(op.results[0])
     if is_numeric(operand) or is_numeric(result):
         check_element("the result", result, operand)

@@ -108,7 +108,7 @@ COMPARISON_TYPES: tuple[tuple[ElementPredicate, tuple[ComparisonType, ...]], ...
     (lambda element: element == i1 or is_unsigned(element), (ComparisonType.UNSIGNED,)),
     (is_integer, (ComparisonType.SIGNED,)),
 )
-"""How elements are compared, by a test for their type: constraint C4 of the specification."""
+"""The kinds of comparison of elements, each with a predicate on their type: constraint C4 of the specification."""
 
 
 @irdl_op_definition

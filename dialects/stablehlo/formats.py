@@ -40,7 +40,7 @@ def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
 
 
 def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
-    """Parse `%a, %b`, as many as there are, or none."""
+    """Parse a list of operands, `%a, %b`, which may be empty."""
     operands = parser.parse_optional_undelimited_comma_separated_list(
         parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
     )

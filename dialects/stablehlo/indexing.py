@@ -119,7 +119,7 @@ def as_many(name: str, other: str) -> Check:
 
 
 def requires_equal_batches(of_sliced: str, of_indices: str) -> Check:
-    """Check that the batching dimensions of the sliced tensor have the extents of those of the indices."""
+    """Check that the batching dimensions of the sliced tensor and of the indices have the same extents."""
 
     def check(op: IndexingOp) -> None:
         sliced, indices = shape_of(op.sliced), shape_of(op.indices)

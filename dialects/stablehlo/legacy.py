@@ -205,7 +205,7 @@ class EinsumOp(EinsumFormatOp):
 
 @irdl_op_definition
 class UnaryEinsumOp(EinsumFormatOp):
-    """Sums along the dimensions that the result does not name; the others transposed."""
+    """Sum along the dimensions that the result does not name, and transpose the others."""
 
     name = "stablehlo.unary_einsum"
 

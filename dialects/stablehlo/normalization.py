@@ -26,7 +26,7 @@ from .tensors import numbers
 
 
 class BatchNormOp(IRDLOperation):
-    """Normalizes along all dimensions but that of the features."""
+    """Normalizes along all dimensions except the feature dimension."""
 
     operand = operand_def(numbers("I1"))
     scale = operand_def(numbers("I2"))

@@ -38,7 +38,7 @@ class UniformQuantizeOp(SameTypeOp):
 
 @irdl_op_definition
 class UniformDequantizeOp(SameTypeOp):
-    """The floats that quantized numbers stand for."""
+    """The floats that quantized numbers represent."""
 
     name = "stablehlo.uniform_dequantize"
 

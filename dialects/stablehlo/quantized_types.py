@@ -3,7 +3,7 @@
     !quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
     !quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  the storage is limited; a scale for each index along dimension 1
 
-Labels are those of StableHLO's specification for quantized element types (C1 to C11) and tensors (C12 and C13).
+Labels follow StableHLO's specification of quantized element types (C1 to C11) and tensors (C12 and C13).
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def check_baseline(subject: str, actual: Attribute, expected: Attribute) -> None
 
 
 def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue, dimensions: Sequence[int]) -> None:
-    """Check the element types of a broadcast along `dimensions`; `label` is that of the constraint on quantization
+    """Check the element types of a broadcast along `dimensions`; `label` is the label of the constraint on quantization
     dimensions."""
     assert is_tensor(operand_value.type) and is_tensor(result_value.type), "by the definition of the operation"
     operand, result = operand_value.type.element_type, result_value.type.element_type
@@ -233,7 +233,7 @@ class ProductLabels:
 
 
 def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribute, result: Attribute) -> None:
-    """Check the element types of an operation of which some operand or the result is quantized."""
+    """Check the element types of an operation with a quantized operand or result."""
     left, right, output = (QuantizedType.of(element) for element in (lhs, rhs, result))
     if left is None and right is None and output is None:
         return

@@ -227,7 +227,7 @@ def check_starts(
 ) -> None:
     """Check that there is one scalar index for each dimension, all of one type of integers.
 
-    labels: Those of the constraints on the number of indices, on that of the sizes, and on the type of an index.
+    labels: The labels of the constraints on the number of indices, the number of sizes, and the type of an index.
     """
     of_indices, of_sizes, of_type = labels
     for label, count in ((of_sizes, len(sizes)), (of_indices, len(starts))):

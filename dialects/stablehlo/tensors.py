@@ -1,6 +1,6 @@
 """The tensor types that most operations accept: of numbers, and of numbers quantized per tensor or per dimension.
 
-A label is that of an input in StableHLO's specification, and begins the error: `I1: … is quantized along a dimension`.
+The label of an input in StableHLO's specification begins the error: `I1: … is quantized along a dimension`.
 """
 
 from __future__ import annotations

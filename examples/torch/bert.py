@@ -25,7 +25,8 @@ SMALL = dict(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--budget", default="60%", help="the peak: 8GiB of the device, or a share of the plain step's")
+    budget = "the memory budget: bytes of the device, such as 8GiB, or a share of the plain step's peak"
+    parser.add_argument("--budget", default="60%", help=budget)
     budget = parser.parse_args().budget
 
     import recompute.torch as rt

@@ -2,8 +2,8 @@
 
     python examples/torch/gpt.py [--budget 50%]
 
-The script needs `pip install 'xdsl-recompute[torch]'`. The results, and the random state afterwards, equal those of the
-plain step bit for bit.
+The script needs `pip install 'xdsl-recompute[torch]'`. The results and the final random state are bit-identical to the
+plain step.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class GPT(nn.Module):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--budget", default="50%", help="the peak: 8GiB of the device, or a share of the plain step's")
+    budget = "the memory budget: bytes of the device, such as 8GiB, or a share of the plain step's peak"
+    parser.add_argument("--budget", default="50%", help=budget)
     budget = parser.parse_args().budget
 
     import recompute.torch as rt

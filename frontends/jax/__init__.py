@@ -1,6 +1,6 @@
 """`recompute.jax`: `jax.jit` for training steps, in less memory.
 
-    step = recompute.jax.jit(train_step, donate_argnums=0)  # in place of jax.jit
+    step = recompute.jax.jit(train_step, donate_argnums=0)  # instead of jax.jit
     state, loss = step(state, batch)
     print(step.report(state, batch))
 

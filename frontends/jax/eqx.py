@@ -1,6 +1,6 @@
 """`recompute.eqx`: `equinox.filter_jit` for training steps, in less memory.
 
-    @recompute.eqx.filter_jit(donate="all")     # in place of eqx.filter_jit
+    @recompute.eqx.filter_jit(donate="all")     # instead of eqx.filter_jit
     def train_step(model, state, x, y):
         loss, gradients = eqx.filter_value_and_grad(loss_of)(model, x, y)
         updates, state = optimizer.update(gradients, state)
@@ -50,7 +50,8 @@ DECIDED_BY_EQUINOX = frozenset(
 )
 """Keywords of `jax.jit` that `eqx.filter_jit` lacks: it partitions the arguments itself."""
 OF_LIBRARY, MODELS = "equinox.", "equinox.nn."
-"""The modules of equinox, and those with layers. The others have the transformations, whose calls are no layers."""
+"""The modules of equinox, and the modules with layers. The other modules have the transformations, whose calls are no
+layers."""
 
 
 class EqxJitted(ModuleStep[P, R]):
@@ -65,8 +66,8 @@ class EqxJitted(ModuleStep[P, R]):
         self._eqx = private.with_jitted_of_equinox(wrapper, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises what `eqx.filter_jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain
-        step runs."""
+        """Run the step. Raises the errors of `eqx.filter_jit` and `recompute.jax.jit`. Warns `NothingSaved` if the
+        plain step runs."""
         try:
             return cast(R, self._eqx(*args, **kwargs))
         except Exception as error:
@@ -89,8 +90,8 @@ class EqxJitted(ModuleStep[P, R]):
 
 
 class _Scoped(_EQX.Module):
-    """A function or module whose modules run in named scopes while it is traced. Its arrays stay arrays of a pytree, as
-    those of a method or a module that is jitted are."""
+    """A function or module whose modules run in named scopes while it is traced. Its arrays stay arrays of a pytree,
+    like the arrays of a jitted method or module."""
 
     function: Any
 
@@ -110,13 +111,13 @@ def _is_layer(kind: type[Any]) -> bool:
 
 
 class _StandIn(np.ndarray[Any, Any]):
-    """An array that stands for a `jax.ShapeDtypeStruct`, which equinox would take for a static argument."""
+    """An array that replaces a `jax.ShapeDtypeStruct`, which equinox would treat as a static argument."""
 
     shape_of_argument: Any
 
 
 def _stand_in(leaf: Any) -> Any:
-    """Return an array that stands for a shape; any other leaf itself."""
+    """Return an array that replaces a shape; any other leaf unchanged."""
     if not isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
     array = np.zeros(()).view(_StandIn)

@@ -143,16 +143,16 @@ class Jitted(Generic[P, R]):
         return self._lowered[key]
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """Return the same step with a budget, in place of a plan, a planner or a pipeline."""
+        """Return the same step with a budget, instead of a plan, a planner or a pipeline."""
         rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain)
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain what the step saves, and what recomputing each segment would change. The bytes of a step on several
-        devices are those of one device. The plain step is compiled for its temporaries, once for all explanations and
-        reports.
+        """Explain which values the step saves, and the effect of recomputing each segment. For a step on several
+        devices, the bytes are the bytes of one device. The plain step is compiled for its temporaries, once for all
+        explanations and reports.
 
         Raises `Refusal` for a step without a gradient."""
         traced, selection = self.trace(*args, **kwargs), self._options.rewrite.selection
@@ -239,11 +239,11 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         time_limit: Seconds after which the search for a budget ends with the best plan so far.
         plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by name
             or as objects. Each replaces the selection. At most one of these and `budget` may be given.
-        copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is that of the host,
-            `offload` has no effect, and a remark says so.
+        copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,
+            `offload` has no effect, and a remark reports that.
         measure: Whether to compile the plain step too, and to run the variant with fewer bytes of temporaries: `True`,
             `False`, or `"auto"` for steps with a small predicted saving.
-        search: The number of attempts to compile; the one with the fewest bytes of temporaries, then FLOPs, runs.
+        search: The number of attempts to compile; the attempt with the fewest bytes of temporaries, then FLOPs, runs.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:

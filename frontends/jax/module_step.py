@@ -76,6 +76,6 @@ class ModuleStep(ABC, Generic[P, R]):
 
 @dataclass(frozen=True)
 class Lowering:
-    """Stands in for a jitted function whose `lower` is another method."""
+    """A replacement for a jitted function, with another method `lower`."""
 
     lower: Callable[..., Any]

@@ -1,6 +1,6 @@
 """`recompute.nnx`: `flax.nnx.jit` for training steps, in less memory.
 
-    @recompute.nnx.jit(donate_argnames=("model", "optimizer"))     # in place of nnx.jit
+    @recompute.nnx.jit(donate_argnames=("model", "optimizer"))     # instead of nnx.jit
     def train_step(model, optimizer, x, y):
         loss, gradients = nnx.value_and_grad(loss_of)(model, x, y)
         optimizer.update(model, gradients)
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
+from importlib.metadata import version
 from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
 
 from jax.extend import source_info_util
@@ -53,12 +54,15 @@ class NnxJitted(ModuleStep[P, R]):
         _demand_no_compiler_options(options)
         self._flax: Any = _NNX.jit(_with_scopes(function), **options.jit, **of_flax)
         if not hasattr(self._flax, "jitted_fn"):
-            raise ImportError("recompute.nnx was tested with flax 0.12: pip install 'flax>=0.12,<0.13'")
+            raise ImportError(
+                f"recompute.nnx needs nnx.jit(…).jitted_fn, which flax {version('flax')} lacks; "
+                "it was tested with flax 0.12: pip install 'flax>=0.12,<0.13'"
+            )
         super().__init__(function, Jitted[..., Any](function, options, jitted=self._flax.jitted_fn))
         self._flax.jitted_fn = self._inner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises what `nnx.jit` and `recompute.jax.jit` raise. Warns `NothingSaved` if the plain step
+        """Run the step. Raises the errors of `nnx.jit` and `recompute.jax.jit`. Warns `NothingSaved` if the plain step
         runs."""
         try:
             return cast(R, self._flax(*args, **kwargs))

@@ -45,7 +45,7 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes of modules with which calls are as fast as those of `jax.jit`; without them calls are slower."""
+"""Attributes of modules that make calls as fast as calls of `jax.jit`; without them calls are slower."""
 
 
 OF_EQUINOX = "_cached"
@@ -94,7 +94,7 @@ def is_under_a_trace() -> bool:
 
 
 def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """Lower a step with these lowering rules of primitives in place of JAX's own."""
+    """Lower a step with these lowering rules of primitives instead of JAX's own."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 

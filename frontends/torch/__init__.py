@@ -1,6 +1,6 @@
 """`recompute.torch`: `torch.compile` for training steps, in less memory.
 
-    step = recompute.torch.compile(model, budget="8GiB")  # in place of torch.compile
+    step = recompute.torch.compile(model, budget="8GiB")  # instead of torch.compile
     step(batch).backward()
     print(step.report())
 

@@ -9,7 +9,7 @@ import torch
 
 
 def allocator_peak(run: Callable[[], object], device: str) -> int:
-    """Return the peak of allocated bytes while `run` runs, above those allocated before.
+    """Return the peak of bytes that are allocated while `run` runs, in addition to bytes allocated before.
 
     The results of `run` stay alive until it has ended. On the CPU the events of PyTorch's allocator are summed; memory
     that libraries request from the system directly is not seen.

@@ -15,7 +15,7 @@ _OBJECTS = (torch.dtype, torch.layout, torch.memory_format)
 
 
 def text_of(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any], operand: Callable[[Any], int]) -> str:
-    """Return the argument list of a call. `operand`: the number of the operand that a node stands for.
+    """Return the argument list of a call. `operand`: the number of the operand of a node.
 
     Raises `Unsupported` for an argument that has no text.
     """
@@ -46,7 +46,7 @@ def _text(argument: Any, node: torch.fx.Node, operand: Callable[[Any], int]) -> 
 
 
 def value_of(argument: Argument, operands: Sequence[torch.fx.Node]) -> Any:
-    """Return the argument of a call. `operands`: the nodes that `%i` stands for."""
+    """Return the argument of a call. `operands`: the nodes to which `%i` refers."""
     match argument:
         case Operand(index):
             return operands[index]

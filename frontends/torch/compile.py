@@ -49,7 +49,7 @@ class Backend:
         return CompileReport(tuple(self.reports), self._without_backward, breaks_since(self._breaks), cached)
 
     def explain(self) -> Explanations:
-        """Explain what each graph saves for its backward pass, and what recomputing each segment would change."""
+        """Explain which values each graph saves for its backward pass, and the effect of recomputing each segment."""
         selection = self._partitioner.options.rewrite.selection
         return Explanations(
             [
@@ -97,7 +97,7 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         budget, reserve, segments, policy, ...: As of `backend`.
         backend: `"aot_eager"` runs operations in program order, within the budget. `"inductor"` compiles kernels: the
             compiled step is run on zeros and measured, and planned again until it is within the budget, at most four
-            times; rounding is that of Inductor.
+            times; results are rounded as by Inductor.
         fullgraph, dynamic: As of `torch.compile`.
 
     Returns:

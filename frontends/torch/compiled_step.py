@@ -1,6 +1,6 @@
 """Compile the halves of a step with Inductor, run them on stand-ins for their arguments, and measure the peak.
 
-Inductor fuses operations and orders them anew, so that the peak of a compiled step is not that of program order. It is
+Inductor fuses operations and reorders them, so the peak of a compiled step is not the peak in program order. It is
 measured here while AOTAutograd waits for the halves, so no step of the user runs with a plan that exceeds its budget.
 Stand-ins are zeros, since allocations depend on shapes alone. A graph with unknown operations, or with operations that
 may have effects, is not run.
@@ -120,7 +120,7 @@ def _ready_to_run(device: Device) -> Iterator[None]:
 
 @contextmanager
 def _donated(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
-    """Tell Inductor which saved tensors the backward half may overwrite, as AOTAutograd does."""
+    """Mark for Inductor the saved tensors that the backward half may overwrite, as AOTAutograd does."""
     context: Any = TracingContext.try_get()
     if context is None or not functorch_config.donated_buffer:
         yield
@@ -234,7 +234,7 @@ class _Liveness:
         self._last = dict[Any, int]()
 
     def add(self, node: torch.fx.Node, named: Callable[[int], Any]) -> None:
-        """Record a call, which reads its arguments. `named`: the storage that a fake storage stands for."""
+        """Record a call, which reads its arguments. `named`: the storage that a fake storage represents."""
         for value in _tensors(node.meta.get("val")):
             key = self._key(value, named)
             if key is not None and key not in self._sizes:

@@ -89,7 +89,7 @@ class _Writer:
                 self._results(op, self._call(op, target_named(called_name(op)), op.operands))
 
     def output(self, terminator: Operation) -> None:
-        """Write the output node: the results, in the places of those of the original."""
+        """Write the output node: the results, at the positions of the original results."""
         original = self.joint.graph.output_node()
         results = iter(terminator.operands)
         outputs = [self.nodes[next(results)] if isinstance(old, torch.fx.Node) else old for old in original.args[0]]  # pyright: ignore

@@ -1,6 +1,6 @@
 """Import a joint graph: FX to xDSL, without text. docs/torch_internals.md describes the encoding.
 
-A copy in an exported graph says in its metadata which node it copies, and gets that node's name. So an exported graph
+The metadata of a copy in an exported graph names the original node, and the copy gets that name. So an exported graph
 can be imported again, and compared with the graph before.
 """
 
@@ -29,7 +29,7 @@ from .tensor_types import type_of
 from .unsupported import Unsupported
 
 ORIGIN = "recompute_origin"
-"""The key in the metadata of a node that names the node of which it is a copy."""
+"""The metadata key of a copied node, for the name of the original node."""
 KEPT = "recompute_kept"
 """The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
 _TAG = "partitioner_tag"
@@ -41,7 +41,7 @@ STEP = "step"
 
 
 def is_backward(node: torch.fx.Node) -> bool:
-    """Return whether the partitioner's tag says that the node belongs to the backward pass."""
+    """Return whether the node has the partitioner's tag of the backward pass."""
     return node.meta.get(_TAG) in ("is_backward", "must_be_in_backward")
 
 
@@ -208,8 +208,8 @@ class _Reader:
         args: Sequence[Any],
         value: Any,
     ) -> Results:
-        """Add the operation of a call, and return its results. `state`: that of a random one. `value`: the fake
-        result."""
+        """Add the operation of a call, and return its results. `state`: the state of a random operation. `value`: the
+        fake result."""
         operands, number = list(state), dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:

@@ -1,4 +1,4 @@
-"""Locations of nodes in JAX's form, whose scopes are module paths and whose wrappers tell the direction.
+"""Locations of nodes in JAX's form: scopes are module paths, and wrappers state the direction.
 
 jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
 jit(step)/transpose(jvp(blocks.3))/attn/mm_1  its backward pass
@@ -55,8 +55,8 @@ def _region_of(node: torch.fx.Node) -> str:
 def _outer_paths(graph: torch.fx.Graph) -> dict[tuple[str, str], str]:
     """Map region and module path to the path of the module in which the region was entered.
 
-    No node says where it was, but a region is entered in the module that all of its nodes have in common: those that
-    follow one another in the forward pass.
+    The nodes do not record its module, but all nodes of a region, which follow one another in the forward pass, are
+    inside that module.
     """
     if graph not in _OUTER:
         forward = (n for n in graph.nodes if n.op == "call_function" and "fwd_nn_module_stack" not in n.meta)

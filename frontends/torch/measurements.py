@@ -23,7 +23,7 @@ from .plan_cache import StoredPlan
 from .step import JointStep
 
 MAX_STEPS = 64
-"""The number of steps whose measurements are kept; those of the step that was used least recently are dropped first."""
+"""The number of steps whose measurements are kept; measurements of the least recently used step are dropped first."""
 _OWN_SETTING = "custom_partitioner_fn"
 """The setting of Inductor that this frontend sets itself, for each budget."""
 
@@ -86,7 +86,7 @@ class Measurements:
         return [(each.planned_bytes, each.peak_bytes) for each in self.of_step if isinstance(each.source, StoredPlan)]
 
     def within(self, limit: int) -> Iterator[Measurement]:
-        """Yield the candidates within the limit, those with the fewest FLOPs and then with the lowest peak first."""
+        """Yield the candidates within the limit, in order of FLOPs, then of the peak."""
         fitting = [each for each in self.of_step if each.peak_bytes <= limit]
         yield from sorted(fitting, key=lambda each: (each.flops, each.peak_bytes))
 

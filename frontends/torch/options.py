@@ -82,7 +82,8 @@ def budget_within(budget: str | float, reserve: str | int) -> str:
     """Return the budget as text, minus the bytes reserved for tensors outside the graph: optimizer states, other
     gradients.
 
-    Raises `ValueError` for an invalid budget, and for a reserve beside a share or that leaves nothing.
+    Raises `ValueError` for an invalid budget, for a reserve together with a share, and for a reserve that leaves no
+    memory.
     """
     text = budget_text(budget)
     parse_budget(text, 1)

@@ -49,7 +49,7 @@ class Partitioner:
     def __call__(
         self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any
     ) -> Partitioned:
-        """Split a joint graph. `keywords`: those of the default partitioner, which differ between versions.
+        """Split a joint graph. `keywords`: the keywords of the default partitioner, which differ between versions.
 
         Raises `BudgetNotKept` for a budget that no plan keeps.
         """

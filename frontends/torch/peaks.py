@@ -24,7 +24,8 @@ class Peak:
     Attributes:
         argument_bytes: Bytes of weights, buffers, inputs and tangents.
         temporary_bytes: The peak of the results of operations.
-        with_states: The peak with the state of the generator that is held while a copy draws again, to be restored.
+        with_states: The peak including the state of the generator, which is stored while a copy draws a second time,
+            and restored then.
     """
 
     argument_bytes: int

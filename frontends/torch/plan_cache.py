@@ -29,7 +29,7 @@ class StoredPlan:
     Attributes:
         plan: The plan, in JSON.
         peak_bytes: The peak of the rewritten step in program order.
-        remarks: The reasons of the remarks of the search.
+        remarks: The texts of the search's remarks.
         optimality: Extra work and lower bound; None if no bound is known.
     """
 

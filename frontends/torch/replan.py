@@ -1,11 +1,11 @@
 """Keep a budget under Inductor: plan in program order, compile, measure, correct the bound, plan again.
 
-The peak of a compiled step differs from that of program order, since Inductor fuses and reorders. A plan is made for a
-bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of the
-next plan. If none of these plans keeps the budget, those of PyTorch's own partitioner are tried if they are correct:
-below a budget of 1 it draws random numbers again and reads overwritten buffers.
+The peak of a compiled step differs from the peak in program order, since Inductor fuses and reorders. A plan is made
+for a bound in program order; the measured peak of the compiled step, divided by the planned one, corrects the bound of
+the next plan. If none of these plans keeps the budget, partitions of PyTorch's own partitioner are tried if they are
+correct: below a budget of 1 it draws random numbers again and reads overwritten buffers.
 
-Budgets on one step share measurements: what was compiled for one budget is a candidate for the others
+Budgets on one step share measurements: a step that was compiled for one budget is a candidate for the others
 (`measurements.py`). A budget that a known candidate keeps that was chosen for a larger one is not searched again, so
 that peaks never rise when budgets fall.
 """
@@ -53,7 +53,7 @@ class Candidate:
         halves: The forward and the backward half.
         planned_bytes: The peak in program order.
         flops: FLOPs of products.
-        rewritten: The rewrite, if it is ours.
+        rewritten: The rewrite, if the plan is one of `recompute`.
         torch_budget: The value of `activation_memory_budget`, if it is PyTorch's.
     """
 
@@ -73,7 +73,7 @@ class Candidate:
 def partitioned_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
     """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
-    Raises `BudgetNotKept` if none of those that were compiled is, and `NotMeasured` if the plain step cannot be
+    Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
     measured.
     """
     return _Search(step, options).best()
@@ -134,7 +134,7 @@ class _Search:
         return None if rewritten is None else self._candidate_of(rewritten, measurement.words)
 
     def _limit(self, plain_bytes: int) -> int | None:
-        """Return the bytes for the step beside weights, buffers and inputs; None for the budget `min`."""
+        """Return the bytes for the step in addition to weights, buffers and inputs; None for the budget `min`."""
         budget = self.options.budget or MINIMUM
         if budget == MINIMUM:
             return None
@@ -299,7 +299,7 @@ class _Search:
 
 
 def next_bound(limit: int, pairs: list[tuple[int, int]]) -> int:
-    """Return the bound in program order of the next plan. `pairs`: planned and measured peaks of those before."""
+    """Return the bound in program order of the next plan. `pairs`: planned and measured peaks of the steps before."""
     planned, measured = pairs[-1]
     over = [pair for pair in pairs if pair[1] > limit]
     within = [pair for pair in pairs if pair[1] <= limit]

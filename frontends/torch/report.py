@@ -45,20 +45,20 @@ class GraphReport:
     """The report on one joint graph. Bytes leave out inputs and weights; they are of program order, or measured.
 
     Attributes:
-        reason: Why the graph was left alone; empty if it was rewritten.
-        plain_bytes: The peak of the plain step, with the gradients that it returns and those that it is given.
+        reason: The reason that the graph stays unchanged; empty if it was rewritten.
+        plain_bytes: The peak of the plain step, including the gradients that it returns and receives.
         peak_bytes: The peak of the rewritten step.
         input_bytes: Bytes of inputs and weights.
         copies: The number of operations that run again.
         plain_flops: FLOPs of products of the plain step, as `torch.utils.flop_counter` counts them.
-        flops: Those of the rewritten step.
+        flops: The FLOPs of the rewritten step.
         seconds: Time of import, search, export and proof.
         remarks: Remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
         rewritten: The rewritten step; None if PyTorch's partitioner has split the step.
         plan: Under Inductor with a budget, a description of the partition that runs.
         rounds: The steps that were compiled for the budget, without the plain one.
-        unmeasured: Why the peak is not that of the compiled step, though it is compiled by Inductor; empty otherwise.
+        unmeasured: The reason that the peak is not measured, although Inductor compiles the step; empty otherwise.
         optimality: The extra work of the plan by the cost model, and a lower bound for every plan with this budget in
             program order, in percent of the plain step; None if no bound is known.
         is_stored: Whether the plan came from the disk cache, where an earlier process had stored it.
@@ -106,7 +106,8 @@ class GraphReport:
 
     @property
     def _bound(self) -> str:
-        """The extra work of the plan and its lower bound, in words; empty without one, and for a measured plan."""
+        """A sentence on the extra work of the plan and its lower bound; empty without a bound, and for a measured
+        plan."""
         known = self.optimality
         if known is None or self.plan:
             return ""
@@ -118,7 +119,7 @@ class CompileReport:
     """The reports of all graphs, in the order of compilation; `print` shows one line for each.
 
     Attributes:
-        graphs: Of graphs with a backward pass.
+        graphs: Reports on the graphs with a backward pass.
         without_backward: The number of graphs that were compiled without one.
         breaks: The reasons for which Dynamo has left code to Python since the backend was made, one line each.
         cached: The number of steps that came from PyTorch's cache of compiled steps since the backend was made.

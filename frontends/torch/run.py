@@ -11,7 +11,7 @@ from torch.fx.graph import _BoxedCodeGen  # pyright: ignore[reportPrivateUsage]
 
 
 def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    """Return the compiler of the backend `aot_eager`: Python code that calls one operation after the other.
+    """Return the compiler of the backend `aot_eager`: Python code that calls the operations in order.
 
     The code takes its arguments as a list and clears it, so that they die at their last use.
     """

@@ -33,8 +33,8 @@ TIGHTENED, SHRUNK = 6, 0.93
 CLOSE = 0.99
 """Share of the least peak that was found above which no smaller budget is tried."""
 LOWERED = 4
-"""Maximum number of plans for a budget: each next one is for fewer bytes, by which the random states held by the one
-before exceed it."""
+"""Maximum number of plans for a budget. Each further plan has a lower limit: random states of the previous plan
+exceeded the budget by the difference."""
 _WITH_STATES = "the states of random generators that copies restore exceed the budget with every plan that was tried"
 _KEYWORDS = frozenset(signature(default_partition).parameters)
 
@@ -196,11 +196,11 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
 
 
 def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
-    """Return the rewrite with the lowest peak: that of the solvers, or that by segments. Raises `Refusal` if both are
+    """Return the rewrite with the lowest peak: by the plan of the solvers, or by segments. Raises `Refusal` if both are
     refused.
 
     The least budget is found by a greedy search, which may stop early; so smaller budgets are tried, by bisection above
-    those that are refused.
+    the refused budgets.
     """
     within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):
@@ -235,8 +235,8 @@ def _limit(budget: str, step: JointStep) -> int:
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """Return the keywords of the default partitioner with nodes of the new graph in place of those of the old one, and
-    without those of Inductor's."""
+    """Return the keywords of the default partitioner with nodes of the new graph instead of nodes of the old one, and
+    without keywords that only Inductor's partitioner has."""
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:

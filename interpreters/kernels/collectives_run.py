@@ -98,7 +98,7 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
-        """Contribute values to a collective, and return those of all devices of the group, in its order."""
+        """Contribute values to a collective, and return the values of all devices of the group, in its order."""
 
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
         """Return the group to which this device belongs, or None if it belongs to none.

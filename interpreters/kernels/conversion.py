@@ -138,7 +138,7 @@ def _scale_of(value: SSAValue) -> _Scale | None:
 
 
 def _stored_dtype(value: SSAValue) -> DType:
-    """Return the numpy type of the elements; of a quantized value, that of its stored integers."""
+    """Return the numpy type of the elements; for a quantized value, the type of its stored integers."""
     scale = _scale_of(value)
     return dtype_at(value) if scale is None else scale.storage
 

@@ -27,7 +27,7 @@ from .windowed import convolve, spatial_windows
 
 
 def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
-    """Raise `ValueError` if the shape in an operand differs from that of the result type."""
+    """Raise `ValueError` if the shape in an operand differs from the shape of the result type."""
     extents = tuple(int(extent) for extent in stated)
     if extents != shape:
         raise ValueError(f"the shape operand is {list(extents)}, but the result has shape {list(shape)}")

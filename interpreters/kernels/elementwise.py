@@ -1,6 +1,6 @@
 """Kernels of elementwise operations, in tables by StableHLO name and kind of element.
 
-Most entries are numpy functions; this module implements those for which StableHLO and numpy differ.
+Most entries are numpy functions; this module implements the functions for which StableHLO and numpy differ.
 """
 
 from __future__ import annotations

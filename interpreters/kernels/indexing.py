@@ -41,7 +41,7 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
 
 
 def scatter(op: ScatterOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.scatter`. Updates are applied in the order of their indices; those out of bounds
+    """Make the kernel of `stablehlo.scatter`. Updates are applied in the order of their indices; updates out of bounds
     are skipped."""
     numbers = op.scatter_dimension_numbers.data
     extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
@@ -111,7 +111,7 @@ def _sums(parts: Sequence[Mapping[int, Array]], dimensions: int, rank: int) -> l
 
 
 def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) -> tuple[Array, Array]:
-    """Return the row-major positions of all elements, and a mask of those in bounds."""
+    """Return the row-major positions of all elements, and a mask of the positions in bounds."""
     places, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for part, extent in zip(index, extents, strict=True):
         inside &= (part >= 0) & (part < extent)

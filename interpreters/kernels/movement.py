@@ -1,6 +1,6 @@
 """Kernels of operations that create or move elements without computing with them.
 
-A splat constant is a view of a single element, whatever its shape.
+A splat constant of any shape is a view of a single element.
 """
 
 from __future__ import annotations

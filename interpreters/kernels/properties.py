@@ -33,7 +33,7 @@ def table(op: Operation, name: str) -> list[list[int]]:
 def symbol(op: Operation, name: str) -> SymbolRefAttr:
     value = _property(op, name)
     if not isinstance(value, SymbolRefAttr):
-        raise ValueError(f"its '{name}' names nothing")
+        raise ValueError(f"its '{name}' is {value}, expected a symbol such as @f")
     return value
 
 

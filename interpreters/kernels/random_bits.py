@@ -1,7 +1,7 @@
 """Kernels of random numbers: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
 
-The former encrypts counters with a key, and gives the same bits as XLA on the CPU. The latter draws from a hidden
-state; its numbers are implementation-defined.
+The first one encrypts counters with a key, and gives the same bits as XLA on the CPU. The second one draws from a
+hidden state; its numbers are implementation-defined.
 
 Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. The
 assignment of counters to elements follows XLA, where DEFAULT is Philox.

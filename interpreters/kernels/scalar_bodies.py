@@ -196,8 +196,8 @@ def _numbers(length: int) -> Array:
 
 
 def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Precedes) -> Array:
-    """Return for each element how many elements of the other run, from `low` to `high`, precede it; ties go to the left
-    run."""
+    """Return for each element the number of elements of the other run, from `low` to `high`, that precede it; of equal
+    elements, the one of the left run comes first."""
     first = np.broadcast_to(low, order.shape)
     below, above = first.copy(), np.broadcast_to(high, order.shape).copy()
     while np.any(below < above):

@@ -147,4 +147,5 @@ def _verify_selection(self: SelectOp) -> None:
     if condition == i1:
         return
     if not isinstance(result, ShapedType) or condition != with_elements(result, i1):
-        raise VerifyException(f"the condition is {condition}, expected i1 or a value of i1 with the shape of {result}")
+        expected = f"i1, or a tensor or vector of i1 with the shape of {result}"
+        raise VerifyException(f"the condition is {condition}, expected {expected}")

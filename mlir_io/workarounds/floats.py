@@ -98,7 +98,7 @@ def _repair_type(kind: Any) -> None:
 
 
 def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
-    """Yield the values, replacing each NaN by the one decoded from the buffer."""
+    """Yield the values, replacing each NaN by the NaN decoded from the buffer."""
     for index, value in enumerate(values):
         nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
         yield value if nan is None else nan
@@ -109,7 +109,7 @@ def _bits_at(index: int, buffer: bytes, size: int) -> int:
 
 
 def _repair_small_types() -> None:
-    """Replace the conversions of the types that xDSL converts bit by bit: those of at most eight bits, and tf32."""
+    """Replace the conversions of the types that xDSL converts bit by bit: types of at most eight bits, and tf32."""
     xdsl_decodes, xdsl_encodes = ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits
 
     def decode(self: Any, bits: int) -> float:
@@ -150,7 +150,9 @@ def _print_wide_float(self: Printer, value: float, type: AnyFloat) -> None:
     if not is_wide(type):
         return _xdsl_print_float(self, value, type)
     if not math.isfinite(value):
-        raise ValueError(f"the bits of {value} of type {type} are not known")
+        raise ValueError(
+            f"cannot print {value} as {type}: its bit pattern is unknown; write it as a hexadecimal constant"
+        )
     return self.print_string(f"{value:.16e}")
 
 

@@ -1,8 +1,8 @@
 """A workaround for locations that xDSL 0.73 and 0.74 cannot read, so that stock `xdsl-opt` reads this project's output.
 
 MLIR defines the aliases of locations at the end of a file, after their uses, and xDSL expects each definition before
-the first use. xDSL also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations. As those of
-`mlir_io/workarounds/__init__.py`, the workaround is applied only if a test shows that the fault is present.
+the first use. xDSL also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations. Like the
+other workarounds (`mlir_io/workarounds/__init__.py`), it is applied only if a test shows that the fault is present.
 """
 
 from __future__ import annotations

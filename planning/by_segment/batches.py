@@ -1,8 +1,8 @@
-"""Split the copies of a group into batches, each behind a token of its own.
+"""Split the copies of a group into batches, each behind a separate token.
 
 A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
 as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
-So the part whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two
+So the part with a peak far above its live-out bytes runs first, and the other part waits for its results. For two
 independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
 optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
 matrix factorization", 1987.
@@ -20,7 +20,7 @@ from ..plan import Batch
 def split_into_batches(
     graph: Graph, operations: Sequence[int], freed_bytes: int, only_concurrent: bool = False
 ) -> tuple[Batch, ...]:
-    """Return one batch, or two if delaying the second saves enough.
+    """Return one batch, or two batches if delaying the second one saves enough.
 
     Args:
         operations: The copied operations, in program order.

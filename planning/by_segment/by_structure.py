@@ -1,6 +1,6 @@
 """Cut a forward pass into segments by data flow alone, where few bytes are live.
 
-For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among such cuts, those
+For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among these, the cuts
 with the fewest live bytes are chosen. The peak is then about the live bytes at the cuts plus the residuals of the
 largest segment. Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where
 all layers are equal and k is the square root of their number. For unequal layers a dynamic program finds the cuts: N.
@@ -24,8 +24,8 @@ from ..solvers.repeats import runs_in
 
 
 class CutMethod(Enum):
-    """The method that places the cuts: few live bytes at the cuts, or boundaries of repeated blocks. The values are the
-    words of remarks."""
+    """The method that places the cuts: few live bytes at the cuts, or boundaries of repeated blocks. The values are
+    used in remarks."""
 
     STRUCTURE = "structure"
     BLOCKS = "blocks"
@@ -66,7 +66,7 @@ class Cuts:
 
 UNEVEN = (3 / 4, 2 / 3)
 """Larger shares of the residual bytes that one segment may have, for additional cuts: the first stage of a
-convolutional network often has as many."""
+convolutional network often has such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
@@ -103,7 +103,7 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
-    """Return cuts into `count` segments, or as many as there are places to cut; None without such a place.
+    """Return cuts into `count` segments, or into fewer if there are fewer places to cut; None without such a place.
 
     The best cuts into at most `count` segments are refined: the segment with the most residual bytes is cut until there
     are enough.
@@ -194,14 +194,14 @@ class _Sizes:
         return self.cuts_at([self.places[index] for index in chosen]) if len(chosen) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int]) -> Cuts:
-        """Make the cuts with these bounds, all of which are places."""
+        """Make the cuts with these bounds; each bound is a place."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)
 
     def best_place_between(self, bounds: Sequence[int]) -> int | None:
-        """Return the best place to cut the segment that has the most residual bytes among those that can be cut; None
-        if no segment can be cut."""
+        """Return the best place to cut the segment with the most residual bytes among all segments that can be cut;
+        None if no segment can be cut."""
         indices = [bisect_left(self.places, place) for place in bounds]
         spans = sorted(pairwise(indices), key=lambda span: self.inside[span[0]] - self.inside[span[1]])
         for start, end in spans:
@@ -230,8 +230,8 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 
 NEAR_THE_END = 0.9
-"""Share of the forward pass after which the last primal operation must lie, so that the primal operations are taken for
-the whole forward pass."""
+"""Share of the forward pass after which the last primal operation must lie, so that the primal operations are assumed
+to be the whole forward pass."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:

@@ -210,7 +210,7 @@ class _Planner:
             self._add(request, replaced, operations, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Return gates that delay the `released` values and those that the first reader reads.
+        """Return gates that delay the `released` values and the values that the first reader reads.
 
         With the option `holds_joining_cotangents`, also the cotangents that join them later, so that these are stored.
         """

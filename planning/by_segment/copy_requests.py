@@ -81,7 +81,7 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets without those that must not be copied, and those that are live after the backward pass anyway.
+    """Return the targets, without values that must not be copied or are live after the backward pass in any case.
 
     `refused`: operations that must not run twice.
     """

@@ -4,7 +4,7 @@
                                     pull(h)       segment 1, segment 0 again
 
 A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If the
-backward pass enters a segment again after most of the others, the copies are live in between, as the originals were.
+backward pass enters a segment again after most of the others, the copies are live in between, like the originals.
 `jax.checkpoint` recomputes a block for each of its cotangents, and so do these plans.
 """
 

@@ -1,7 +1,7 @@
 """Early parts of segments: operations that do not depend on preceding segments, and may run long before their own.
 
-The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) makes those of all layers before
-the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
+The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) computes these values for all
+layers before the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Early:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The operands of a barrier before the part: the values that it waits for, and those that it delays."""
+        """The operands of a barrier before the part: the values that it waits for, and the values that it delays."""
         return tuple(dict.fromkeys((*self.awaited, *self.inputs)))
 
 

@@ -58,7 +58,7 @@ def _by_prices(piece: SegmentProblem, most: int, more: frozenset[int], less: fro
 
 
 def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> frozenset[int]:
-    """Keep further storages greedily while they fit, the one that saves the most work first."""
+    """Keep further storages greedily while they fit, in order of decreasing saved work."""
     while True:
         least_work, best = _work(piece, kept), None
         for storage in sorted(piece.again(kept) - piece.never):

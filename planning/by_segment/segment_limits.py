@@ -171,7 +171,8 @@ def _prove_alone(
     accumulated: StorageRestrictions,
     failure: SegmentInfeasible,
 ) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
-    """Plan without barred storages: if the segment exceeds its budget even so, it does for any plan of the others."""
+    """Plan without barred storages: if the segment exceeds its budget even then, it does so for any plan of the other
+    segments."""
     restrictions = Restrictions(accumulated.stays, accumulated.again, read=frozenset(accumulated.read))
     piece = segment_problem(graph, segment.operations, rules, restrictions)
     least = least_kept(piece)

@@ -1,7 +1,7 @@
 """One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
 
 The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
-owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the others.
+owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the other operations.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
 the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
-comparison, for example, pins its large operand in place of its small result.
+comparison, for example, pins its large operand instead of its small result.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from .result import Infeasible, Result, nothing_found, refusal
 from .view_copies import views_apart, with_copies
 
 MAX_SINGLE_VIEWS = 48
-"""Maximum number of views that are tried one by one: those that free the most bytes."""
+"""Maximum number of views that are tried one by one: the views that free the most bytes."""
 
 
 def auto_with_views(

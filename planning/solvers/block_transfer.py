@@ -1,7 +1,7 @@
 """Transfer the copies of one block to all blocks of a step of repeated blocks.
 
 Copies of two or three consecutive blocks are transferred periodically too: a kept value in one block may replace a
-recomputed one in the next. The blocks at both ends differ from those in the middle, so each result is repaired.
+recomputed one in the next. The blocks at both ends differ from the blocks in the middle, so each result is repaired.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRIES, MOST_TRIES = 60_000, 150
 
 
 def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
-    """Replace the copies of all blocks by those of one row of blocks, for each row, and repeat while the plan gets
+    """Replace the copies of all blocks by the copies of one row of blocks, for each row, and repeat while the plan gets
     cheaper."""
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or closed(best, bounds) or best.stopped() or not tries:

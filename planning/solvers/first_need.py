@@ -23,7 +23,7 @@ def at_first_need(
         alive: The storages that are live at the cut.
         again: The operations that may be copied.
         end: The last stage of copies; the end of the step if not given.
-        live_at_end: Storages that must be live at `end`; those without an earlier use are recomputed there.
+        live_at_end: Storages that must be live at `end`; storages without an earlier use are recomputed there.
     """
     maker: list[int] = problem.maker.tolist()
     ready, pairs = set(alive), set[Pair]()

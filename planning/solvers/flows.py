@@ -147,8 +147,8 @@ def _reachable(residual: Any, source: int, size: int) -> Any:
 
 @dataclass
 class FlowBounds:
-    """The best lower bound so far, by minimum cuts. The attributes are those of `CutBounds`; bounds come from exact
-    costs, and starts from perturbed ones."""
+    """The best lower bound so far, by minimum cuts. The attributes are the same as in `CutBounds`; bounds come from
+    exact costs, and starts from perturbed ones."""
 
     problem: Problem
     budget: int

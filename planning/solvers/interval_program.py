@@ -4,7 +4,7 @@ Each execution in the window keeps each of its results for an interval of positi
 the budget; each read is inside an interval of its operand; a storage that the rest of the step reads has an interval
 up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
 free bytes; after its end nothing changes. The model never counts too few bytes, but may count too many for a use that
-reads an instance other than the latest, so the flat order is evaluated in the end. The model is that of Moccasin
+reads an instance other than the latest, so the flat order is evaluated in the end. The model is the one of Moccasin
 (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search; the present copies are a complete
 hint.
 
@@ -37,7 +37,7 @@ def _cp_model() -> Any:
 def better(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """Return the copies with those of the window re-optimized; None if CP-SAT finds none of lower cost.
+    """Return all copies, with the copies of the window re-optimized; None if CP-SAT finds none of lower cost.
 
     `work`: the limit in deterministic seconds of CP-SAT.
     """
@@ -59,8 +59,8 @@ def better(
 def reoptimized(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
-    """Return the copies with those of the stages from `first` to `last` (exclusive) re-optimized, or unchanged if that
-    is not cheaper or exceeds the budget."""
+    """Return all copies, with the copies in the stages from `first` to `last` (exclusive) re-optimized; unchanged if
+    that is not cheaper or exceeds the budget."""
     candidate = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
@@ -206,7 +206,7 @@ class _Model:
         return self.model.new_optional_interval_var(start, length, last + 1, run.active, "")
 
     def _hint(self) -> None:
-        """Hint a value for every variable: that of the present plan, in which each use reads the latest instance."""
+        """Hint for every variable its value in the present plan, in which each use reads the latest instance."""
         for variable, value in self.hints:
             self.model.add_hint(variable, value)
         for v, runs in self.makers.items():

@@ -30,7 +30,7 @@ States: TypeAlias = NDArray[np.uint64]
 MAX_STORAGES = 64
 """Maximum number of storages in a state."""
 MAX_STATES = 1000
-"""Maximum number of states between two executions. Of more, those with the most storages are kept."""
+"""Maximum number of states between two executions. If there are more, the states with the most storages are kept."""
 NEGLIGIBLE = 1e-3
 """Share of the budget below which a storage counts as free."""
 CORRECTIONS = 3
@@ -68,7 +68,7 @@ class _Layer:
 
     Attributes:
         stage: The stage.
-        op: The operation; that of the stage itself is its first execution.
+        op: The operation; the operation of the stage itself runs for the first time.
         states: The states from which the schedule can go on.
     """
 
@@ -104,11 +104,16 @@ class _Search:
         if len(states) and _contains(self._with_copies(states, end), self._outputs):
             return frozenset(self._followed_back())
         if self.left_out:
-            raise TooManyStates(f"{sum(self.left_out)} states were left out")
+            raise TooManyStates(
+                f"the search left out {sum(self.left_out)} states of live storages, so nothing is proved"
+            )
         return None
 
+    def _too_many_states(self) -> TooManyStates:
+        return TooManyStates(f"the search left out {sum(self.left_out)} states of live storages, so nothing is proved")
+
     def _with_copies(self, states: States, stage: int) -> States:
-        """Return the states behind the copies of a stage, and those without them."""
+        """Return the states after the copies of a stage, and the states without these copies."""
         while True:
             before = states
             for op in self._candidates(stage):
@@ -116,7 +121,9 @@ class _Search:
             if not self.any_order or np.array_equal(before, states):
                 return states
             if self.left_out:
-                raise TooManyStates("states were left out, so that nothing is proved")
+                raise TooManyStates(
+                    f"the search left out {sum(self.left_out)} states of live storages, so nothing is proved"
+                )
 
     def _candidates(self, stage: int) -> Iterator[int]:
         """Yield the operations that may be copied in a stage and whose results are of use then."""
@@ -125,7 +132,7 @@ class _Search:
             yield from (op for op in range(stage) if self.problem.again[op] and self._made[op] & useful)
 
     def _behind(self, states: States, stage: int, op: int) -> States:
-        """Return the states behind an execution, or, of a copy, also those without it."""
+        """Return the states after an execution and, if it is a copy, also the states without it."""
         if self.stop():
             raise TooManyStates("the search was stopped")
         states = self._run(states, stage, op)
@@ -158,7 +165,7 @@ class _Search:
         return self._most(result)
 
     def _most(self, states: States) -> States:
-        """Return the states, or, if these are too many, those with the most storages."""
+        """Return the states; if there are too many, only the states with the most storages."""
         if len(states) <= MAX_STATES:
             return states
         self.left_out.append(len(states) - MAX_STATES)
@@ -167,7 +174,7 @@ class _Search:
         return np.sort(states[order[-MAX_STATES:]])
 
     def _followed_back(self) -> Iterator[Pair]:
-        """Yield the copies of a schedule that ends with the outputs: those without which it has no state."""
+        """Yield the necessary copies of a schedule that ends with the outputs."""
         wanted = self._outputs
         for layer, before in zip(reversed(self.layers), [*reversed(self.layers[:-1]), None], strict=True):
             states = np.zeros(1, np.uint64) if before is None else before.states
@@ -278,6 +285,6 @@ def _contains(states: States, wanted: int) -> bool:
 
 
 def _largest(states: States, bits: States) -> States:
-    """Return the sorted states without those that have one storage less than another state."""
+    """Return the sorted states, without each state that another state extends by one storage."""
     larger = states[:, None] | bits
     return states[~((larger != states[:, None]) & np.isin(larger, states)).any(axis=1)]

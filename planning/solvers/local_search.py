@@ -28,7 +28,7 @@ class LocalSearch:
     """A local search on one problem: greedy, reverse delete and annealing. Callers confirm its results by `evaluate`.
 
     Args:
-        earliest: The first stage in which copies may run; that of the problem if not given.
+        earliest: The first stage in which copies may run; by default the first stage of the problem.
     """
 
     def __init__(self, problem: Problem, earliest: int | None = None):
@@ -163,7 +163,7 @@ def anneal_from(
 
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
-    with: the one that allows such copies if it improved the plan."""
+    with: the search that allows such copies, if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
     if not earlier or not searched_on(best, effort, bounds, OPEN_GAP):
         return search

@@ -49,7 +49,7 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
 def solve_with_more_cuts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
 ) -> None:
-    """Solve with the best single cut and as many more as cut off all previous solutions.
+    """Solve with the best single cut and with further cuts until they cut off all previous solutions.
 
     `overflows`: the bytes above the budget of the previous solutions, by operation.
     """

@@ -46,7 +46,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
 
     Args:
         best: The incumbent, with the problem, the budget and the limits.
-        starts: Plans to start from, such as those for other budgets.
+        starts: Plans to start from, such as plans for other budgets.
         effort: The effort; `Effort()` if not given.
 
     Returns:
@@ -128,7 +128,8 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
 
 
 def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
-    """Repair and offer the start solutions of the bounds and `starts`, then those of the greedy and Chen heuristics."""
+    """Repair and offer the start solutions of the bounds and `starts`, then the solutions of the greedy and Chen
+    heuristics."""
     problem, budget = best.problem, best.budget
     # On small problems each start takes milliseconds, so that all are tried until the gap is nearly 0.
     met = MET_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
@@ -146,7 +147,7 @@ def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: 
 
 
 def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
-    """Re-optimize the best plan window by window."""
+    """Optimize the windows of the best plan one by one."""
     if not searched_on(best, effort, bounds, WINDOWS_GAP) or best.pairs is None:
         return
     if not interval_program.available():

@@ -57,7 +57,7 @@ class Problem:
     Attributes:
         names, labels: For each operation its name in messages, and its name in files.
         costs: For each operation the cost of one execution.
-        inner: For each operation the bytes that it needs while it runs, besides its operands and results.
+        inner: For each operation the bytes that it needs while it runs, in addition to its operands and results.
         again: For each operation whether it may run twice.
         backward: For each operation whether it belongs to the backward pass.
         value_names: For each storage its name in messages.
@@ -150,7 +150,7 @@ class Problem:
 @dataclass(frozen=True)
 class OperationRow:
     """An operation, as input of `problem_of`. `reads`: storages by number. `makes`: the bytes of its results. The other
-    fields are those of `Problem`."""
+    fields are the same as in `Problem`."""
 
     name: str
     cost: int

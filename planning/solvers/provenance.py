@@ -16,7 +16,7 @@ class Improvement(Enum):
 
 @dataclass(frozen=True)
 class Provenance:
-    """How copies were found.
+    """The solver and the improvements that found the copies of a plan.
 
     Attributes:
         start: The name of the solver or of the start.

@@ -53,8 +53,8 @@ class Repeats:
 
 @dataclass(frozen=True)
 class RepeatedRun:
-    """A run of `length` operations from `start` on, each equal to the one a `period` before it; the last period may be
-    incomplete."""
+    """A run of `length` operations from `start` on, each equal to the operation a `period` before it; the last period
+    may be incomplete."""
 
     start: int
     period: int
@@ -89,14 +89,14 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """Return the longest run of a sequence, of nearly equal ones that with the shortest period; None if it is shorter
-    than half of the sequence."""
+    """Return the longest run of a sequence; among nearly equal runs, the run with the shortest period; None if it is
+    shorter than half of the sequence."""
     run = _longest(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
-    """Return disjoint runs of a sequence, in order: the longest one, and recursively those before and after it."""
+    """Return disjoint runs of a sequence, in order: the longest run, and recursively the runs before and after it."""
     run = _longest(signatures)
     if run is None:
         return []
@@ -141,8 +141,8 @@ def _first_backward(problem: Problem) -> int:
 
 
 def _opposite(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
-    """Return the forward period that matches the first backward period: that with the most reads of its results by the
-    matching backward period."""
+    """Return the forward period that matches the first backward period: the period whose results the matching backward
+    period reads most often."""
     votes = Counter[int]()
     for op in backward.operations:
         for v in problem.reads_of(op):

@@ -34,10 +34,10 @@ class Result:
         peak_bytes, extra_cost: The peak and the extra cost of the flat order.
         percent, bound_percent: The extra cost and its lower bound, in percent of the cost of the plain step.
         bound_by: The method that found the bound.
-        provenance: How the copies were found.
+        provenance: The solver and the improvements that found the copies.
         seconds: The time of the search.
         path: Whether the inner loops were `compiled` or `plain` Python.
-        finished: Whether the search ended by itself, not by a time limit or an interrupt.
+        finished: Whether the search was completed, not stopped by a time limit or an interrupt.
     """
 
     problem: Problem

@@ -92,7 +92,8 @@ def order_text(problem: Problem, sequence: Iterable[int]) -> str:
 def _check(problem: Problem, sequence: Ints) -> None:
     n = len(problem)
     if len(sequence) and (sequence.min() < 0 or sequence.max() >= n):
-        raise ValueError("the order names an operation that does not exist")
+        unknown = sequence[(sequence < 0) | (sequence >= n)][0]
+        raise ValueError(f"the order names operation {unknown}, but the graph has {n}")
     first = np.full(n, -1, np.int64)
     first[sequence[::-1]] = np.arange(len(sequence), dtype=np.int64)[::-1]
     if (first < 0).any():

@@ -37,7 +37,7 @@ def problem_of_graph(graph: Graph) -> Problem:
     """Return the problem of a graph, with the same operation numbers.
 
     Reads through views are reads of the viewed storage; `with_views` copies the views that a copy needs. The cost of an
-    execution is that of the graph plus one, so that no copy is free. A returned storage of an operation with other
+    execution is its cost in the graph plus one, so that no copy is free. A returned storage of an operation with other
     results counts as live all the time.
     """
     beside = _handed_out_beside_others(graph)
@@ -73,7 +73,7 @@ def _may_run_again(graph: Graph, op: int) -> bool:
 
 def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
     """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
-    the others."""
+    its other results."""
     mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
     return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
 

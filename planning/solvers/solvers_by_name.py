@@ -51,7 +51,7 @@ def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
 
 
 def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Re-optimize the copies of the greedy window by window with CP-SAT, in one pass. Returns None without OR-tools."""
+    """Optimize the windows of the greedy plan one by one with CP-SAT, in one pass. Returns None without OR-tools."""
     pairs = LocalSearch(problem).repaired(budget)
     if pairs is None or not interval_program.available():
         return None

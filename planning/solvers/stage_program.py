@@ -62,7 +62,7 @@ class StageProgram:
     ever: tuple[dict[int, int], ...]
 
     def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-        """Return the point of the program that stands for these copies."""
+        """Return the solution of the program that corresponds to these copies."""
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:

@@ -1,7 +1,7 @@
 """Plans for many budgets, as a monotone curve, and the least budget with a plan.
 
-A plan is valid for every budget that is not below its peak. So each budget gets the cheapest of all plans within it,
-and of equally cheap ones that with the lowest peak: over rising budgets, costs never rise and peaks never fall. A lower
+A plan is valid for every budget that is not below its peak. So each budget gets the cheapest plan within it and, among
+equally cheap plans, the plan with the lowest peak: for larger budgets, costs never rise and peaks never fall. A lower
 bound of the cost for a budget holds for every smaller budget.
 """
 

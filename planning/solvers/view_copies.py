@@ -5,8 +5,8 @@ A slice of a gradient keeps the whole buffer live; a copy of the slice needs its
     with_copies(problem, views)      the step with an operation `copy:<node>` for each view, after the viewed storage
     views_apart(problem)             a relaxation of the step with any copies of views, for bounds
 
-A copy costs as much as data movement in the graphs: 16 per byte read or written. It is an ordinary operation: it can
-run again, and its result can be dropped.
+A copy has the cost of data movement in the graphs: 16 per byte read or written. It is an ordinary operation: it can run
+again, and its result can be dropped.
 
 The bound. In `views_apart` a storage is split into its views and the remainder, all made by its maker; a reader of the
 whole storage reads all parts. For any schedule with any copies of views: if the storage is live, its parts are, which

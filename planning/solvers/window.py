@@ -10,7 +10,8 @@ from .problem import Pair, Problem
 from .sequence import sequence_of
 
 MAX_CANDIDATES = 48
-"""Maximum number of operations that may run again in a window, besides those that do so in the present plan."""
+"""Maximum number of operations that may run again in a window, in addition to the operations that do so in the present
+plan."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class StageWindow:
     """A window of stages.
 
     Attributes:
-        first, last: Its stages, without `last`.
+        first, last: The stages from `first` to `last` - 1.
         candidates: The operations that may run again in it, in order.
         before: The storages that are live at its start in the present plan.
         after: The storages that are read or kept after its end.
         may_enter: The storages that can be kept up to its start.
-        rooms: The limits on their bytes.
+        rooms: The limits on the bytes of storages that are kept up to the window.
     """
 
     first: int
@@ -64,8 +65,8 @@ def window_of(
 ) -> StageWindow:
     """Return the window of the stages from `first` to `last` (exclusive) of a plan.
 
-    `most`: the maximum number of candidates besides the present copies. Raises `ValueError` for stages in which copies
-    must not run.
+    `most`: the maximum number of candidates in addition to the present copies. Raises `ValueError` for stages in which
+    copies must not run.
     """
     if not problem.earliest <= first < last <= len(problem) + 1:
         allowed = f"{problem.earliest} to {len(problem) + 1}"

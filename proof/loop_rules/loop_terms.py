@@ -1,7 +1,8 @@
 """Loops as terms: the carries, their values after an iteration, and the carries that no iteration changes.
 
 Each result of a loop is a term of its own over the carries on which it depends, in the order of discovery: its own
-carry, and those from which this is computed. Other carries, and the order of the carries in the program, do not matter.
+carry, and the carries from which this one is computed. Other carries, and the order of the carries in the program, do
+not matter.
 
 In a loop that counts in steps of one from a constant to a constant, the counter is not a carry: it is the iteration
 number, which starts at 0, plus a constant. The value of carry x at the start of iteration n is the term `history(n,
@@ -129,7 +130,7 @@ def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
 def over_iteration_number(loop: OpenLoop, derived: Container[int], number: int) -> OpenLoop:
     """Return a counting loop with the iteration number `number` as its lead, without the `derived` carries.
 
-    The derived carries are those that follow from the iteration number alone.
+    The derived carries are the carries that follow from the iteration number alone.
     """
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:

@@ -69,11 +69,11 @@ class Patterns:
         return self._terms.term(slice_.head._replace(kind="pattern", name=f"until it ends, {part}"), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
-        """Return whether every instance of the pattern is an instance of one of the others."""
+        """Return whether every instance of the pattern is an instance of one of the other patterns."""
         return any(other == pattern or self._indices_in(other, pattern) is not None for other in others)
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
-        """Return whether one of the others contains every instance of the pattern."""
+        """Return whether one of the other patterns contains every instance of the pattern."""
         for other in others:
             if other == pattern:
                 return True

@@ -7,9 +7,9 @@ so two loops that compute x in the same way agree on it. Before the first iterat
 
 *Shapes.* Adding a dimension of extent 1 and removing it is the identity, and two consecutive reshapes are one.
 
-*Continuation.* A loop that continues another one is the other one. If the initial carries of a loop are those of
+*Continuation.* A loop that continues another one is the other one. If the initial carries of a loop are the carries of
 another loop after `a` iterations, and its iteration n computes the same from them as iteration `a + n` of the other
-loop, then its carries are those of the other loop:
+loop, then its carries are the carries of the other loop:
 
     history(n, y)  with  y before the loop = history(a, x),  next y (n) = next x (a + n)    ->    history(a + n, x)
 
@@ -23,7 +23,7 @@ same carries, and both use q and the inner n only as `k * q + n`, then both are 
 
 The proof is by induction on q, and on n within each q. Programs rewritten with a checkpoint every k iterations consist
 of both forms (Griewank and Walther, Evaluating Derivatives, 2008, chapter 12). Every step of the induction is checked
-here: the terms of one body, with `a + n` as its iteration number, must be those of the other.
+here: the terms of one body, with `a + n` as its iteration number, must equal the terms of the other body.
 """
 
 from __future__ import annotations

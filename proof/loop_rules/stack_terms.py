@@ -8,7 +8,7 @@ proved to have stored one:
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
 
 A stack that is written completely is an array of rows, each a function of its index. Therefore stacks with equal rows
-are equal, in whatever order a loop writes them:
+are equal, independently of the order in which a loop writes them:
 
     history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
 

@@ -47,10 +47,10 @@ class Cost:
     """Cost model.
 
     Attributes:
-        name: Its name in the options.
+        name: The name in the options.
         unit: The unit that reports use.
         of: Computes the costs of the operations of a block, as integers.
-        scale: How many of these integer units are one `unit`.
+        scale: The number of these integer units in one `unit`.
     """
 
     name: str
@@ -140,7 +140,7 @@ FLOPS_OF_EACH = _each(flops)
 
 def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
     """Return the cost of an operation. For a loop it is the cost of its regions, as often as they run; for a
-    conditional, that of the most expensive region."""
+    conditional, the cost of the most expensive region."""
     facts = facts_of(op)
     if facts is None or not facts.regions or facts.body_runs is None:
         return cost_of(op)

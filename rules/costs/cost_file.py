@@ -55,7 +55,7 @@ class CostFile:
         try:
             return cls.of(parse_strictly(Path(path).read_text()), path)
         except OSError as error:
-            raise BadCost(f"the costs {path} cannot be read: {error.strerror}") from error
+            raise BadCost(f"the cost file {path} cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise error if isinstance(error, BadCost) else BadCost(f"{path} is not valid JSON: {error}") from error
 

@@ -71,8 +71,8 @@ class Device:
     def product_rate(self, element: str) -> float:
         """Return the FLOPs per second of products with this element type, spelled as in MLIR.
 
-        A float type without a rate takes that of the next wider type with a rate. An integer type other than i8 takes
-        that of f32.
+        A float type without a rate has the rate of the next wider type with a rate. An integer type other than i8 has
+        the rate of f32.
         """
         kind = _kind(element)
         wider = {"f8": ("f8", "f16", "bf16"), "f16": ("f16", "bf16"), "bf16": ("bf16", "f16")}.get(kind, (kind,))
@@ -113,7 +113,7 @@ def read_device(path: str) -> Device:
     try:
         return device_from(parse_strictly(Path(path).read_text()), path)
     except OSError as error:
-        raise BadCost(f"the device {path} cannot be read: {error.strerror}") from error
+        raise BadCost(f"the device file {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise error if isinstance(error, BadCost) else BadCost(f"{path} is not valid JSON: {error}") from error
 

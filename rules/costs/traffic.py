@@ -1,7 +1,7 @@
 """Bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
 
-A slice or an update counts its elements twice, and its indices, but not the tensor of which it is a part. Views,
-constants and operations that forward their operands move nothing here, although XLA counts some of them.
+A slice or an update counts its elements twice, and its indices, but not the whole tensor. Views, constants and
+operations that forward their operands move nothing here, although XLA counts some of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
 
 
 def traffic(op: Operation) -> int:
-    """Return the bytes that one execution reads and writes, without those of its regions.
+    """Return the bytes that one execution reads and writes, without the bytes of its regions.
 
     Raises:
         Refusal: The size of a value is unknown.

@@ -48,7 +48,7 @@ class BesideSegments:
         return Plan() if demand is None else demand.plan
 
     def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
-        """Combine the copies for the segment budgets with those of a planner for the rest.
+        """Combine the copies for the segment budgets with the copies that a planner adds outside these segments.
 
         Args:
             chain: As in `plan_of_pairs`.

@@ -103,8 +103,8 @@ def temporaries_limit(
 ) -> int | None:
     """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
 
-    A share is one of the temporaries of the plain step. Bytes are those of the device: they cover arguments and results
-    too.
+    A share is one of the temporaries of the plain step. A number of bytes limits device memory: it includes arguments
+    and results.
 
     Args:
         op: The operation at which a refusal is reported.

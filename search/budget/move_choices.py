@@ -47,7 +47,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]
         within: Rewrites the module within the budget, with the given options of offloading.
 
     Raises:
-        Refusal: That of marked moves alone, if no try succeeds.
+        Refusal: No set of values keeps the budget; it is the refusal for the marked moves alone.
     """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]

@@ -36,7 +36,7 @@ class _InOrder(Generic[O]):
     problem: BudgetProblem[O]
 
     def best(self) -> Evaluated[O]:
-        """Try the loop schedules in order of increasing work, until the cut loops alone cost as much as a result.
+        """Try the loop schedules in order of increasing work, until the loop cuts alone have the cost of a result.
 
         Raises `Refusal`.
         """
@@ -77,7 +77,7 @@ class _InOrder(Generic[O]):
             seen: The fingerprints of the graphs that other schedules led to; extended.
 
         Returns:
-            The result; None if the cut loops alone cost at least as much as one of the `results`, or if the schedule
+            The result; None if the loop cuts alone cost at least as much as one of the `results`, or if the schedule
             leads to the same graphs as another one.
 
         Raises:

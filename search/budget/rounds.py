@@ -46,8 +46,9 @@ class Rounds(Generic[T]):
     results: dict[int, T] = field(default_factory=dict[int, T])
 
     def most_measured(self, rounds: int) -> int:
-        """Return the maximum number of candidates that `best(rounds)` measures: beyond `rounds`, those of other kinds
-        before a limit is refused, and for the budget `min` the best known candidate, whose result is not known."""
+        """Return the maximum number of candidates that `best(rounds)` measures: `rounds`, then candidates of other
+        kinds before a limit is refused, and for the budget `min` the best known candidate, if its result is not
+        stored."""
         return rounds + (MORE if self.limit else bool(self.known))
 
     def best(self, rounds: int) -> T | None:

@@ -1,8 +1,8 @@
 """Rewrite within a memory budget: plan, rewrite, measure, and plan again.
 
 In program order (`program_order.py`) the solvers plan with proven bounds. XLA:CPU runs a program in another order, so
-plans of all kinds are forecast by its model, and the cheapest of those that should fit are rewritten until one does.
-The choice without a budget is taken if it fits and is cheaper.
+plans of all kinds are forecast by its model, and the cheapest plans that are predicted to fit are rewritten until one
+of them fits. The choice without a budget is taken if it fits and is cheaper.
 """
 
 from __future__ import annotations
@@ -107,9 +107,8 @@ def within_budget(
 def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
     result = problem.evaluate(nothing_planned, UNCUT)
     needed = ", ".join(map(readable_bytes, problem.limits.plain.values()))
-    text = (
-        f"nothing to do: the step needs {needed} at its peak {problem.budget.by}, within the budget {problem.wording}"
-    )
+    peak = f"the step needs {needed} at its peak {problem.budget.by}"
+    text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
     return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), UNCUT)
 
 

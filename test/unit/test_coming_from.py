@@ -86,7 +86,8 @@ def test_every_claim_has_its_test(name: str) -> None:
 def test_the_calls_of_mindspore(tmp_path: Path) -> None:
     """Run the snippets of the page on MindSpore; `test_paddle_examples.py` runs those on Paddle."""
     pytest.importorskip("jax", reason="the calls are those of the frontend for JAX")
-    for snippet in re.findall(r"```python\n(.*?)```", PAGES["coming_from_mindspore"], re.DOTALL):
+    page = (ROOT / "docs" / "mindspore_calls.md").read_text()
+    for snippet in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         (tmp_path / "snippet.py").write_text(snippet)
         runpy.run_path(str(tmp_path / "snippet.py"))
 

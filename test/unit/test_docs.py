@@ -39,8 +39,8 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 LANGUAGES = {"python", "sh", "console", "mlir", "json", "text"}
 RUN_BY_OTHER_TESTS = {
     ("README.md", "python"): "test_jax_page.py",
-    ("docs/coming_from_mindspore.md", "python"): "test_coming_from.py",
-    ("docs/coming_from_paddle.md", "python"): "frontends/jax/test_paddle_examples.py",
+    ("docs/mindspore_calls.md", "python"): "test_coming_from.py",
+    ("docs/paddle_calls.md", "python"): "frontends/jax/test_paddle_examples.py",
     ("docs/embedding.md", "python"): "test_embedding.py",
     ("docs/embedding.md", "sh"): "test_embedding.py",
     ("docs/foreign_dialects.md", "python"): "rules/test_foreign.py",

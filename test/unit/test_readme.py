@@ -88,17 +88,17 @@ def test_the_measured_numbers_are_those_of_the_file() -> None:
 
 
 def test_the_tables_of_unseen_steps_are_those_of_the_lines() -> None:
-    assert table.PAGE.read_text() == table.page(), "run python -m recompute.benchmarks.unseen.table --write"
+    assert table.PAGE.read_text() == table.page(), "run make generate"
 
 
-def test_the_readme_counts_the_steps_of_another_hand() -> None:
+def test_the_readme_counts_the_steps_of_another_author() -> None:
     text, rows = " ".join(README.split()), table.rows(list(table.KEPT.values()))
     better, equal, worse = table.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
-    assert f"On {len(rows)} steps written by another author" in text
-    assert f"around each block on {better}, the same on {equal} and more on {worse}; none is refused" in text
+    less = f"less memory on {better} of {len(rows)} steps by another author"
+    assert f"{less}, the same on {equal} and more on {worse}; it refuses none" in text
     within = sum(row["bare"][0]["bytes"] <= (1 + table.EQUAL) * row["checkpoint"]["bytes"] for row in rows)
-    assert f"at most 2 % more on {round(100 * within / len(rows))} % of them" in text
+    assert f"at most 2 % more than `jax.checkpoint` on {round(100 * within / len(rows))} % of the steps" in text
 
 
 def test_a_number_of_another_measurement_is_seen() -> None:

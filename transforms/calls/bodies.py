@@ -1,4 +1,4 @@
-"""Bodies of outlined functions, built from the operations of an inlined call wherever they are now.
+"""Bodies of outlined functions, built from the operations of an inlined call at their present positions.
 
     %1 = stablehlo.multiply %y, %c   // origin (call 3, operation 2)         func.func private @f(%a, %b) {
     %2 = stablehlo.tanh %1           // origin (call 3, operation 3)    ->     %0 = stablehlo.constant …
@@ -8,7 +8,7 @@
 The template, which is the function before inlining, has the original operands: arguments, or results of other
 operations of the function. The current operands must correspond to them: one value for each argument and, for a result,
 the matching operation of this call or a constant, which is cloned into the body. The body is cloned from the current
-operations, so it computes what they compute even if the match were wrong.
+operations, so it computes the same values even if the match were wrong.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CallReading:
             self._read(index, op)
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
-        """Yield the operation and those in its regions, each with its counterpart in the template."""
+        """Yield the operation and all operations in its regions, each with its counterpart in the template."""
         if not (op.regions or was.regions) and same_kind(op, was, self.parts):
             yield op, was
             return
@@ -97,7 +97,7 @@ class CallReading:
         """Record that the operation reads `value` where the template reads `template_value`."""
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
-                raise LeftInlined("an operation of its loop reads an outer value in place of a loop argument")
+                raise LeftInlined("an operation of its loop reads an outer value instead of a loop argument")
             self.current_values[template_value] = _later(self.current_values.get(template_value, value), value)
             return
         assert isinstance(template_value, OpResult), "a value is an argument or a result"
@@ -165,13 +165,13 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values of which one is the other behind barriers: a call that waits longer is also
+    """Return the later of two values, if barriers derive one from the other: a call that waits longer is also
     correct."""
     if first is second or _is_behind_barriers(first, second):
         return first
     if _is_behind_barriers(second, first):
         return second
-    raise LeftInlined("an argument has two values")
+    raise LeftInlined("an argument of the call would need two different values")
 
 
 def _is_behind_barriers(behind: SSAValue, value: SSAValue) -> bool:

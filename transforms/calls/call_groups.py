@@ -6,9 +6,9 @@ The operations of a group need not be adjacent.
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
-The call is inserted at the first of them, or after the last definition that it reads. Operations that read its results
-and stand before that point move after the call. If the call reads one of those too, there is no valid point. The order
-of effects must not change.
+The call is inserted at the first of them, or after the last definition that it reads. Operations before that point that
+read its results move after the call. If the call reads a result of such an operation, there is no valid point. The
+order of effects must not change.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Group:
     members: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
     def results(self, template: CallTemplate, parts: Parts) -> dict[SSAValue, SSAValue]:
-        """Map the results that other operations use to those of the template.
+        """Map the results that other operations use to the results of the template.
 
         Raises:
             LeftInlined: The template lacks such a result.
@@ -184,7 +184,7 @@ class Group:
 def whole_body(
     group: Group, reading: CallReading, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """Return the body if it equals that of the unmodified function, else None.
+    """Return the body if it equals the body of the unmodified function, else None.
 
     Args:
         group, reading: The operations and their match.
@@ -208,7 +208,7 @@ def whole_body(
 
 
 def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
-    """Return a body of those operations of the function that remain.
+    """Return a body of the remaining operations of the function.
 
     `needed`: the template's values that the call must return.
 

@@ -30,7 +30,7 @@ class InlinedCall:
     Attributes:
         callee: The name of the called function.
         at: The origin of the call itself.
-        location, attributes, operands: Those of the call.
+        location, attributes, operands: The location, attributes and operands of the call.
         names: The SSA names of its results.
     """
 
@@ -49,7 +49,7 @@ class InlinedCall:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an operation was inlined from.
+    """The call and the function from which an operation was inlined.
 
     Attributes:
         instance: The inlined call; None if the operation was not inlined.
@@ -186,7 +186,7 @@ def _are_alike(original: Operation, copy: Operation) -> bool:
 
 
 def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
-    """Map the values that the regions of an operation define to those of its clone."""
+    """Map the values that the regions of an operation define to the values of its clone."""
     values = dict[SSAValue, SSAValue]()
     if not original.regions:
         return values

@@ -27,7 +27,7 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def gather_reserved(module: ModuleOp) -> None:
-    """Move the operations that XLA requires beside each call of a reserved name next to it, unless they would pass an
+    """Move the operations that XLA requires next to each call of a reserved name there, unless they would pass an
     effect.
 
     The module is changed in place.

@@ -1,7 +1,7 @@
 """Outlining of the calls that were inlined for planning.
 
-A function of which nothing was copied, moved or delayed is called again. If all of a call was copied, the copy is a
-call too.
+A function is called again if none of its operations was copied, moved or delayed. If all of a call was copied, the copy
+is a call too.
 
     %5 = stablehlo.multiply %3, %c1                              %5 = call @silu(%3)
     %6 = stablehlo.tanh %5                               ->      …
@@ -56,9 +56,9 @@ class Restored:
 
     Attributes:
         calls: The number of outlined calls.
-        whole: How many of these are calls of unmodified functions.
+        whole: The number of calls of unmodified functions among them.
         left: The number of groups that stay inlined, by reason.
-        lost: The functions that have foreign attributes and of which a call stays inlined.
+        lost: The functions with foreign attributes that have a call that stays inlined.
     """
 
     calls: int
@@ -144,7 +144,8 @@ class _Restoring:
         return Restored(calls, whole, left, frozenset(lost))
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
-        """Collect the constants that a call in the block can read: those of the enclosing blocks, then its own."""
+        """Collect the constants that a call in the block can read: constants of the enclosing blocks, then of the
+        block."""
         if block in visited:
             return
         visited.add(block)
@@ -208,7 +209,7 @@ class _Restoring:
     def _body(
         self, group: Group, reading: CallReading, results: Mapping[SSAValue, SSAValue]
     ) -> tuple[InlinedBody, bool]:
-        """Return the body for the group's function, and whether it is that of the unmodified function."""
+        """Return the body for the group's function, and whether it is the body of the unmodified function."""
         returned = reading.template.returned
         # Constant expressions that are not returned stay in place for other readers.
         read_values = {
@@ -237,7 +238,7 @@ class _Restoring:
     def _read_results(
         self, call: CallOp, body: InlinedBody, group: Group, results: Mapping[SSAValue, SSAValue]
     ) -> None:
-        """Redirect uses of the operations' results to those of the call."""
+        """Redirect uses of the operations' results to the results of the call."""
         new_results = dict(zip(reversed(body.returned), reversed(call.results), strict=True))
         for value, original in results.items():
             if original not in new_results:

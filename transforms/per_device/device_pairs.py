@@ -12,7 +12,7 @@ gradient and uses memory too:
     %y = …                                        the forward pass
     %left = left(%y)                              its end
     %c, %rest = arrived(%ct, %left)               %rest: residuals of the steps in between, dead at once
-    %g = multiply %c, …                           the gradient reads %c in place of %ct
+    %g = multiply %c, …                           the gradient reads %c instead of %ct
 
 Without them the cotangents of a per-device step would be live from the start, and no other step would use memory. They
 are removed when the function is split.
@@ -43,7 +43,7 @@ from ...support.operations import every_operation, operations_in
 
 @dataclass(frozen=True)
 class OperandSource:
-    """Where an operand of the gradient comes from: a result of the forward pass (`residual`), or an operand of both
+    """The source of an operand of the gradient: a result of the forward pass (`residual`), or an operand of both
     (`shared`).
 
     `index`: the index of this result, or of this operand of the forward pass.

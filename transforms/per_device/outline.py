@@ -115,8 +115,8 @@ class DeviceStep:
     """A per-device step that is outlined as a function.
 
     Attributes:
-        function: The function. Its arguments are those of the forward pass, then those that only the gradient has; its
-            results are the forward results that others use, then those of the gradient.
+        function: The function. Its arguments are the arguments of the forward pass, then the arguments that only the
+            gradient has; its results are the forward results that others use, then the results of the gradient.
         forward, backward: The empty bodies in its place.
         mesh: The mesh of devices.
         parent: The name of the function from which the bodies are outlined.
@@ -228,7 +228,7 @@ def _replace_by_empty(
     kept: Sequence[int],
     values: Sequence[SSAValue],
 ) -> ManualComputationOp:
-    """Replace the body by an empty one with those results whose indices are in `kept`."""
+    """Replace the body by an empty one with only the results at the indices in `kept`."""
     block = Block(arg_types=parts)
     cast = UnrealizedConversionCastOp(
         operands=[list(block.args)], result_types=[[values[index].type for index in kept]]

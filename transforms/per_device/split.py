@@ -128,9 +128,9 @@ class _Crossing:
     """The forward values that the gradient reads.
 
     Attributes:
-        constants: Those that are cloned.
+        constants: The values that are cloned.
         shared: The indices of the arguments among them.
-        residuals: All others.
+        residuals: All other values.
     """
 
     constants: tuple[OpResult, ...]
@@ -217,7 +217,7 @@ def _reshape(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
 
 
 def _replace_operands(mapping: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
-    """Replace operands of the operations, and of those nested in them."""
+    """Replace operands of the operations, and of operations nested in them."""
     for op in operations:
         for inner in every_operation(op):
             inner.operands = [mapping.get(operand, operand) for operand in inner.operands]

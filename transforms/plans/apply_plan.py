@@ -9,7 +9,7 @@ becomes, for a group that copies the `tanh` that defines `%1`,
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` in place of `%0` too; otherwise both would be live. This module decides nothing.
+Later gradient operations read `%x` instead of `%0` too; otherwise both would be live. This module decides nothing.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class _Cloner:
     ) -> list[Operation]:
         """Create the copies of a batch behind a token.
 
-        `cloner`: has the copies of originals and inputs; extended by those of the batch.
+        `cloner`: has the copies of originals and inputs; extended by the copies of the batch.
 
         Returns:
             The operations to insert, in order.

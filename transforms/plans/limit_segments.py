@@ -5,8 +5,8 @@
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-The choice is simulated on the graph. Values whose copies cannot be delayed are kept instead, and the others are chosen
-again. Later passes treat the marks like those of a user.
+The choice is simulated on the graph. Values whose copies cannot be delayed are kept instead, and all other values are
+chosen again. Later passes treat the marks like marks of the user.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     """Choose within the budgets and write the marks.
 
     Raises:
-        Refusal: A budget is invalid, matches no segment, or is below what its segment has to save.
+        Refusal: A budget is invalid, matches no segment, or is below the bytes that its segment has to save.
     """
     first = steps[0][0]
     try:
@@ -260,7 +260,8 @@ class _Chooser:
             budget = self._budget(name)
             limit = f"the budget {budget.pattern}:{budget.text}"
             if solution.is_nothing:
-                words = f"{readable_bytes(solution.plain)} for the backward pass, within {limit}: nothing to do"
+                saved = f"{readable_bytes(solution.plain)} for the backward pass"
+                words = f"{saved}, within {limit}: no recomputation is needed"
             else:
                 flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
                 saved, plain = readable_bytes(solution.bytes), readable_bytes(solution.plain)

@@ -1,4 +1,5 @@
-"""Remarks on what a plan recomputes: for each segment its operations, the bytes that need not be saved, and the FLOPs.
+"""Remarks on the recomputed operations of a plan: for each segment their number, the bytes that need not be saved, and
+the FLOPs.
 
 They are `passed` remarks in LLVM's sense, of the topic `RECOMPUTED`. Tools print them only on request, because a step
 may have hundreds of segments.
@@ -20,7 +21,7 @@ MOST_NAMES = 3
 
 
 def recomputed_remarks(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield a remark for each segment of which the plan copies operations, at its first copied operation.
+    """Yield a remark for each segment with copied operations, at its first copied operation.
 
     Operations outside segments are grouped by their position in the source.
     """

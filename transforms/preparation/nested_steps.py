@@ -43,7 +43,7 @@ class NestedStep:
     Attributes:
         function: The function. Its arguments are `first`, then the operands of `placeholder`.
         first: The arguments of the block, if the step is a whole block.
-        placeholder: The operation whose results replace those of the outlined operations.
+        placeholder: The operation whose results replace the results of the outlined operations.
         parent: The name of the function from which the step is outlined.
         is_later: Whether the step follows another one in its block.
     """

@@ -32,7 +32,8 @@ def flat(module: ModuleOp) -> ModuleOp:
 
 
 def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
-    """Return the peak in bytes of every public function, inlined; that of `timelines_of`, without labels.
+    """Return the peak in bytes of every public function, inlined. It equals the peak of `timelines_of`, which also
+    computes labels.
 
     Raises `Refusal` for dynamic shapes.
     """

@@ -4,9 +4,9 @@
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
-While loops are cut, the operations of a forward branch stand before those of its gradient, so that stacks connect loops
-of one block. Afterwards they move back, and the forward conditional returns the values that are still read. In branches
-that do not compute a new result it is zero, as JAX writes it.
+While loops are cut, the operations of a forward branch precede the operations of its gradient, so that stacks connect
+loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. In
+branches that do not compute a new result it is zero, as JAX writes it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class JoinedBranches:
 
 
 def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
-    """Move the branches of each forward conditional of the block into those of its gradient, before their
+    """Move the branches of each forward conditional of the block into the branches of its gradient, before their
     operations."""
     joined, paired = list[JoinedBranches](), set[Operation]()
     conditionals = [op for op in operations_in(block) if op.regions and isinstance(op, _CONDITIONALS)]
@@ -201,7 +201,8 @@ def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
 
 
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
-    """Rebuild the forward conditional: it returns the results that others use, then those that the gradient reads."""
+    """Rebuild the forward conditional: it returns the results that others use, then the results that the gradient
+    reads."""
     old = joined.forward
     kept = [_returned_values(region.block) for region in old.regions]
     new = [[value for value in values if value not in already] for values, already in zip(crossing, kept, strict=True)]

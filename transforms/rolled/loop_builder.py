@@ -75,7 +75,7 @@ class Builder:
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
-        """Emit a stack of zeros, all of which are overwritten."""
+        """Emit a stack of zeros; each element is overwritten later."""
         zero = self.value(ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize))))
         return self.value(BroadcastInDimOp(zero, [], TensorType(element, [slices, *shape])))
 
@@ -139,7 +139,7 @@ Fill = Callable[[Builder, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 Mapping = dict[SSAValue, SSAValue]
-"""Maps values of the original body to those of the new one."""
+"""Maps values of the original body to values of the new body."""
 Repeat = Callable[[Operation, Mapping], Operation]
 """Clones an operation and adds its results to the mapping."""
 ExtraValues = Callable[[Builder, SSAValue], Mapping]
@@ -213,7 +213,7 @@ class Iterations:
             place: The builder.
             trips: The trip count.
             begin: The carries at the beginning.
-            number: The counter of the original loop, as a function of that of the new one.
+            number: The counter of the original loop, as a function of the counter of the new loop.
             repeat: Clones the operations.
             extra: Additional values of each iteration.
         """

@@ -130,7 +130,7 @@ class StackedValue:
 
 
 def _empty_stack(value: SSAValue, loop: CountedLoop) -> SSAValue:
-    """Insert a stack of zeros, all of which are overwritten, before the loop."""
+    """Insert a stack of zeros before the loop; each element is overwritten later."""
     element = element_of(value)
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))
     zeros = BroadcastInDimOp(zero.output, [], TensorType(element, [loop.trips, *shape_of(value)]))

@@ -118,7 +118,7 @@ def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: FreeNumbers, re
 
 
 def _with_first(builder: Builder, value: SSAValue, slots: int) -> SSAValue:
-    """Return slots of which the first holds the value, plus one for the carry of the last iteration."""
+    """Return slots, with the value in the first one, plus a slot for the carry of the last iteration."""
     empty = builder.empty(slots + 1, shape_of(value), element_of(value))
     return builder.write(empty, builder.as_slice(value), builder.number(0))
 

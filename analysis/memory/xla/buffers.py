@@ -28,7 +28,7 @@ class OccupiedPlaces:
     """The set of places that are occupied at each step, as a segment tree over the steps.
 
     A place is a buffer that values with disjoint live ranges share. For each node of the tree, `_throughout` has the
-    places that one `put` occupied at all steps of the node, and `_somewhere` those that are occupied at any of its
+    places that one `put` occupied at all steps of the node, and `_somewhere` the places that are occupied at any of its
     steps; both are bit sets.
     """
 

@@ -1,8 +1,8 @@
 """Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
 
-Layouts: an operand whose layout differs from what its kernel requires (`traits.py`) is transposed into a copy. The
-convolution that computes a kernel gradient reads the forward activation this way, and the copy is made as soon as the
-activation exists. Products in bf16 are computed in f32.
+Layouts: an operand whose layout differs from the required layout of its kernel (`traits.py`) is transposed into a copy.
+The convolution that computes a kernel gradient reads the forward activation this way, and the copy is made as soon as
+the activation exists. Products in bf16 are computed in f32.
 
 Equal constants: equal values that are computed from constants alone are computed once. If several operations overwrite
 such a value, each gets a copy, except for the last one if use-def edges order all other readers of the value before it

@@ -26,7 +26,7 @@ from .program import KernelProgram
 from .traits import Trait
 
 _NOWHERE, _SEVERAL = -1, -2
-"""In place of the kernel that computes an operation: none, and more than one."""
+"""Values instead of the number of the kernel that computes an operation: no kernel, and several kernels."""
 _LARGEST = 100
 """Maximum number of operations in a kernel plus values that it reads from outside."""
 
@@ -251,7 +251,7 @@ class _Rules:
         return self._common_kernel(producer) >= 0
 
     def kernel(self, op: int) -> int:
-        """Return the kernel that computes an operation: itself, or the one that it is fused into; `_NOWHERE` or
+        """Return the kernel that computes an operation: itself, or the kernel that it is fused into; `_NOWHERE` or
         `_SEVERAL` if it is not fused into exactly one."""
         kernel = self.computed_in.get(op)
         if kernel is None:
@@ -332,7 +332,7 @@ class _Rules:
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
-        """Return the stored values that the kernel of `op` reads, including those of operations that are fused into
+        """Return the stored values that the kernel of `op` reads, including operands of operations that are fused into
         it."""
         program, stored = self.program, dict[int, None]()
         pending, visited = [op], {op}

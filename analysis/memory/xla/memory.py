@@ -168,8 +168,8 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
 
 
 def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
-    """Return for each operation of the unchanged program, its positions in the rewritten one: its own and those of its
-    copies."""
+    """Return for each operation of the unchanged program, its positions in the rewritten one: its own position and the
+    positions of its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, origin in enumerate(new.columns[0]):
         if origin != BARRIER_ORIGIN:
@@ -192,7 +192,8 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
 
 
 def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """Return for each value the owner of its storage: reshapes share their operand's, all other values own theirs."""
+    """Return for each value the owner of its storage: reshapes share the storage of their operand, all other values
+    have their own storage."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root
     for op in sorted(reshapes):

@@ -344,7 +344,7 @@ def _programs(op: Operation) -> tuple[KernelProgram, ...]:
 
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
-    """Return the operand of which the value is a reshape; None if it is not a reshape."""
+    """Return the operand that the value reshapes; None if it is not a reshape."""
     return _viewed_by(value.owner) if isinstance(value.owner, Operation) else None
 
 

@@ -108,7 +108,7 @@ class ScheduledKernels:
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Return the live bytes at each step: those of the live ranges, and those inside regions."""
+    """Return the live bytes at each step: the bytes of the live ranges, and the bytes inside regions."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
     return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())
 
@@ -176,7 +176,7 @@ def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
 
 
 def _all_needed(run: ScheduledKernels) -> dict[int, int]:
-    """Return for each kernel, as a bit set, its step and those of all kernels on which it depends."""
+    """Return for each kernel, as a bit set, its step and the steps of all kernels on which it depends."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):
         needed[op] = 1 << index

@@ -1,4 +1,4 @@
-"""Traits of operations in the XLA:CPU model: required layouts, library calls, and what can be fused.
+"""Traits of operations in the XLA:CPU model: required layouts, library calls, and conditions of fusion.
 
 Convolutions require the layouts `[b, 0, 1, f]` and `[0, 1, i, o]`. Matrix products require the contracted dimensions
 last on the left and first on the right. A plain matrix may have either layout, since its transpose is folded into the

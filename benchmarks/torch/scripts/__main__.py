@@ -35,7 +35,7 @@ def run(sender: Connection, script: Script, budget: str) -> None:
 
 
 def judged(script: Script, budget: str) -> Judgement:
-    """The judgement of a forked process; its death is a crash."""
+    """Run a script in a forked process, and return its judgement; if the process dies, it is a crash."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=run, args=(sender, script, budget))
     process.start()

@@ -1,4 +1,4 @@
-"""Scripts: what people do with autograd: several losses, gradients of gradients, transformations of functions."""
+"""Scripts that use autograd in unusual ways: several losses, gradients of gradients, transformations of functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cube(torch.autograd.Function):
 
 @script
 def custom_function(compile: Compile) -> Results:
-    """A `torch.autograd.Function` in the middle of a network, and a straight-through estimator."""
+    """Train with a `torch.autograd.Function` in the middle of a network, and a straight-through estimator."""
 
     class Quantized(nn.Module):
         def __init__(self) -> None:
@@ -47,7 +47,7 @@ def custom_function(compile: Compile) -> Results:
 
 @script
 def custom_operation(compile: Compile) -> Results:
-    """An operation of the user's own library, with a gradient of its own."""
+    """Train with an operation of the user's own library, with a gradient of its own."""
 
     @torch.library.custom_op("recompute_scripts::soft_sign", mutates_args=())
     def soft_sign(x: torch.Tensor) -> torch.Tensor:
@@ -79,7 +79,8 @@ def custom_operation(compile: Compile) -> Results:
 
 @script
 def two_losses(compile: Compile) -> Results:
-    """Two losses of one forward pass, backward one after the other (`retain_graph`), as in actor and critic."""
+    """Train with two losses of one forward pass and a backward pass for each (`retain_graph`), as in actor and
+    critic."""
 
     class ActorCritic(nn.Module):
         def __init__(self) -> None:
@@ -98,7 +99,7 @@ def two_losses(compile: Compile) -> Results:
 
 
 def retained(step: Any) -> Results:
-    """Gradients of two backward passes over one graph, by `torch.autograd.grad`."""
+    """Train with gradients of two backward passes over one graph, by `torch.autograd.grad`."""
     x = torch.ones(8, 32, requires_grad=True)
     first, second = step(x)
     (left,) = torch.autograd.grad(first, x, retain_graph=True)
@@ -108,7 +109,7 @@ def retained(step: Any) -> Results:
 
 @script
 def unused_output(compile: Compile) -> Results:
-    """One of two outputs gets no gradient in some steps."""
+    """Train with two outputs, one of which gets no gradient in some steps."""
 
     class Heads(nn.Module):
         def __init__(self) -> None:
@@ -129,7 +130,8 @@ def unused_output(compile: Compile) -> Results:
 
 @script
 def gradient_penalty(compile: Compile) -> Results:
-    """Double backward: the loss has the gradient of the network by its input, taken inside the compiled function."""
+    """Train with double backward: the loss has the gradient of the network by its input, taken inside the compiled
+    function."""
     torch.manual_seed(44)
     model = mlp(dropout=0.0)
 
@@ -145,7 +147,8 @@ def gradient_penalty(compile: Compile) -> Results:
 
 @script
 def double_backward_outside(compile: Compile) -> Results:
-    """Double backward through a compiled module, which AOTAutograd refuses: the error must be PyTorch's own."""
+    """Train with double backward through a compiled module, which AOTAutograd refuses: the error must be PyTorch's
+    own."""
     torch.manual_seed(45)
     model = mlp(dropout=0.0)
     step = compile(model)
@@ -157,7 +160,7 @@ def double_backward_outside(compile: Compile) -> Results:
 
 @script
 def hypernetwork(compile: Compile) -> Results:
-    """A network makes the weights of another, which is called with them."""
+    """Train a network that makes the weights of another network, which is called with them."""
 
     class Hyper(nn.Module):
         def __init__(self) -> None:
@@ -180,7 +183,7 @@ def hypernetwork(compile: Compile) -> Results:
 
 @script
 def inner_loop(compile: Compile) -> Results:
-    """MAML: gradients of two steps of gradient descent, by `torch.func.grad`."""
+    """Train with MAML: gradients of two steps of gradient descent, by `torch.func.grad`."""
     torch.manual_seed(47)
     model = mlp(depth=1, dropout=0.0)
 
@@ -200,7 +203,7 @@ def inner_loop(compile: Compile) -> Results:
 
 @script
 def gradients_per_sample(compile: Compile) -> Results:
-    """`vmap` of `grad` over samples, whose norms are the loss."""
+    """Train with `vmap` of `grad` over samples, whose norms are the loss."""
     torch.manual_seed(48)
     model = mlp(depth=1, dropout=0.0)
 
@@ -217,7 +220,7 @@ def gradients_per_sample(compile: Compile) -> Results:
 
 @script
 def forward_mode(compile: Compile) -> Results:
-    """A directional derivative by `jvp` is part of the loss, as in score matching."""
+    """Train with a directional derivative by `jvp` as part of the loss, as in score matching."""
     torch.manual_seed(49)
     model = mlp(depth=2, dropout=0.0)
 
@@ -232,7 +235,7 @@ def forward_mode(compile: Compile) -> Results:
 
 @script
 def gradients_of_inputs(compile: Compile) -> Results:
-    """An adversarial example: gradients flow to the input, which is a leaf, and a view of it is returned."""
+    """Train with an adversarial example: gradients flow to the input, which is a leaf, and a view of it is returned."""
     torch.manual_seed(50)
     model = mlp()
     step = compile(lambda x: (model(x).square().mean(), x.view(-1)))
@@ -247,7 +250,8 @@ def gradients_of_inputs(compile: Compile) -> Results:
 
 @script
 def contrastive_twice(compile: Compile) -> Results:
-    """Two forward passes of one compiled encoder before one backward pass, with random numbers drawn in between."""
+    """Train with two forward passes of one compiled encoder before one backward pass, with random numbers drawn in
+    between."""
     torch.manual_seed(51)
     model = mlp()
     step = compile(model)

@@ -20,7 +20,7 @@ class Blocks(nn.Module):
 
 @script
 def graph_break(compile: Compile) -> Results:
-    """A print between two halves breaks the graph."""
+    """Train with a print between two halves, which breaks the graph."""
 
     class Printing(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -36,7 +36,7 @@ def graph_break(compile: Compile) -> Results:
 
 @script
 def branch_on_data(compile: Compile) -> Results:
-    """Python branches on a value of a tensor, and the number of layers is drawn."""
+    """Train with a Python branch on a value of a tensor, and with a random number of layers."""
 
     class Branching(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -51,7 +51,7 @@ def branch_on_data(compile: Compile) -> Results:
 
 @script
 def changing_shapes(compile: Compile) -> Results:
-    """Batches of several sizes; the graph becomes symbolic after the first."""
+    """Train with batches of several sizes; the graph becomes symbolic after the first one."""
     torch.manual_seed(22)
     model = mlp()
     step = compile(model)
@@ -61,7 +61,7 @@ def changing_shapes(compile: Compile) -> Results:
 
 @script
 def dynamic_sequence(compile: Compile) -> Results:
-    """Attention whose sequence length is marked dynamic."""
+    """Train with attention whose sequence length is marked dynamic."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -86,7 +86,7 @@ def dynamic_sequence(compile: Compile) -> Results:
 
 @script
 def data_dependent_size(compile: Compile) -> Results:
-    """Boolean indexing: the size of a value is known only at run time."""
+    """Train with boolean indexing: the size of a value is known only at run time."""
 
     class Selecting(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -101,7 +101,7 @@ def data_dependent_size(compile: Compile) -> Results:
 
 @script
 def cond_operation(compile: Compile) -> Results:
-    """`torch.cond` in the middle of a network."""
+    """Train with `torch.cond` in the middle of a network."""
 
     class Conditional(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -116,7 +116,7 @@ def cond_operation(compile: Compile) -> Results:
 
 @script
 def fused_attention(compile: Compile) -> Results:
-    """`scaled_dot_product_attention`, causal and with a mask that is learnt."""
+    """Train with `scaled_dot_product_attention`, causal and with a mask that is learnt."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -141,7 +141,7 @@ def fused_attention(compile: Compile) -> Results:
 
 @script
 def flex_attention(compile: Compile) -> Results:
-    """`flex_attention` in a frozen layer: on the CPU it has no gradient."""
+    """Train with `flex_attention` in a frozen layer: on the CPU it has no gradient."""
     from torch.nn.attention.flex_attention import flex_attention as attend
 
     def bias(score: Any, batch: Any, head: Any, query: Any, key: Any) -> Any:
@@ -167,7 +167,7 @@ def flex_attention(compile: Compile) -> Results:
 
 @script
 def early_exit(compile: Compile) -> Results:
-    """The depth is an argument of the call, and each depth is a graph of its own."""
+    """Train with the depth as an argument of the call; each depth is a separate graph."""
 
     class Exits(nn.Module):
         def __init__(self) -> None:
@@ -187,7 +187,7 @@ def early_exit(compile: Compile) -> Results:
 
 @script
 def inference(compile: Compile) -> Results:
-    """Evaluation under no_grad and inference_mode between two training steps."""
+    """Train with an evaluation under no_grad and inference_mode between two training steps."""
     torch.manual_seed(29)
     model = mlp()
     step = compile(model)

@@ -1,4 +1,4 @@
-"""Run a script of the corpus eagerly and compiled by us, and say whether the results are the same bits."""
+"""Run a script of the corpus in eager mode and under `recompute.torch`, and compare the bits of the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIFFERENCES = 3
 
 
 class Verdict(StrEnum):
-    """What became of a script under our compiler. The last three are faults of ours."""
+    """The outcome of a script under `recompute.torch`. The last three are defects of this project."""
 
     EQUAL = "equal"
     FALLBACK = "equal, fallback"
@@ -63,7 +63,7 @@ def eager(target: Any) -> Any:
 
 
 def by_torch(target: Any) -> Any:
-    """PyTorch's own compiler without Inductor, which decides nothing on recomputation by itself."""
+    """Compile with PyTorch alone, without Inductor, which does not choose values to recompute."""
     return torch.compile(target, backend="aot_eager")
 
 
@@ -83,15 +83,15 @@ class Ours:
         return torch.compile(target, backend=self.backends[-1])
 
     def reports(self) -> list[Any]:
-        """A report for each graph that has been compiled."""
+        """Return a report for each compiled graph."""
         return [*(report for backend in self.backends for report in backend.reports), *self.of_workers]
 
     def reasons_of_none(self) -> list[str]:
-        """Why backends have compiled no graph with a backward pass."""
+        """Return the reasons that backends have compiled no graph with a backward pass."""
         return [] if self.of_workers else [backend.report().reason for backend in self.backends if not backend.reports]
 
     def detail(self) -> str:
-        """The number of graphs and of copies, and why graphs are left as they are."""
+        """Return the number of graphs and of copies, and the reasons that graphs stay unchanged."""
         reports = self.reports()
         reasons = [reason_for_no_copies(report) for report in reports if not report.copies]
         copies = sum(report.copies for report in reports)
@@ -100,8 +100,8 @@ class Ours:
 
 
 def reason_for_no_copies(report: Any) -> str:
-    """Why nothing of a graph runs again: it was left to PyTorch, one operation needs as much as the whole step, or what
-    the rewrite says."""
+    """Return the reason that a graph has no copies: it was left to PyTorch, one operation needs the peak of the whole
+    step, or the reason of the rewrite."""
     if report.reason or report.module is None:
         return report.reason
     graphs = list[Graph]()
@@ -149,7 +149,7 @@ def judge(script: Script, budget: str) -> Judgement:
 
 
 def error_verdict(script: Script, error: Exception | None) -> Verdict:
-    """Whether our error is a refusal of the budget, PyTorch's own, or a fault."""
+    """Classify an error of `recompute.torch`: a refusal of the budget, an error of PyTorch, or a fault."""
     if "BudgetNotKept" in str(error):
         return Verdict.REFUSED
     theirs = attempt(script, by_torch)
@@ -157,7 +157,7 @@ def error_verdict(script: Script, error: Exception | None) -> Verdict:
 
 
 def described(error: Exception | None) -> str:
-    """The type of an error, and its first line, which Dynamo puts behind the name of the backend."""
+    """Return the type of an error, and its first line without the name of the backend, which Dynamo prepends."""
     return f"{type(error).__name__}: {first_line(str(error).partition(' raised:')[2].strip() or error)}"
 
 

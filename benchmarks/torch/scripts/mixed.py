@@ -13,7 +13,7 @@ from .script import Compile, Results, script
 
 
 def layers(*sizes: int, act: type[nn.Module] = nn.GELU) -> nn.Sequential:
-    """Linear layers of these sizes, with an activation between them."""
+    """Return linear layers of these sizes, with an activation between them."""
     parts: list[nn.Module] = []
     for inner, outer in itertools.pairwise(sizes):
         parts += [nn.Linear(inner, outer), act()]
@@ -63,7 +63,7 @@ class ExpSave(torch.autograd.Function):
 
 @script
 def optimizer_in_hooks(compile: Compile) -> Results:
-    """Hooks that change values and gradients, and an optimizer that steps inside the backward pass."""
+    """Train with hooks that change values and gradients, and an optimizer that steps inside the backward pass."""
     torch.manual_seed(60)
     m = nn.Sequential(*(nn.Sequential(nn.Linear(48, 48), nn.Tanh()) for _ in range(5)))
     m[1].register_forward_hook(lambda mod, a, out: out * 1.5 + out.detach())
@@ -98,7 +98,8 @@ def optimizer_in_hooks(compile: Compile) -> Results:
 
 @script
 def quantized_training(compile: Compile) -> Results:
-    """Functions with several results and gradients by hand: quantized weights with learned scales."""
+    """Train with functions that have several results and hand-written gradients: quantized weights with learned
+    scales."""
     torch.manual_seed(60)
 
     class Q(nn.Module):
@@ -132,7 +133,7 @@ def quantized_training(compile: Compile) -> Results:
 
 @script
 def tied_recurrence(compile: Compile) -> Results:
-    """Tied embedding and head, a recurrent cell in a loop, and one normalized layer used six times."""
+    """Train with tied embedding and head, a recurrent cell in a loop, and one normalized layer used six times."""
     torch.manual_seed(60)
 
     class T(nn.Module):
@@ -173,7 +174,7 @@ def tied_recurrence(compile: Compile) -> Results:
 
 @script
 def adversaries(compile: Compile) -> Results:
-    """Two networks with two losses that share work, and a backward pass from several roots."""
+    """Train two networks with two losses that share work, and a backward pass from several roots."""
     torch.manual_seed(60)
     g, d = layers(16, 64, 64, 64, 32), layers(32, 64, 64, 64, 1)
     both = compile(
@@ -203,7 +204,7 @@ def adversaries(compile: Compile) -> Results:
 
 @script
 def inner_steps_with_jvp(compile: Compile) -> Results:
-    """Three inner steps by `torch.func.grad_and_value`, and a directional derivative in the outer loss."""
+    """Train with three inner steps by `torch.func.grad_and_value`, and a directional derivative in the outer loss."""
     torch.manual_seed(60)
     net = layers(8, 32, 32, 2, act=nn.Tanh)
     params = dict(net.named_parameters())
@@ -233,7 +234,7 @@ def inner_steps_with_jvp(compile: Compile) -> Results:
 
 @script
 def accumulated_statistics(compile: Compile) -> Results:
-    """Gradients accumulated over batches of changing size, with statistics written in place."""
+    """Train with gradients accumulated over batches of changing size, with statistics written in place."""
     torch.manual_seed(60)
 
     class M(nn.Module):
@@ -267,7 +268,7 @@ def accumulated_statistics(compile: Compile) -> Results:
 
 @script
 def generators(compile: Compile) -> Results:
-    """Random numbers by `bernoulli`, `normal` and `randperm`, and a generator outside the step."""
+    """Train with random numbers by `bernoulli`, `normal` and `randperm`, and a generator outside the step."""
     torch.manual_seed(60)
     gen = torch.Generator().manual_seed(3)
     w = nn.ParameterList(torch.randn(40, 40) / 7 for _ in range(5))
@@ -298,7 +299,7 @@ def generators(compile: Compile) -> Results:
 
 @script
 def generator_as_argument(compile: Compile) -> Results:
-    """A generator of its own inside the step, which Dynamo leaves to Python."""
+    """Train with a generator of its own inside the step, which Dynamo leaves to Python."""
     torch.manual_seed(60)
     gen = torch.Generator().manual_seed(3)
     w = nn.ParameterList(torch.randn(40, 40) / 7 for _ in range(5))

@@ -1,4 +1,4 @@
-"""Scripts: what people do with modules, parameters and buffers."""
+"""Scripts with unusual modules, parameters and buffers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 @script
 def plain_loop(compile: Compile) -> Results:
-    """A network with dropout in a plain loop."""
+    """Train a network with dropout in a plain loop."""
     torch.manual_seed(0)
     model = mlp()
     step = compile(model)
@@ -22,7 +22,7 @@ def plain_loop(compile: Compile) -> Results:
 
 @script
 def weight_tying(compile: Compile) -> Results:
-    """The output layer shares its weight with the embedding."""
+    """Train with an output layer that shares its weight with the embedding."""
 
     class Tied(nn.Module):
         def __init__(self) -> None:
@@ -42,7 +42,7 @@ def weight_tying(compile: Compile) -> Results:
 
 @script
 def layer_used_twice(compile: Compile) -> Results:
-    """One block is called several times in a forward pass."""
+    """Train with a block that is called several times in a forward pass."""
 
     class Recurrent(nn.Module):
         def __init__(self) -> None:
@@ -61,7 +61,7 @@ def layer_used_twice(compile: Compile) -> Results:
 
 @script
 def module_hooks(compile: Compile) -> Results:
-    """Forward hooks that change outputs, and a full backward hook that scales gradients."""
+    """Train with forward hooks that change outputs, and a full backward hook that scales gradients."""
     torch.manual_seed(3)
     model = mlp()
     model[0].register_forward_hook(lambda module, inputs, output: output * 1.5)
@@ -73,7 +73,7 @@ def module_hooks(compile: Compile) -> Results:
 
 @script
 def tensor_hooks(compile: Compile) -> Results:
-    """Hooks on parameters and on an intermediate value, as for clipping."""
+    """Train with hooks on parameters and on an intermediate value, as for clipping."""
 
     class Clipped(nn.Module):
         def __init__(self) -> None:
@@ -94,7 +94,7 @@ def tensor_hooks(compile: Compile) -> Results:
 
 @script
 def mutated_buffers(compile: Compile) -> Results:
-    """A moving average and a counter are updated in place, and read, in the forward pass."""
+    """Train with a moving average and a counter that the forward pass updates in place and reads."""
 
     class Centred(nn.Module):
         def __init__(self) -> None:
@@ -116,7 +116,7 @@ def mutated_buffers(compile: Compile) -> Results:
 
 @script
 def batch_norm(compile: Compile) -> Results:
-    """Running statistics are updated once for each step."""
+    """Train with running statistics, which are updated once for each step."""
     torch.manual_seed(6)
     model = nn.Sequential(
         *(m for _ in range(4) for m in (nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True)))
@@ -127,7 +127,7 @@ def batch_norm(compile: Compile) -> Results:
 
 @script
 def inplace_operations(compile: Compile) -> Results:
-    """Values are changed in place through views in the forward pass."""
+    """Train with values that are changed in place through views in the forward pass."""
 
     class Inplace(nn.Module):
         def __init__(self) -> None:
@@ -148,7 +148,7 @@ def inplace_operations(compile: Compile) -> Results:
 
 @script
 def mutated_input(compile: Compile) -> Results:
-    """The step writes into its input, a cache that the caller holds."""
+    """Train with a step that writes into its input, a cache of the caller."""
 
     class Cached(nn.Module):
         def __init__(self) -> None:
@@ -169,7 +169,7 @@ def mutated_input(compile: Compile) -> Results:
 
 @script
 def frozen_layers(compile: Compile) -> Results:
-    """Some parameters need no gradient, and are thawed between steps."""
+    """Train with frozen parameters, which are thawed between steps."""
     torch.manual_seed(9)
     model = mlp()
     model[:8].requires_grad_(False)
@@ -182,7 +182,7 @@ def frozen_layers(compile: Compile) -> Results:
 
 @script
 def dictionaries_and_dataclasses(compile: Compile) -> Results:
-    """Inputs are dictionaries, outputs are dataclasses, as in transformers."""
+    """Train with dictionaries as inputs and dataclasses as outputs, as in transformers."""
 
     @dataclass
     class Output:
@@ -210,7 +210,8 @@ def dictionaries_and_dataclasses(compile: Compile) -> Results:
 
 @script
 def embeddings_and_scatter(compile: Compile) -> Results:
-    """Embedding with padding, an embedding bag, gather, scatter_add and index_put: messages over a graph."""
+    """Train with an embedding with padding, an embedding bag, gather, scatter_add and index_put: messages over a
+    graph."""
 
     class Messages(nn.Module):
         def __init__(self) -> None:
@@ -235,7 +236,7 @@ def embeddings_and_scatter(compile: Compile) -> Results:
 
 @script
 def einsum_attention(compile: Compile) -> Results:
-    """Attention by einsum, with a softmax in place of a mask."""
+    """Train with attention by einsum, with a softmax instead of a mask."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -257,7 +258,7 @@ def einsum_attention(compile: Compile) -> Results:
 
 @script
 def lstm_module(compile: Compile) -> Results:
-    """PyTorch's own LSTM module, with packed state carried between steps."""
+    """Train with PyTorch's own LSTM module, with packed state carried between steps."""
 
     class Language(nn.Module):
         def __init__(self) -> None:
@@ -284,7 +285,8 @@ def lstm_module(compile: Compile) -> Results:
 
 @script
 def parametrized_weights(compile: Compile) -> Results:
-    """Spectral and weight norm as parametrizations; spectral norm updates its vectors in each forward pass."""
+    """Train with spectral and weight norm as parametrizations; spectral norm updates its vectors in each forward
+    pass."""
     torch.manual_seed(14)
     model = mlp()
     nn.utils.parametrizations.spectral_norm(model[0])

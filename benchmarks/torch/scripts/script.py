@@ -1,7 +1,7 @@
-"""What a script of the corpus is: a function that trains something and returns every tensor it ends with.
+"""Scripts of the corpus: functions that train a model and return all final tensors.
 
-A script gets `compile`, which stands in the place of `torch.compile`: the identity for the eager run, `recompute.torch`
-for ours. It seeds itself, so that two runs can be compared bit by bit.
+A script gets `compile` instead of `torch.compile`: the identity for the eager run, else a compiler with
+`recompute.torch`. It seeds itself, so that two runs can be compared bit by bit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def script(body: Body) -> Body:
 
 
 def final(model: nn.Module, losses: Iterable[torch.Tensor], **further: torch.Tensor) -> Results:
-    """Losses, parameters, gradients and buffers of a model, the random state, and further tensors."""
+    """Return the losses, parameters, gradients and buffers of a model, the random state, and further tensors."""
     return {
         **{f"loss {index}": loss.detach().clone() for index, loss in enumerate(losses)},
         **{f"parameter {name}": parameter.detach().clone() for name, parameter in model.named_parameters()},
@@ -55,7 +55,7 @@ def final(model: nn.Module, losses: Iterable[torch.Tensor], **further: torch.Ten
 
 
 def mlp(width: int = 32, depth: int = 4, dropout: float = 0.1) -> nn.Sequential:
-    """A small network whose values are worth recomputing."""
+    """Return a small network with values that are worth recomputing."""
     layers: list[nn.Module] = []
     for _ in range(depth):
         layers += [nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)]

@@ -1,4 +1,4 @@
-"""Scripts: programs of unusual structure, with state beside tensors, writes through views, results of many kinds."""
+"""Scripts of unusual structure, with state outside tensors, writes through views, results of many kinds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Clipped(torch.autograd.Function):
 
 @script
 def function_with_state(compile: Compile) -> Results:
-    """A `torch.autograd.Function` with a number and a shape in its context, and a result without a gradient."""
+    """Train with a `torch.autograd.Function` with a number and a shape in its context, and a result without a
+    gradient."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -69,7 +70,8 @@ def function_with_state(compile: Compile) -> Results:
 
 @script
 def packed_lengths(compile: Compile) -> Results:
-    """A GRU over sequences of several lengths, packed and padded again, with a network before and behind it."""
+    """Train with a GRU over sequences of several lengths, packed and padded again, with a network before and behind
+    it."""
 
     class Tagger(nn.Module):
         def __init__(self) -> None:
@@ -97,7 +99,7 @@ def packed_lengths(compile: Compile) -> Results:
 
 @script
 def writes_through_views(compile: Compile) -> Results:
-    """Strided slices, transposes, diagonals and splits of a value are overwritten, and it is read again."""
+    """Train with strided slices, transposes, diagonals and splits that overwrite a value, which is read afterwards."""
 
     def mixed(x: torch.Tensor) -> torch.Tensor:
         y = x.sin().clone()
@@ -124,7 +126,7 @@ def writes_through_views(compile: Compile) -> Results:
 
 @script
 def complex_phases(compile: Compile) -> Results:
-    """Complex parameters, `polar`, conjugates, angles, and views of real values as complex ones."""
+    """Train with complex parameters, `polar`, conjugates, angles, and views of real values as complex ones."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -147,7 +149,7 @@ def complex_phases(compile: Compile) -> Results:
 
 @script
 def moving_target(compile: Compile) -> Results:
-    """A target network whose buffers follow the parameters in the forward pass, and a ring of past keys."""
+    """Train with a target network whose buffers follow the parameters in the forward pass, and a ring of past keys."""
 
     class Momentum(nn.Module):
         def __init__(self) -> None:
@@ -183,7 +185,7 @@ def moving_target(compile: Compile) -> Results:
 
 @script
 def scaled_gradients(compile: Compile) -> Results:
-    """`GradScaler` with `autocast` in bfloat16, a step that overflows, clipping of unscaled gradients."""
+    """Train with `GradScaler` with `autocast` in bfloat16, a step that overflows, clipping of unscaled gradients."""
     torch.manual_seed(75)
     model = mlp(depth=4)
     step = compile(lambda x: model(x).float().square().mean())
@@ -205,7 +207,7 @@ def scaled_gradients(compile: Compile) -> Results:
 
 @script
 def checkpointed_ensemble(compile: Compile) -> Results:
-    """Networks of an ensemble under `vmap`, inside checkpoints of the user, with shared noise."""
+    """Train with networks of an ensemble under `vmap`, inside checkpoints of the user, with shared noise."""
     torch.manual_seed(76)
     members = [mlp(depth=2, dropout=0.0) for _ in range(3)]
     parameters, _ = stack_module_state(members)
@@ -226,7 +228,7 @@ def checkpointed_ensemble(compile: Compile) -> Results:
 
 @script
 def fixed_point(compile: Compile) -> Results:
-    """An implicit layer: iterations without gradients, then one with them and a hook on its gradient."""
+    """Train with an implicit layer: iterations without gradients, then one with them and a hook on its gradient."""
 
     class Implicit(nn.Module):
         def __init__(self) -> None:
@@ -250,7 +252,7 @@ def fixed_point(compile: Compile) -> Results:
 
 @script
 def differential_equation(compile: Compile) -> Results:
-    """A loss of second derivatives: `hessian` of a network under `vmap`, as for a differential equation."""
+    """Train with a loss of second derivatives: `hessian` of a network under `vmap`, as for a differential equation."""
     torch.manual_seed(78)
     net = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
 
@@ -264,7 +266,8 @@ def differential_equation(compile: Compile) -> Results:
 
 @script
 def random_layers(compile: Compile) -> Results:
-    """Random operations of many kinds: alpha dropout, whole channels, `rrelu`, sampling, and pooling at random."""
+    """Train with random operations of many kinds: alpha dropout, whole channels, `rrelu`, sampling, and pooling at
+    random."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -288,7 +291,7 @@ def random_layers(compile: Compile) -> Results:
 
 @script
 def linear_algebra(compile: Compile) -> Results:
-    """A Gaussian process on learnt features: a Cholesky factor, solves and determinants in the loss."""
+    """Train with a Gaussian process on learnt features: a Cholesky factor, solves and determinants in the loss."""
 
     class Process(nn.Module):
         def __init__(self) -> None:
@@ -311,7 +314,7 @@ def linear_algebra(compile: Compile) -> Results:
 
 @script
 def sequences_and_grids(compile: Compile) -> Results:
-    """CTC, a spatial transformer, pooling with indices, sorted and cumulated values."""
+    """Train with CTC, a spatial transformer, pooling with indices, sorted and cumulated values."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -337,7 +340,7 @@ def sequences_and_grids(compile: Compile) -> Results:
 
 
 def accumulating(rank: int, compile: Compile, folder: str) -> None:
-    """One process of two, which sums gradients of two batches before they are reduced."""
+    """Run one process of two, which sums gradients of two batches before they are reduced."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
     torch.manual_seed(82)
@@ -372,7 +375,7 @@ def accumulating(rank: int, compile: Compile, folder: str) -> None:
 
 @script
 def accumulated_data_parallel(compile: Compile) -> Results:
-    """DistributedDataParallel over two processes that accumulates gradients with `no_sync`."""
+    """Train with DistributedDataParallel over two processes that accumulates gradients with `no_sync`."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(accumulating, (compile, folder), nprocs=2)
@@ -383,7 +386,8 @@ def accumulated_data_parallel(compile: Compile) -> Results:
 
 @script
 def own_optimizer(compile: Compile) -> Results:
-    """A compiled update of the user's own, with state in tensors that it overwrites, and two losses that share work."""
+    """Train with a compiled update of the user's own, with state in tensors that it overwrites, and two losses that
+    share work."""
     torch.manual_seed(83)
     body, heads = mlp(depth=3), nn.ModuleList([nn.Linear(32, 1), nn.Linear(32, 32)])
     model = nn.ModuleList([body, heads])

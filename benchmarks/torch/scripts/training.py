@@ -18,7 +18,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 @script
 def autocast(compile: Compile) -> Results:
-    """Mixed precision by `torch.autocast` around the compiled forward pass."""
+    """Train with mixed precision by `torch.autocast` around the compiled forward pass."""
     torch.manual_seed(60)
     model = mlp()
     step = compile(model)
@@ -32,7 +32,7 @@ def autocast(compile: Compile) -> Results:
 
 @script
 def autocast_inside(compile: Compile) -> Results:
-    """Mixed precision by `torch.autocast` inside the model, with one layer in full precision."""
+    """Train with mixed precision by `torch.autocast` inside the model, with one layer in full precision."""
 
     class Mixed(nn.Module):
         def __init__(self) -> None:
@@ -51,7 +51,7 @@ def autocast_inside(compile: Compile) -> Results:
 
 @script
 def half_weights(compile: Compile) -> Results:
-    """Weights in bfloat16, losses in float64."""
+    """Train with weights in bfloat16, losses in float64."""
     torch.manual_seed(62)
     model = mlp().to(torch.bfloat16)
     step = compile(model)
@@ -60,7 +60,7 @@ def half_weights(compile: Compile) -> Results:
 
 @script
 def complex_numbers(compile: Compile) -> Results:
-    """A Fourier layer: complex weights, rfft and irfft."""
+    """Train with a Fourier layer: complex weights, rfft and irfft."""
 
     class Fourier(nn.Module):
         def __init__(self) -> None:
@@ -80,7 +80,7 @@ def complex_numbers(compile: Compile) -> Results:
 
 @script
 def checkpoint_inside(compile: Compile) -> Results:
-    """`torch.utils.checkpoint` around blocks with dropout, written by the user."""
+    """Train with `torch.utils.checkpoint` around blocks with dropout, written by the user."""
 
     class Checkpointed(nn.Module):
         def __init__(self) -> None:
@@ -99,7 +99,7 @@ def checkpoint_inside(compile: Compile) -> Results:
 
 @script
 def selective_checkpoint(compile: Compile) -> Results:
-    """Selective activation checkpointing with a policy that saves products."""
+    """Train with selective activation checkpointing with a policy that saves products."""
 
     def policy(ctx: Any, operation: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
         products = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
@@ -123,7 +123,7 @@ def selective_checkpoint(compile: Compile) -> Results:
 
 @script
 def saved_tensors_hooks(compile: Compile) -> Results:
-    """`save_on_cpu` around the compiled step."""
+    """Train with `save_on_cpu` around the compiled step."""
     torch.manual_seed(66)
     model = mlp()
     step = compile(model)
@@ -137,7 +137,7 @@ def saved_tensors_hooks(compile: Compile) -> Results:
 
 @script
 def gradient_accumulation(compile: Compile) -> Results:
-    """Four small batches for each step of the optimizer, with clipping of norms."""
+    """Train with four small batches for each step of the optimizer, with clipping of norms."""
     torch.manual_seed(67)
     model = mlp()
     step = compile(model)
@@ -156,7 +156,7 @@ def gradient_accumulation(compile: Compile) -> Results:
 
 @script
 def compiled_optimizer(compile: Compile) -> Results:
-    """The step of the optimizer is compiled, too, as a function of its own."""
+    """Train with a step of the optimizer that is compiled separately."""
     torch.manual_seed(68)
     model = mlp()
     forward = compile(model)
@@ -174,7 +174,7 @@ def compiled_optimizer(compile: Compile) -> Results:
 
 @script
 def whole_step_compiled(compile: Compile) -> Results:
-    """Forward, backward and update in one compiled function, the gradient by `torch.func`."""
+    """Train with forward, backward and update in one compiled function, the gradient by `torch.func`."""
     torch.manual_seed(69)
     model = mlp(dropout=0.0)
 
@@ -196,7 +196,7 @@ def whole_step_compiled(compile: Compile) -> Results:
 
 @script
 def backward_inside(compile: Compile) -> Results:
-    """The compiled function calls `loss.backward()` itself: the graph breaks there."""
+    """Train with a compiled function that calls `loss.backward()` itself, where the graph breaks."""
     torch.manual_seed(70)
     model = mlp()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -214,7 +214,7 @@ def backward_inside(compile: Compile) -> Results:
 
 @script
 def random_operations(compile: Compile) -> Results:
-    """Gumbel softmax, reparametrized noise, random masks and `bernoulli`, in one forward pass."""
+    """Train with Gumbel softmax, reparametrized noise, random masks and `bernoulli`, in one forward pass."""
 
     class Noisy(nn.Module):
         def __init__(self) -> None:
@@ -235,7 +235,7 @@ def random_operations(compile: Compile) -> Results:
 
 @script
 def stochastic_depth(compile: Compile) -> Results:
-    """Whole blocks are dropped by numbers drawn in Python and by masks drawn for each sample."""
+    """Train with whole blocks that are dropped by numbers drawn in Python and by masks drawn for each sample."""
 
     class Deep(nn.Module):
         def __init__(self) -> None:
@@ -254,7 +254,7 @@ def stochastic_depth(compile: Compile) -> Results:
 
 
 def worker(rank: int, compile: Compile, folder: str) -> None:
-    """One process of two: a network in DDP, and the results of rank 0 in a file."""
+    """Run one process of two: train a network in DDP, and write the results of rank 0 to a file."""
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     torch.manual_seed(73)
@@ -271,7 +271,7 @@ def worker(rank: int, compile: Compile, folder: str) -> None:
 
 @script
 def data_parallel(compile: Compile) -> Results:
-    """DistributedDataParallel over two processes with gloo."""
+    """Train with DistributedDataParallel over two processes with gloo."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(worker, (compile, folder), nprocs=2)
@@ -283,7 +283,7 @@ def data_parallel(compile: Compile) -> Results:
 
 @script
 def hugging_face_trainer(compile: Compile) -> Results:
-    """The Trainer of `transformers` on a model from its configuration, whose forward pass is compiled."""
+    """Run the Trainer of `transformers` on a model from its configuration, with a compiled forward pass."""
     from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
     torch.manual_seed(74)
@@ -307,7 +307,7 @@ def hugging_face_trainer(compile: Compile) -> Results:
 
 @script
 def transformers_checkpointing(compile: Compile) -> Results:
-    """A model of `transformers` with its own gradient checkpointing switched on."""
+    """Train with a model of `transformers` with its own gradient checkpointing switched on."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(75)

@@ -13,7 +13,8 @@ from ..open.layers import attend, cross_entropy, dense, layer_norm, linear, norm
 
 
 def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """MAML: two inner descent steps on each of eight tasks under `vmap`, differentiated by the outer gradient; Adam."""
+    """Train MAML: two inner descent steps on each of eight tasks under `vmap`, differentiated by the outer gradient;
+    Adam."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, x: jax.Array) -> jax.Array:
@@ -39,7 +40,8 @@ def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A physics-informed network for the wave equation: second derivatives by `jvp` of `jvp`, six sine layers; Adam."""
+    """Train a physics-informed network for the wave equation: second derivatives by `jvp` of `jvp`, six sine layers;
+    Adam."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, points: jax.Array) -> jax.Array:
@@ -65,7 +67,7 @@ def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def moving_bodies(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Twenty-four bodies under a learned pair force, thirty Verlet steps in a `lax.scan`; SGD."""
+    """Learn the pair force of twenty-four bodies, thirty Verlet steps in a `lax.scan`; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def force(p: Any, place: jax.Array) -> jax.Array:
@@ -91,7 +93,7 @@ def moving_bodies(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Low-rank adapters of frozen matrices, dropout from folded keys, four microbatches in a `lax.scan`; Adam."""
+    """Train low-rank adapters of frozen matrices, dropout from folded keys, four microbatches in a `lax.scan`; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def layer(frozen: Any, low: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -124,7 +126,8 @@ def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def halting(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Adaptive computation time: one layer applied six times, tokens weighted by halting, a ponder cost; SGD."""
+    """Train with adaptive computation time: one layer applied six times, tokens weighted by halting, a ponder cost;
+    SGD."""
     run = Blocks(checkpoint, scopes)
 
     def think(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -12,7 +12,7 @@ from ..open.layers import dense, layer_norm, linear, normed
 
 
 def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Transformer-XL: each layer also attends to its inputs of the previous segment; the memory is a result."""
+    """Train Transformer-XL: each layer also attends to its inputs of the previous segment; the memory is a result."""
     run, heads = Blocks(checkpoint, scopes), 4
 
     def layer(p: Any, x: jax.Array, memory: jax.Array) -> jax.Array:
@@ -50,7 +50,8 @@ def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A gated RNN over pen strokes in a `lax.scan`, with a mixture of 20 Gaussians as output; clipped gradients."""
+    """Train a gated RNN over pen strokes in a `lax.scan`, with a mixture of 20 Gaussians as output; clipped
+    gradients."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -80,7 +81,8 @@ def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Gated convolutions as long as the sequence, with filters from small networks, applied by Fourier transforms."""
+    """Train gated convolutions as long as the sequence, with filters from small networks, applied by Fourier
+    transforms."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array, places: jax.Array) -> jax.Array:
@@ -106,7 +108,7 @@ def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_microbatches(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """LoRA: gradients of adapters beside frozen weights, summed over four microbatches by `lax.scan`; Adam."""
+    """Train LoRA: gradients of adapters of frozen weights, summed over four microbatches by `lax.scan`; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def layer(frozen: Any, thin: Any, x: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ from ..open.layers import dense, layer_norm, linear, normed
 
 
 def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """MAML: each task takes two steps from a shared start, and the outer gradient passes through them."""
+    """Train MAML: each task takes two steps from a shared start, and the outer gradient passes through them."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A physics-informed network for the heat equation: first and second derivatives by Taylor mode."""
+    """Train a physics-informed network for the heat equation: first and second derivatives by Taylor mode."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, triple: Any) -> Any:
@@ -72,7 +72,8 @@ def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A graph network with states of nodes, edges and the graph; `segment_sum` and `segment_max` collect messages."""
+    """Train a graph network with states of nodes, edges and the graph; `segment_sum` and `segment_max` collect
+    messages."""
     run, nodes = Blocks(checkpoint, scopes), 256
 
     def mlp(p: Any, *parts: jax.Array) -> jax.Array:
@@ -105,7 +106,8 @@ def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A contrastive loss over all pairs of two small towers; the logits are larger than all other residuals."""
+    """Train with a contrastive loss over all pairs of two small towers; the logits are larger than all other
+    residuals."""
     run = Blocks(checkpoint, scopes)
 
     def tower(params: Any, name: str, x: jax.Array) -> jax.Array:
@@ -130,7 +132,7 @@ def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A hypernetwork that writes another network's weights from examples, so that weights are activations."""
+    """Train a hypernetwork that writes another network's weights from examples, so that weights are activations."""
     run = Blocks(checkpoint, scopes)
 
     def write(p: Any, code: jax.Array) -> Any:
@@ -158,7 +160,8 @@ def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fixed_point(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Twelve damped iterations of one block that mixes positions and channels; each also reads the previous state."""
+    """Train twelve damped iterations of one block that mixes positions and channels; each also reads the previous
+    state."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, z: jax.Array, x: jax.Array) -> jax.Array:

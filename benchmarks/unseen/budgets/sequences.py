@@ -13,7 +13,8 @@ from ..open.layers import attend, cross_entropy, dense, layer_norm, linear, norm
 
 
 def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two segments of a text; each layer also attends to the first segment's inputs, without gradient; Adam."""
+    """Train on two segments of a text; each layer also attends to the first segment's inputs, without gradient;
+    Adam."""
     run = Blocks(checkpoint, scopes)
     mask = jnp.tril(jnp.ones((64, 128)), 64)
 
@@ -51,7 +52,7 @@ def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A GRU over 60 pen points by `lax.scan`, with a mixture of twenty Gaussians as output; momentum."""
+    """Train a GRU over 60 pen points by `lax.scan`, with a mixture of twenty Gaussians as output; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -81,7 +82,7 @@ def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A conditional random field on dilated convolutions; its partition function is a `lax.scan`; SGD."""
+    """Train a conditional random field on dilated convolutions; its partition function is a `lax.scan`; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def emit(w: jax.Array, x: jax.Array, dilation: int) -> jax.Array:
@@ -117,7 +118,7 @@ def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A balanced tree over 128 leaves: each level merges pairs of cells by gates, and halves the rows; SGD."""
+    """Train a balanced tree over 128 leaves: each level merges pairs of cells by gates, and halves the rows; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def join(p: Any, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -144,7 +145,7 @@ def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sinkhorn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Optimal transport of two embedded point clouds: twelve Sinkhorn rounds in logarithms; Adam."""
+    """Train with the optimal transport of two embedded point clouds: twelve Sinkhorn rounds in logarithms; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def embed(p: Any, x: jax.Array) -> jax.Array:
@@ -171,7 +172,7 @@ def sinkhorn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def large_contrast(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Momentum contrast: a query, a slowly averaged key encoder, and a queue of 4096 negatives; momentum."""
+    """Train momentum contrast: a query, a slowly averaged key encoder, and a queue of 4096 negatives; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

@@ -13,7 +13,8 @@ from .layers import affine, attention, batch_norm, conv, layer_norm, log_loss, m
 
 
 def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Four-bit weights and activations whose quantization steps are learned by a `custom_vjp`; attention; Adam."""
+    """Train four-bit weights and activations whose quantization steps are learned by a `custom_vjp`; attention;
+    Adam."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp
@@ -58,7 +59,8 @@ def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def int8_products(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Products of int8 summed in int32; the gradient is that of the float product, via `stop_gradient`."""
+    """Train with products of int8 summed in int32; the gradient is the one of the float product, via
+    `stop_gradient`."""
     run = Blocks(checkpoint, scopes)
 
     def to_int8(x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -89,7 +91,7 @@ def int8_products(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Gated blocks with a layer norm and a cross entropy whose backward passes are hand-written."""
+    """Train gated blocks with a layer norm and a cross entropy whose backward passes are hand-written."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp
@@ -136,7 +138,7 @@ def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A frozen convolutional network with trained low-rank convolutions beside each kernel; SGD."""
+    """Train a frozen convolutional network with trained low-rank convolutions in addition to each kernel; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, a: Any, x: jax.Array) -> jax.Array:
@@ -159,7 +161,7 @@ def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tensor_ring(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Layers of four tensor-ring cores, contracted to a matrix inside the block, which is used twice."""
+    """Train layers of four tensor-ring cores, contracted to a matrix inside the block, which is used twice."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ from .layers import affine, attention, conv, layer_norm, log_loss, matrix, vecto
 
 
 def gpt_private_gelu(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A GPT with learned positions, tied embeddings, a `where` mask, and one jitted gelu used in both halves."""
+    """Train a GPT with learned positions, tied embeddings, a `where` mask, and one jitted gelu used in both halves."""
     run = Blocks(checkpoint, scopes)
 
     @jax.jit
@@ -41,7 +41,7 @@ def gpt_private_gelu(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def parallel_bf16(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Attention and SwiGLU in parallel in bf16, with multi-query attention and rotary positions; f32 masters."""
+    """Train attention and SwiGLU in parallel in bf16, with multi-query attention and rotary positions; f32 masters."""
     run = Blocks(checkpoint, scopes, inside=True)
     width, heads, size = 64, 4, 16
 
@@ -81,7 +81,8 @@ def parallel_bf16(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def window_vit(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A vision transformer with windows, shifted by `roll` in every second layer, and one merge of patches; SGD."""
+    """Train a vision transformer with windows, shifted by `roll` in every second layer, and one merge of patches;
+    SGD."""
     run = Blocks(checkpoint, scopes)
 
     def windows(x: jax.Array) -> jax.Array:
@@ -124,7 +125,8 @@ def window_vit(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def speech_to_text(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Speech to text: convolutions, an encoder, and a decoder with cross attention; dropout from rbg keys."""
+    """Train a speech-to-text model: convolutions, an encoder, and a decoder with cross attention; dropout from rbg
+    keys."""
     run = Blocks(checkpoint, scopes)
     width, heads = 64, 4
 
@@ -171,7 +173,7 @@ def speech_to_text(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def axial_einsum(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Attention along the rows and columns of a grid, and a triangle product, all written as einsums."""
+    """Train attention along the rows and columns of a grid, and a triangle product, all written as einsums."""
     run = Blocks(checkpoint, scopes)
 
     def rows(p: Any, x: jax.Array) -> jax.Array:

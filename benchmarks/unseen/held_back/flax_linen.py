@@ -46,7 +46,7 @@ class UNet(nn.Module):
 
 
 def linen_denoiser(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A denoising U-Net of linen modules made in `setup`, for noise of random strength; optax's AdamW."""
+    """Train a denoising U-Net of linen modules made in `setup`, for noise of random strength; optax's AdamW."""
     model, image = UNet(checkpoint), shape(4, 64, 64, 3)
     optimizer = optax.adamw(1e-3)
     params = jax.eval_shape(model.init, jax.random.key(0), image)

@@ -29,7 +29,7 @@ def mean_pool(x: jax.Array) -> jax.Array:
 
 
 def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A U-Net of separable convolutions with average pooling, nearest upsampling and added skips; dice loss."""
+    """Train a U-Net of separable convolutions with average pooling, nearest upsampling and added skips; dice loss."""
     run = Blocks(checkpoint, scopes)
 
     def separable(p: Any, x: jax.Array) -> jax.Array:
@@ -71,7 +71,8 @@ def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """ConvNeXt: depthwise seven by seven, layer norm over channels, a wide dense pair, a scale per layer; AdamW."""
+    """Train ConvNeXt: depthwise seven by seven, layer norm over channels, a wide dense pair, a scale per layer;
+    AdamW."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -102,7 +103,7 @@ def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def resnet_running(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A ResNet of basic blocks that returns running moments as auxiliary results; momentum with weight decay."""
+    """Train a ResNet of basic blocks that returns running moments as auxiliary results; momentum with weight decay."""
     run = Blocks(checkpoint, scopes)
 
     def norm(p: Any, x: jax.Array) -> tuple[jax.Array, Any]:
@@ -137,7 +138,8 @@ def resnet_running(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Inception modules: four branches with different kernels, joined by channel; each module is one block; SGD."""
+    """Train inception modules: four branches with different kernels, joined by channel; each module is one block;
+    SGD."""
     run = Blocks(checkpoint, scopes)
 
     def module(p: Any, x: jax.Array) -> jax.Array:
@@ -165,7 +167,7 @@ def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Dilated dense convolutions with a predicted map at each depth, all of which enter the loss."""
+    """Train dilated dense convolutions with a predicted map at each depth, all of which enter the loss."""
     run = Blocks(checkpoint, scopes)
 
     def dense_layer(p: Any, dilation: int, x: jax.Array) -> jax.Array:
@@ -188,7 +190,7 @@ def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vae_fractional(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A beta variational autoencoder with strided and transposed convolutions; Adam."""
+    """Train a beta variational autoencoder with strided and transposed convolutions; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def inward(p: Any, x: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ from .layers import affine, attention, batch_norm, conv, group_norm, layer_norm,
 
 
 def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A convolutional image tower and an attentive text tower under a symmetric contrastive loss; Adam."""
+    """Train a convolutional image tower and an attentive text tower under a symmetric contrastive loss; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def see(p: Any, x: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A triplet loss: anchor, positive and negative in one batch, joined inside each block; margin loss."""
+    """Train with a triplet loss: anchor, positive and negative in one batch, joined inside each block; margin loss."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, triple: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -76,7 +76,7 @@ def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A student that predicts the output of its slowly averaged copy for another view; momentum."""
+    """Train a student that predicts the output of its slowly averaged copy for another view; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -106,7 +106,8 @@ def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Critic and generator of a Wasserstein GAN in one step, with a gradient penalty between real and fake."""
+    """Train the critic and the generator of a Wasserstein GAN in one step, with a gradient penalty between real and
+    fake."""
     run = Blocks(checkpoint, scopes)
 
     def make(p: Any, x: jax.Array) -> jax.Array:
@@ -146,7 +147,7 @@ def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A normalizing flow of six steps: channel norm, a triangular mixing matrix, and convolutional couplings."""
+    """Train a normalizing flow of six steps: channel norm, a triangular mixing matrix, and convolutional couplings."""
     run = Blocks(checkpoint, scopes)
 
     def flow(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -177,7 +178,7 @@ def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def hamiltonian_slopes(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A Hamiltonian network, whose gradients by position and momentum, per sample, must match the motion."""
+    """Train a Hamiltonian network, whose gradients by position and momentum, per sample, must match the motion."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, y: jax.Array) -> jax.Array:

@@ -13,7 +13,7 @@ from .layers import affine, attention, layer_norm, log_loss, matrix, vectors
 
 
 def unlike_layers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Nine different layers: gates, products, maxima, norms, cubes; their scope names have no numbers."""
+    """Train nine different layers: gates, products, maxima, norms, cubes; their scope names have no numbers."""
     run = Blocks(checkpoint, scopes)
 
     def gate(p: Any, x: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def unlike_layers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """gMLP: half of the channels, mixed along the length, gates the other half; threefry dropout; momentum."""
+    """Train gMLP: half of the channels, mixed along the length, gates the other half; threefry dropout; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -71,7 +71,7 @@ def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A sine network of coordinates, whose scales and shifts a hypernetwork computes for each image."""
+    """Train a sine network of coordinates, whose scales and shifts a hypernetwork computes for each image."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, code: jax.Array, x: jax.Array) -> jax.Array:
@@ -93,7 +93,7 @@ def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A chain of sine, exp, cos and tan on neighbours in a ring, with one scalar weight per link."""
+    """Train a chain of sine, exp, cos and tan on neighbours in a ring, with one scalar weight per link."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:
@@ -110,7 +110,7 @@ def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """An `encoder` and a `decoder`, each a loop inside one scope, with skips between them; Adam."""
+    """Train an `encoder` and a `decoder`, each a loop inside one scope, with skips between them; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -142,7 +142,8 @@ def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def soft_experts(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A mixture of six experts that all see all tokens; the two best by `top_k` count; attention before; SGD."""
+    """Train a mixture of six experts that all process all tokens; the two best by `top_k` count; attention before;
+    SGD."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

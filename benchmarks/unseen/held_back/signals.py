@@ -14,7 +14,7 @@ from .layers import affine, layer_norm, log_loss, matrix, vectors
 
 
 def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A temporal convolutional network: residual, causal, dilated, with weights normalized in the block."""
+    """Train a temporal convolutional network: residual, causal, dilated, with weights normalized in the block."""
     run = Blocks(checkpoint, scopes)
 
     def causal(p: Any, x: jax.Array, dilation: int) -> jax.Array:
@@ -41,7 +41,8 @@ def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two LSTM layers with peepholes; a block is three words of both layers; character perplexity; clipped SGD."""
+    """Train two LSTM layers with peepholes; a block is three words of both layers; character perplexity; clipped
+    SGD."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, x: jax.Array, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -78,7 +79,7 @@ def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A minimal bidirectional GRU, checkpointed in thirds of a sentence, with attention over time; Adam."""
+    """Train a minimal bidirectional GRU, checkpointed in thirds of a sentence, with attention over time; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def third(p: Any, h: jax.Array, xs: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -114,7 +115,7 @@ def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A Fourier neural operator: low modes of a real FFT times complex weights, plus a pointwise map."""
+    """Train a Fourier neural operator: low modes of a real FFT times complex weights, plus a pointwise map."""
     run = Blocks(checkpoint, scopes)
     modes = 8
 
@@ -139,7 +140,7 @@ def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A gated diagonal linear recurrence by `associative_scan`, in normalized residual blocks; momentum."""
+    """Train a gated diagonal linear recurrence by `associative_scan`, in normalized residual blocks; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def join(a: Any, b: Any) -> Any:
@@ -169,7 +170,7 @@ def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def linear_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Causal attention without softmax: cumulative sums of outer products of keys and values."""
+    """Train causal attention without softmax: cumulative sums of outer products of keys and values."""
     run = Blocks(checkpoint, scopes)
 
     def positive(x: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ from .layers import affine, layer_norm, log_loss, matrix, vectors
 
 
 def kalman_filter(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Ten updates of a Kalman filter with a learned transition; the loss is the squared innovations."""
+    """Train ten updates of a Kalman filter with a learned transition; the loss is the squared innovations."""
     run = Blocks(checkpoint, scopes)
     size = 6
 
@@ -42,7 +42,7 @@ def kalman_filter(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def unrolled_shrinkage(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Nine iterations of a sparse coder with momentum and shared weights; SGD."""
+    """Train nine iterations of a sparse coder with momentum and shared weights; SGD."""
     run = Blocks(checkpoint, scopes)
 
     def iterate(
@@ -68,7 +68,7 @@ def unrolled_shrinkage(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def graph_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Graph attention: softmax over edges by `segment_max` and scatters; a root with a `custom_jvp`."""
+    """Train graph attention: softmax over edges by `segment_max` and scatters; a root with a `custom_jvp`."""
     run = Blocks(checkpoint, scopes)
     nodes, heads = 400, 4
 
@@ -107,7 +107,7 @@ def graph_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sorted_sets(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Sets sorted by channel and weighted by rank; the loss compares sorted values."""
+    """Train on sets sorted by channel and weighted by rank; the loss compares sorted values."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -131,7 +131,7 @@ def sorted_sets(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def leapfrog_network(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A wave equation in twelve leapfrog steps on a grid, which learns the speed of the medium."""
+    """Learn the speed of a medium by a wave equation, in twelve leapfrog steps on a grid."""
     run = Blocks(checkpoint, scopes)
 
     def leap(speed: jax.Array, now: jax.Array, before: jax.Array, source: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -50,7 +50,7 @@ class Encoder(eqx.Module):
 
 
 def eqx_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """An encoder with equinox's attention under `vmap`, checkpointed by `filter_checkpoint`; optax's Adam."""
+    """Train an encoder with equinox's attention under `vmap`, checkpointed by `filter_checkpoint`; optax's Adam."""
     run, optimizer = Blocks(checkpoint, scopes), optax.adam(1e-3)
     module = eqx.filter_eval_shape(Encoder, jax.random.key(0))
     params, static = eqx.partition(module, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))

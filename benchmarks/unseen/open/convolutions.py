@@ -24,7 +24,7 @@ from .layers import (
 
 
 def unet_transposed(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A U-Net with max pooling on the way down and transposed convolutions on the way up; momentum."""
+    """Train a U-Net with max pooling on the way down and transposed convolutions on the way up; momentum."""
     run = Blocks(checkpoint, scopes)
     widths = [12, 24, 48]
 
@@ -68,7 +68,7 @@ def unet_transposed(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mobilenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """MobileNet: inverted residuals that widen, convolve depthwise, squeeze and excite, and narrow; Adam."""
+    """Train MobileNet: inverted residuals that widen, convolve depthwise, squeeze and excite, and narrow; Adam."""
     run = Blocks(checkpoint, scopes)
     plan = [(16, 16, 1), (16, 24, 2), (24, 24, 1), (24, 24, 1), (24, 40, 2), (40, 40, 1), (40, 40, 1)]
 
@@ -108,7 +108,7 @@ def mobilenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def resnet_group_norm(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A ResNet of bottlenecks with pre-activation group norm; the scope lies inside the block."""
+    """Train a ResNet of bottlenecks with pre-activation group norm; the scope lies inside the block."""
     run = Blocks(checkpoint, scopes, inside=True)
     widths = [32, 32, 64, 64, 128, 128]
 
@@ -142,7 +142,7 @@ def resnet_group_norm(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def densenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two dense blocks of four layers, with average pooling between them; gradient descent."""
+    """Train two dense blocks of four layers, with average pooling between them; gradient descent."""
     run = Blocks(checkpoint, scopes)
     growth, layers = 12, 4
 
@@ -183,7 +183,7 @@ def densenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fake_quant_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A convolutional network with weights and activations rounded to 8 bits, straight-through; momentum."""
+    """Train a convolutional network with weights and activations rounded to 8 bits, straight-through; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def quantise(x: jax.Array, bits: int = 8) -> jax.Array:

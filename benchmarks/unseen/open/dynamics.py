@@ -13,7 +13,7 @@ from .layers import batch_norm, cross_entropy, dense, layer_norm, linear, normed
 
 
 def deep_equilibrium(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Twelve iterations of one layer towards its fixed point, each adding the input; momentum."""
+    """Train twelve iterations of one layer towards its fixed point, each adding the input; momentum."""
     run = Blocks(checkpoint, scopes)
 
     def iterate(p: Any, z: jax.Array, x: jax.Array) -> jax.Array:
@@ -37,7 +37,7 @@ def deep_equilibrium(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def neural_ode_rk4(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A neural ODE: eight Runge-Kutta steps with four calls of a jitted field each; Adam."""
+    """Train a neural ODE: eight Runge-Kutta steps with four calls of a jitted field each; Adam."""
     run = Blocks(checkpoint, scopes)
 
     @jax.jit
@@ -69,7 +69,7 @@ def neural_ode_rk4(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def graph_messages(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A graph network that updates edges and nodes in turn; `segment_sum` divided by the degree."""
+    """Train a graph network that updates edges and nodes in turn; `segment_sum` divided by the degree."""
     run = Blocks(checkpoint, scopes)
     nodes = 512
 
@@ -93,7 +93,7 @@ def graph_messages(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def point_cloud_topk(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A point-cloud network; each block finds the eight nearest points by `top_k` and takes their maximum."""
+    """Train a point-cloud network; each block finds the eight nearest points by `top_k` and takes their maximum."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

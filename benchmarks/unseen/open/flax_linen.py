@@ -38,7 +38,7 @@ class ConvNet(nn.Module):
 
 
 def linen_resnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Residual convolutions with running statistics of the batch norms; momentum."""
+    """Train residual convolutions with running statistics of the batch norms; momentum."""
     model, image = ConvNet(checkpoint), shape(8, 64, 64, 3)
     variables = jax.eval_shape(model.init, jax.random.key(0), image)
     params, statistics = variables["params"], variables["batch_stats"]
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
 
 def linen_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Five encoder layers with flax's attention and automatically numbered scopes; Adam."""
+    """Train five encoder layers with flax's attention and automatically numbered scopes; Adam."""
     model, tokens = Encoder(checkpoint), integers(8, 80)
     params = jax.eval_shape(model.init, jax.random.key(0), tokens)
 

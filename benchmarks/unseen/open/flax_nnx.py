@@ -35,7 +35,7 @@ class Network(nnx.Module):
 
 
 def nnx_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Six residual layers, each split and checkpointed as a function of its state; SGD."""
+    """Train six residual layers, each split and checkpointed as a function of its state; SGD."""
     run = Blocks(checkpoint, scopes)
     graph, state = nnx.split(nnx.eval_shape(lambda: Network(6, 64, nnx.Rngs(0))))
 

@@ -13,7 +13,7 @@ from .layers import avg_pool, batch_norm, conv, cross_entropy, dense, linear, ma
 
 
 def simclr(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """SimCLR: two views through the same convolutions in sequence; contrast over the batch."""
+    """Train SimCLR: two views through the same convolutions in sequence; contrast over the batch."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -42,7 +42,7 @@ def simclr(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def dqn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Double Q-learning with a slowly averaged target network without gradients; Huber loss."""
+    """Train with double Q-learning with a slowly averaged target network without gradients; Huber loss."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -78,7 +78,7 @@ def dqn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def r1_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """An image critic with the squared gradient by real images in its loss: a second-order gradient."""
+    """Train an image critic with the squared gradient by real images in its loss: a second-order gradient."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -103,7 +103,7 @@ def r1_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A physics-informed network of (x, t) for Burgers' equation, with first and second derivatives."""
+    """Train a physics-informed network of (x, t) for Burgers' equation, with first and second derivatives."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, x: jax.Array, t: jax.Array) -> jax.Array:
@@ -132,7 +132,7 @@ def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A tower of six convolutions with a classifier after every second one; weighted losses."""
+    """Train a tower of six convolutions with a classifier after every second one; weighted losses."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -156,7 +156,7 @@ def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def domain_adversarial(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A label head, and a domain head behind a gradient reversal by `custom_vjp`."""
+    """Train a label head, and a domain head behind a gradient reversal by `custom_vjp`."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp

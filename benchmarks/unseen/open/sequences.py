@@ -14,7 +14,7 @@ from .layers import cross_entropy, dense, layer_norm, linear, normed, rms_norm
 
 
 def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """WaveNet: ten gated dilated convolutions over samples, with summed skips."""
+    """Train WaveNet: ten gated dilated convolutions over samples, with summed skips."""
     run = Blocks(checkpoint, scopes)
 
     def dilated(x: jax.Array, w: jax.Array, dilation: int) -> jax.Array:
@@ -43,7 +43,7 @@ def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gru_unrolled(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A GRU over 64 steps, with eight steps per block; Adam."""
+    """Train a GRU over 64 steps, with eight steps per block; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -76,7 +76,7 @@ def gru_unrolled(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bilstm_tagger(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two bidirectional LSTM layers over 14 words; each direction of a layer is a block."""
+    """Train two bidirectional LSTM layers over 14 words; each direction of a layer is a block."""
     run = Blocks(checkpoint, scopes)
 
     def direction(p: Any, xs: jax.Array, *, backward: bool) -> jax.Array:
@@ -107,7 +107,7 @@ def bilstm_tagger(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A selective state space in closed form: the recurrence is a cumulative sum of decayed inputs."""
+    """Train a selective state space in closed form: the recurrence is a cumulative sum of decayed inputs."""
     run = Blocks(checkpoint, scopes)
     width, states = 48, 8
 
@@ -143,7 +143,7 @@ def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """FNet: six encoder layers that mix by a two-dimensional Fourier transform; Adam with weight decay."""
+    """Train FNet: six encoder layers that mix by a two-dimensional Fourier transform; Adam with weight decay."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:

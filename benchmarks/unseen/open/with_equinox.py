@@ -48,7 +48,7 @@ class ConvNet(eqx.Module):
 
 
 def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A convolutional network over single images, with `vmap` around blocks and scopes; SGD."""
+    """Train a convolutional network over single images, with `vmap` around blocks and scopes; SGD."""
     run = Blocks(checkpoint, scopes)
     params, static = arrays_of(ConvNet)
 
@@ -64,7 +64,7 @@ def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def eqx_deep_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Five blocks of equinox's `MLP` of depth two, each between a layer norm and a residual; Adam."""
+    """Train five blocks of equinox's `MLP` of depth two, each between a layer norm and a residual; Adam."""
     run = Blocks(checkpoint, scopes)
 
     def make(key: jax.Array) -> Any:

@@ -74,5 +74,5 @@ def _values_of(module: Any) -> dict[Any, Any]:
 
 
 def _changes(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
-    """Return the arrays of `after` that are other objects than those of `before`."""
+    """Return the arrays of `after` that are not the same objects as in `before`."""
     return [value for path, value in after.items() if path not in before or before[path] is not value]

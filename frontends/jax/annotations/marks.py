@@ -35,7 +35,7 @@ _IR: Any = ir
 
 
 def save(x: T) -> T:
-    """Mark values to be saved for the backward pass, whatever the segments and the policy decide.
+    """Mark values to be saved for the backward pass, regardless of the segments and the policy.
 
     Args:
         x: A pytree of arrays.
@@ -72,7 +72,7 @@ def offload(x: T) -> T:
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Mark an array of the step with the checkpoints between the segments of the step.
+    """Record in the step which values are its checkpoints. Any array of the step can carry the mark.
 
     Args:
         x: The array, which carries the mark.
@@ -140,4 +140,4 @@ def _name_primitive() -> Any:
 
 
 WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
-"""Lowering rules that emit marks and names as custom calls, in place of JAX's own rules."""
+"""Lowering rules that emit marks and names as custom calls, instead of JAX's own rules."""

@@ -4,8 +4,8 @@
         model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-The names are those of segments and of the rows of reports. A module is named by the attribute of its parent that holds
-it, in lists by attribute and number; the outermost module, and one without such an attribute, by its class.
+The names appear as segments and as rows of reports. A module is named by the attribute of its parent that holds it, in
+lists by attribute and number; the outermost module, and one without such an attribute, by its class.
 
 `named` changes neither the model nor its classes: it returns a copy that shares all arrays and variables, of subclasses
 whose `__call__` enters the scope. Make the copy inside the function that is differentiated.

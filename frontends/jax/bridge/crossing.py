@@ -29,7 +29,8 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def from_mlir(module: Any, name: str) -> ModuleOp:
-    """Return a module of JAX's MLIR; its locations may be missing. Arguments and errors are those of `module_of`."""
+    """Return a module of JAX's MLIR; its locations may be missing. Arguments and errors are the same as of
+    `module_of`."""
     return _read(module, name, partial(str, module))
 
 

@@ -1,9 +1,9 @@
 """Search for a plan within a budget by sizes that the compiler measures: plan, compile, correct the model, repeat.
 
-The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
-extra work is compiled. Its measured size corrects the predictions for the others (`CalibratedSearch`). This repeats
-until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled. If none of them fits, up to
-`MORE` candidates of other kinds follow (`search/budget/rounds.py`).
+The model of XLA:CPU predicts the temporaries of every candidate. The candidate with the least extra work that is
+predicted to fit is compiled. Its measured size corrects the predictions for the other candidates (`CalibratedSearch`).
+This repeats until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled. If none of them
+fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`).
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class BudgetedCompile:
         rounds: The candidates that were compiled.
         rewritten: The rewrite by the best candidate; None if the plain step fits.
         compiled: The rewritten step, or else the plain one, compiled.
-        plain_step: The plain step, compiled; None if the result is that of an earlier process.
-        is_complete: Whether the search ended by itself, not by a time limit or Ctrl-C.
+        plain_step: The plain step, compiled; None if the result was computed by an earlier process.
+        is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
     """
 
     budget: str
@@ -131,8 +131,8 @@ class BudgetedCompile:
     @property
     def nothing_to_do(self) -> str:
         """The message for a plain step that fits."""
-        needed = readable_bytes(self.plain)
-        return f"nothing to do: the plain step needs {needed} of temporaries, within the budget {self.budget}"
+        needed = f"{readable_bytes(self.plain)} of temporaries"
+        return f"no recomputation is needed: the plain step needs {needed}, within the budget {self.budget}"
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
@@ -190,7 +190,8 @@ def _work(rewritten: Rewritten) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A rewritten step, compiled. `is_final`: whether the compiler options are those with which the step will run."""
+    """A rewritten step, compiled. `is_final`: whether it was compiled with the compiler options with which the step
+    runs."""
 
     rewritten: Rewritten
     compiled: jax.stages.Compiled

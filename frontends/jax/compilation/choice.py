@@ -56,7 +56,7 @@ class CompiledStep:
 
 
 def chosen(lowered: Lowered) -> CompiledStep:
-    """Compile the variants that the option `measure` requires, and choose the one that runs.
+    """Compile the variants that the option `measure` requires, and choose the variant that runs.
 
     Raises `Refusal` with the option `strict` if the plain step needs fewer temporaries.
     """
@@ -97,8 +97,8 @@ def _measured(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
 
 
 def ranked(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants to compile, at most two: the one with the lowest prediction, then another that may be smaller
-    within the error of the model.
+    """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
+    be smaller within the error of the model.
 
     The user's own `jax.checkpoint` is preferred over a second rewrite, and never runs without a measurement. A step
     without barriers of its own has two variants at most, and the rewrite is predicted to be smaller.
@@ -162,8 +162,8 @@ def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | N
 
 
 def _least(sizes: Mapping[Variant, int | None]) -> Variant:
-    """Return the variant with the fewest bytes; of those within 1 %, the last one. If a size is unknown, return the
-    first variant that is not merged."""
+    """Return the variant with the fewest bytes; of the variants within 1 % of it, the last one. If a size is unknown,
+    return the first variant that is not merged."""
     measured = {variant: size for variant, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):
         return next((variant for variant in sizes if variant is not Variant.MERGED), Variant.MERGED)

@@ -19,7 +19,8 @@ _JAX: Any = jax
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
     """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
 
-    The arguments are those of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no sizes.
+    The arguments are the same as of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no
+    sizes.
     """
     plain_bytes = reported_bytes(module, plain, "a budget")
     if budget == DEVICE:

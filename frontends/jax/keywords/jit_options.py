@@ -1,4 +1,5 @@
-"""The keywords of `recompute.jax.jit`, checked before anything is lowered: its own options, and those for `jax.jit`."""
+"""The keywords of `recompute.jax.jit`, checked before anything is lowered: its own options, and the options of
+`jax.jit`."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from .policy_option import names_of_policy, selection_with
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
 SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
-"""The options that select what is recomputed; a plan replaces them."""
+"""The options that select the values to recompute; a plan replaces them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class JitOptions:
 
     @property
     def are_default(self) -> bool:
-        """Whether all options but those of `jax.jit` have their defaults."""
+        """Whether all options except the options of `jax.jit` have their defaults."""
         return replace(self, jit={}) == options_of({})
 
     def demands(self, error: Exception) -> bool:
@@ -89,7 +90,7 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
     Args:
         keywords: The names to check.
         caller: The function that messages name.
-        more: Names that the caller accepts in addition to those of `recompute.jax.jit`.
+        more: Names that the caller accepts in addition to the options of `recompute.jax.jit`.
     """
     known = [
         *JitKeywords.__annotations__,

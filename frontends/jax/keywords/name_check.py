@@ -22,7 +22,7 @@ _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks wi
 
 
 POLICY = "policy"
-"""The option whose names are those of one of JAX's policies."""
+"""The option that has the names of one of JAX's policies."""
 
 
 class UnknownName(BadSelection):

@@ -41,7 +41,7 @@ def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection
         **fields: Other fields of the selection.
 
     Raises:
-        TypeError: For a function with other parameters than those of `Saveable`.
+        TypeError: For a function with other parameters than a `Saveable`.
     """
     if isinstance(policy, str):
         return Selection(policy=policy, **fields)

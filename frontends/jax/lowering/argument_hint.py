@@ -20,13 +20,13 @@ _HINTS = (
     (
         _EQUINOX,
         "{name} takes an equinox module with members that are not arrays, which jax.jit rejects. Use "
-        "recompute.eqx.filter_jit in place of recompute.jax.jit, as eqx.filter_jit in place of jax.jit: it traces the "
+        "recompute.eqx.filter_jit instead of recompute.jax.jit, as eqx.filter_jit instead of jax.jit: it traces the "
         "arrays and keeps everything else static",
     ),
     (
         _NNX,
         "{name} takes a flax nnx module with members that are not arrays, which jax.jit rejects. Use recompute.nnx.jit "
-        "in place of recompute.jax.jit, as nnx.jit in place of jax.jit: it splits the module, and writes updates back",
+        "instead of recompute.jax.jit, as nnx.jit instead of jax.jit: it splits the module, and writes updates back",
     ),
 )
 

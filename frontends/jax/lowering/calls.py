@@ -19,7 +19,7 @@ _TREE: Any = jax.tree
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of a call: those that a compiled step takes, and the static ones, by number or name."""
+    """The arguments of a call: the arguments of the compiled step, and the static arguments, by number or name."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -71,13 +71,13 @@ def key_of(call: Call) -> Hashable | None:
 
 
 def _type_of(value: object) -> Hashable:
-    """Return the type, which tells apart `1`, `1.0` and `True`: these are equal, but trace differently."""
+    """Return the type, which distinguishes `1`, `1.0` and `True`: these are equal, but trace differently."""
     return type(value)
 
 
 def _kind(leaf: Any) -> tuple[Hashable, ...]:
     """Return shape, element type and weak type; of a committed array also sharding and layout. An uncommitted array
-    follows the others."""
+    follows the other arrays."""
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)
         return (jax.typeof(leaf), leaf.sharding, layout)

@@ -44,11 +44,11 @@ class Lowered:
         name: The name of the step.
         options: The options of the step.
         plain: JAX's own `Lowered` of the plain step.
-        less: That of the rewritten step; `plain` itself if nothing is recomputed.
+        less: The `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
-        drops_barriers: Whether the plain step has barriers of its own, such as those of `jax.checkpoint`, which
+        drops_barriers: Whether the plain step has barriers of its own, such as the barriers of `jax.checkpoint`, which
             `jax.jit` drops on this platform.
         within: The result of the search for a budget; None without a budget.
         read: Returns `module`, which is read at its first use.
@@ -113,7 +113,7 @@ class Lowered:
         """Compile the plain step as `jax.jit` does.
 
         Args:
-            compiler_options: Compiler options in addition to those of `recompute.jax.jit`.
+            compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`.
             keeping: Add the compiler options that keep barriers, with which rewritten steps are compiled.
         """
         options = keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
@@ -146,7 +146,8 @@ class Lowered:
 def keeping_options(
     plain: jax.stages.Lowered, options: JitOptions, compiler_options: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the compiler options that keep barriers, merged with those of `recompute.jax.jit` and of this call."""
+    """Return the compiler options that keep barriers, merged with the compiler options of `recompute.jax.jit` and of
+    this call."""
     return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
 
 

@@ -4,8 +4,8 @@
     rewrite, merged: record of the rewrite, with the rewritten module as bytecode
     choice:          the variant that runs, and the bytes that the compiler measured, keyed by compiler and device too
 
-A hit parses nothing in xDSL: JAX reads the bytecode and compiles it. The bytecode is that of the first answer, so that
-JAX's own persistent compilation cache has it too.
+A hit parses nothing in xDSL: JAX reads the bytecode and compiles it. The bytecode is the same as in the first answer,
+so that JAX's own persistent compilation cache has it too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StoredStep:
         drops_barriers: As in `Lowered`.
         why: As in `Lowered`.
         rewritten: The record of the rewrite; None if it was refused.
-        remarks: The remarks that are not those of the rewrite.
+        remarks: The remarks that are not remarks of the rewrite.
         within: The record of the search for a budget, as values of JSON; None without a budget.
         less: The rewritten module as bytecode; empty if the plain step is compiled.
     """
@@ -93,7 +93,7 @@ class StepCache:
     Attributes:
         name: The name of the step.
         key: The key of its module and options; None if nothing is cached.
-        measured: The part of a key that stands for the compiler and the devices.
+        measured: The part of a key that identifies the compiler and the devices.
         disk: The cache on disk; None if it is off.
     """
 

@@ -1,9 +1,9 @@
-"""Short tracebacks, like those of JAX's errors: the lines of the user and the message, without frames of this package.
+"""Short tracebacks, as JAX prints them: the lines of the user and the message, without frames of this package.
 
     train.py:12: step(state, batch)
     Refusal: train.py:8:9: error: no plan keeps the budget 1%, …
 
-`JAX_TRACEBACK_FILTERING=off` shows all frames, those of JAX and those of this package.
+`JAX_TRACEBACK_FILTERING=off` shows all frames, including frames of JAX and of this package.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _OURS = (
 _PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))
 _HIDDEN = (*_PATHS, contextlib.__file__)
 _OF_USERS = (TypeError, ValueError, ImportError)
-"""The errors that this package raises for mistakes of its users, besides those of its own classes and of xDSL."""
+"""The errors that this package raises for mistakes of its users, in addition to its own error classes and the errors of
+xDSL."""
 
 
 def shorten(error: BaseException) -> None:

@@ -10,7 +10,7 @@ from ...nothing_saved import NothingSaved as NothingSaved
 
 class BarriersDropped(UserWarning):
     """A step inside another `jax.jit` is rewritten, but its barriers are dropped unless the outer `jax.jit` has the
-    compiler option that the message names. The options of the outer one cannot be read from inside."""
+    compiler option that the message names. The inner step cannot read the options of the outer one."""
 
 
 class OptionsIgnored(UserWarning):
@@ -18,7 +18,8 @@ class OptionsIgnored(UserWarning):
 
 
 class UnmatchedName(UserWarning):
-    """A name in one of JAX's policies on names matches no value of the step, and other names of the policy do."""
+    """A name in a policy of `jax.checkpoint_policies` matches no value of the step, although other names of the policy
+    match."""
 
 
 _SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.removesuffix("messages.warning"))

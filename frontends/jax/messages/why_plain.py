@@ -33,10 +33,10 @@ _BEFORE_REMEDY = "; "
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
-    """Return the message on a step of which nothing is recomputed, from the remarks of its rewrite.
+    """Return the message on a step without recomputation, from the remarks of its rewrite.
 
-    Remarks on loops have precedence, since loops save most; then those on collectives. The remark on the chosen attempt
-    is no reason.
+    Remarks on loops have precedence, since loops save most; then remarks on collectives. The remark on the chosen
+    attempt is no reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
@@ -56,7 +56,7 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Se
     Args:
         name: The name of the step.
         plain_bytes: The temporaries of the plain step, as measured by the compiler.
-        rewritten_bytes: Those of the rewritten step.
+        rewritten_bytes: The temporaries of the rewritten step in bytes.
         remarks: The remarks of the rewrite.
     """
     remark = main_reason(remarks)

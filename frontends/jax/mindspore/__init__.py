@@ -10,7 +10,7 @@
 
     exp = ms.Primitive(jnp.exp).recompute(False)   # ops.Primitive.recompute
 
-These calls take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/coming_from_mindspore.md compares them
+These calls take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/mindspore_calls.md compares them
 with MindSpore's.
 """
 

@@ -47,7 +47,7 @@ class Cell(Generic[R]):
         A second call overrides the first. The setting of a cell inside a recomputed cell is ignored.
 
         Args:
-            mp_comm_recompute: Recompute collectives inside the cell too, on all devices alike.
+            mp_comm_recompute: Recompute collectives inside the cell too, equally often on all devices.
             parallel_optimizer_comm_recompute: Recompute collectives that gather parameters too: all-gathers of
                 arguments of the step.
             recompute_slice_activation: Shard the values that are saved for the cell over the devices of the mesh.

@@ -77,7 +77,8 @@ class Checkpoints:
     def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
         """Run the loss, and return its value and the checkpoints that are set at its end.
 
-        `checkpoints`: those for this run; None for those that are set. Raises `TypeError` if the loss is not a scalar.
+        `checkpoints`: the checkpoints for this run; None for the checkpoints that are set. Raises `TypeError` if the
+        loss is not a scalar.
         """
         self._running.append(self._lasting if checkpoints is None else CheckpointList.of(checkpoints))
         try:

@@ -165,7 +165,7 @@ def _borders(segments: object, count: int) -> list[int]:
 
 
 def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
-    """Compose stages to one function, whose name is that of the segment."""
+    """Compose stages to one function, which has the name of the segment."""
 
     def chain(*args: Any, **kwargs: Any) -> Any:
         result = stages[0](*args, **kwargs)

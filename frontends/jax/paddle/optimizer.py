@@ -109,7 +109,7 @@ class RecomputeOptimizer:
             no_grad_set: The parameters for which no gradient is computed, in the same form.
             callbacks: Functions of the name, the parameter and the gradient of a pair, whose result replaces the
                 gradient unless it is None.
-            checkpoints: The checkpoints for this call, in place of those that are set.
+            checkpoints: The checkpoints for this call, instead of the checkpoints that are set.
 
         Raises:
             ValueError: Without a program, and for unknown parameters.
@@ -146,7 +146,7 @@ class RecomputeOptimizer:
     ) -> Program:
         """Return the program after a step on this program, as `apply_gradients` does.
 
-        The loss is not run: its value is that of the last `backward` on this program, if there was one."""
+        The loss is not run: its value comes from the last `backward` on this program, if there was one."""
         return self._apply(_program("apply_optimize", startup_program), params_grads)
 
     def minimize(
@@ -195,7 +195,7 @@ class RecomputeOptimizer:
         return value, pairs
 
     def _remember(self, program: Program, value: Any) -> None:
-        """Keep the program and the loss for `apply_gradients`. A traced program is held weakly: a tracer must not
+        """Keep the program and the loss for `apply_gradients`. A traced program is referenced weakly: a tracer must not
         outlive its trace."""
         traced = is_traced(program)
         self._kept = None if traced else program

@@ -167,7 +167,7 @@ def gradients_of(
         loss: The loss.
         parameters: The parameters.
         numbers: The numbers of the leaves.
-        set_here: The checkpoints for this run; None for those that are set.
+        set_here: The checkpoints for this run; None for the checkpoints that are set.
 
     Raises:
         TypeError: If the loss is not a scalar.

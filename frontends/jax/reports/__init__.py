@@ -1,1 +1,1 @@
-"""Reports on a step: what it needs, plain and recomputed, as text and as a page."""
+"""Reports on a step: memory and FLOPs, plain and recomputed, as text and as a page."""

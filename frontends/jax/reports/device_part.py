@@ -3,8 +3,8 @@
     %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
 
 Shardy's own pass, which is a part of JAX, propagates the shardings of the arguments and of constraints through the
-step. The compiler's propagation is the same. The shapes are only counted, never compiled: attributes stay those of the
-whole arrays.
+step. The compiler's propagation is the same. The shapes are only counted, never compiled: attributes stay unchanged and
+describe the whole arrays.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
 
 
 def bytes_per_device(devices: int) -> str:
-    """Return the note that bytes are those of one device."""
+    """Return the note that bytes are bytes of one device."""
     return f"bytes and FLOPs: per device, of {devices} devices"
 
 
 def whole_bytes(devices: int) -> str:
-    """Return the note that the bytes of values are those of whole arrays."""
+    """Return the note that the bytes of values are bytes of whole arrays."""
     return f"bytes of values: of all {devices} devices together, since JAX does not say what each of them holds"
 
 
@@ -105,7 +105,7 @@ def _shard_shape(type_: Any, sharding: Sharding, value: SSAValue) -> list[int] |
 
 
 def _state_types(function: FuncOp) -> None:
-    """Make the type of a function that of its arguments and of the values that it returns."""
+    """Update the type of a function to the types of its arguments and of the values that it returns."""
     block = function.body.blocks[0] if function.body.blocks else None
     if block is not None and block.last_op is not None:
         inputs, outputs = block.arg_types, [value.type for value in block.last_op.operands]

@@ -12,7 +12,7 @@ UNKNOWN_NEEDS = "unknown: the compiler does not report the memory of the step"
 
 @dataclass(frozen=True)
 class FitVerdict:
-    """Whether a step fits a memory limit.
+    """The answer to whether a step fits a memory limit.
 
     Attributes:
         fits: Whether it fits, recomputed if that is needed; None if that is unknown.
@@ -31,7 +31,7 @@ class DeviceBytes:
         plain: The plain step; None if the compiler reports no sizes.
         less: The step that runs.
         fixed: The arguments and results, which no plan changes.
-        least: The least of all steps that were compiled.
+        least: The lowest value of all steps that were compiled.
         devices: The number of devices.
     """
 

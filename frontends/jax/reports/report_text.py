@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .step_report import Needs, Report
 
 _MOST = 8
-"""The maximum number of segments and of places that are listed; the others are counted."""
+"""The maximum number of segments and of places that are listed; all further ones are counted."""
 _MODULES, _PLACES = 7, 4
 """The maximum number of modules and of saved values in the short text."""
 _INDENT = 14
-"""The columns before the continuation of a line with bytes, more than those before its text."""
+"""The columns before the continuation of a line with bytes, more than before its text."""
 _WIDTH = 72
 MOST_OF = 0.4
 """The share of the temporaries above which one saved value is named as their cause: together with the values that are
@@ -84,7 +84,7 @@ def to_json(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the page in a frame, which separates its styles and its script from those of the notebook."""
+    """Return the page in a frame, which separates its styles and its script from the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
@@ -131,7 +131,7 @@ def needs(report: Report) -> Iterator[str]:
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yield rows with a quantity, its value for the plain step and for the one that runs, and their ratio."""
+    """Yield rows with a quantity, its value for the plain step and for the step that runs, and their ratio."""
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
@@ -235,7 +235,8 @@ def _short(position: str) -> str:
 
 
 def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield the values saved for the backward pass, those of one operation, position and reason in one line."""
+    """Yield the values saved for the backward pass; values with the same operation, position and reason share a
+    line."""
     if not report.kept:
         return
     yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))}"

@@ -92,7 +92,7 @@ class Report:
         budget_text: The budget as the caller wrote it; "" without one.
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
-        devices: The number of devices on which the step runs. Bytes and FLOPs are those of one device.
+        devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
     """
 
@@ -136,7 +136,7 @@ class Report:
                 whole text, `.json` the numbers, with sizes in bytes.
 
         Raises:
-            ValueError: For another suffix, and for a chart of a step of which nothing is recomputed.
+            ValueError: For another suffix, and for a chart of a step without recomputation.
             ImportError: For a chart without matplotlib.
         """
         suffix = Path(path).suffix.lower()
@@ -214,8 +214,8 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class _View:
-    """The modules that a report reads. `of`: returns that of a module of JAX. `is_of_a_device`: whether that is the
-    part of one device."""
+    """The modules that a report reads. `of`: maps a module of JAX to the module that is read. `is_of_a_device`: whether
+    this is the part of one device."""
 
     of: Callable[[ModuleOp], ModuleOp]
     is_of_a_device: bool
@@ -236,7 +236,7 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that the variant that runs saves for its backward pass, the largest first.
 
-    With a selection the reasons are those of the selection, if it explains every recomputed segment.
+    With a selection, its reasons are reported if it explains every recomputed segment.
 
     Args:
         lowered: The step.

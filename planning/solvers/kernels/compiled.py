@@ -1,9 +1,9 @@
 """Compile the inner loops with numba, if it is installed and the work is worth it.
 
-The functions marked with `kernel` are plain Python. `CompiledKernels` has copies of them that numba compiles, and whose
-calls of other kernels go to compiled copies. numba caches the machine code between runs, beside the sources or, if
-their folder is not writable, in the user's cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the plain functions alone,
-as without numba, and `RECOMPUTE_PLAN_PATH=compiled` the compiled ones alone.
+The functions marked with `kernel` are plain Python. `CompiledKernels` has copies of them that numba compiles; these
+call the compiled copies of other kernels. numba caches the machine code between runs, next to the sources or, if their
+folder is not writable, in the user's cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the plain functions alone, as
+without numba, and `RECOMPUTE_PLAN_PATH=compiled` the compiled ones alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Add and remove one copy, with undo: updates of live ranges, and of the bytes of the affected stages.
 
-Only the instances of the operation's results around the stage change, and those of its inputs at the stage. The bytes
-inside a stage are recounted in the stage of the copy, and in the stages from and to which the end of an instance
+Only the instances of the operation's results around the stage change, and the instances of its inputs at the stage. The
+bytes inside a stage are recounted in the stage of the copy, and in the stages from and to which the end of an instance
 moves.
 """
 

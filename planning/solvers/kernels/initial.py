@@ -102,7 +102,7 @@ def _sum_up(m: Board) -> None:
 
 @kernel
 def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies. Those that exist already are skipped."""
+    """Add copies. Copies that exist already are skipped."""
     for at in range(len(stages)):
         t, i = stages[at], operations[at]
         if m[FULL] == 0 and (not has(m, i, t)):
@@ -116,8 +116,8 @@ def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
 
 @kernel
 def list_pairs(m: Board, part: int) -> int:
-    """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation, as many as fit. Returns their
-    number."""
+    """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation, until the part is full. Returns
+    their number."""
     count, into, room = 0, m[part], space(m, part)
     for t in range(m[N] + 1):
         row = m[N] + t

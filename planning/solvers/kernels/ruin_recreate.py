@@ -63,8 +63,8 @@ def remember(m: Board) -> None:
 def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float) -> int:
     """Run the rounds from `first` to `last` of an annealing of `total` rounds. Returns the number of improvements.
 
-    `whole`: the cost of the step. The state must be settled, and ends with other copies; the best copies are in
-    `SAVED_PAIRS`.
+    `whole`: the cost of the step. The state must be settled. On return it holds the copies of the last round; the best
+    copies are in `SAVED_PAIRS`.
     """
     improved = 0
     for round_number in range(first, last):

@@ -116,8 +116,8 @@ def look_through(m: Board, block: int) -> None:
 
 @kernel
 def overflow_in(m: Board, first: int, last: int) -> tuple[int, int]:
-    """Return the overflow of the stages from first to last, both inclusive, and the weights of those above the
-    budget."""
+    """Return the overflow of the stages from first to last, both inclusive, and the sum of the weights of stages above
+    the budget."""
     over, weight, t = 0, 0, first
     while t <= last:
         block = t // BLOCK

@@ -1,9 +1,9 @@
 """The state of the search in one flat array of integers, the *board*: the problem, and the state for one set of copies.
 
 The first entries are scalars, such as `m[COST]`; then one entry per part with the start of that part, so that
-`m[m[SIZES] + v]` is the size of storage v. It is a single array because numba passes each array as seven words: with
-forty arrays, calls would cost more than their bodies. It is a numpy array if the loops are compiled, and otherwise a
-list, which Python reads faster.
+`m[m[SIZES] + v]` is the size of storage v. It is a single array because numba passes each array as seven machine words:
+with forty arrays, calls would cost more than their bodies. It is a numpy array if the loops are compiled, and otherwise
+a list, which Python reads faster.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def space(m: Board, part: int) -> int:
 
 
 def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys]:
-    """Allocate the board for a problem as arrays, which compiled kernels take; plain ones take lists. `reset` of
-    `initial.py` initializes it. `earliest`: the first stage in which copies may run; None for that of the problem."""
+    """Allocate the board for a problem as arrays, which compiled kernels take; plain kernels take lists. `reset` of
+    `initial.py` initializes it. `earliest`: the first stage in which copies may run; None for the first stage of the
+    problem."""
     parts = [*_facts(problem), *map(_zeros, _rooms(problem))]
     assert len(parts) == END - FACTS.start, "each part has a start"
     starts = END + 1 + np.concatenate([[0], np.cumsum([len(part) for part in parts])])

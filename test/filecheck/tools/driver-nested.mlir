@@ -3,6 +3,7 @@
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(builtin.module(func.func(cse)))' | filecheck %s --check-prefix=INNER
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(any(cse))' | filecheck %s --check-prefix=ANY
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(func.fun(cse),cse)' 2>&1 >/dev/null | filecheck %s --check-prefix=NOTHING
+// RUN: recompute-opt %s -pass-pipeline='builtin.module(func.func(scf.for(cse)))' 2>&1 >/dev/null | filecheck %s --check-prefix=NESTED
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(func.func(cse),builtin.module(recompute-inline{},func.func(dce)))' --dump-pass-pipeline 2>&1 >/dev/null | filecheck %s --check-prefix=PIPELINE
 
 // A pass in `func.func(...)` runs on each function, and on no function of an inner module.
@@ -46,5 +47,6 @@ module @inner {
 // ANY-LABEL: builtin.module @inner
 // ANY:         %c = stablehlo.add %a, %a
 
-// NOTHING:  remark: 'cse' did not run: there is no func.fun
+// NOTHING:  remark: 'cse' did not run: there is no func.fun{{$}}
+// NESTED:   remark: 'cse' did not run: there is no scf.for in func.func{{$}}
 // PIPELINE: builtin.module(func.func(cse),builtin.module(recompute-inline),builtin.module(func.func(dce)))

@@ -25,7 +25,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %y, %h : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK: stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
-// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: its values are needed
+// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: the values are needed
 
 // Nothing to inline: only the second pass changes the IR.
 // CHANGED-NOT: IR Dump After InlinePass

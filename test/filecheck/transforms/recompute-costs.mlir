@@ -10,7 +10,7 @@
 // TIME:      remark: cost by roofline(h100): 0.002446 us on h100 again, 10.53% of the step's
 // FLOPS-NOT: cost by
 // UNKNOWN:   recompute-costs.mlir:{{.*}} error: unknown cost 'seconds'; expected one of flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json
-// MISSING:   recompute-costs.mlir:{{.*}} error: the costs none.json cannot be read: No such file or directory
+// MISSING:   recompute-costs.mlir:{{.*}} error: the cost file none.json cannot be read: No such file or directory
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")

@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @peak_in_update
 // CHECK:         optimization_barrier
 // CHECK-NEXT:    stablehlo.sine {{.*}}recompute.duplicated
-// NONE:        remark: recomputing takes the peak from 28.0 KiB (28672 bytes) to 28.0 KiB (28672 bytes): less than 1 % saved: the step is left as it is
+// NONE:        remark: recomputing changes the peak from 28.0 KiB (28672 bytes) to 28.0 KiB (28672 bytes): less than 1 % saved: the step is left as it is
 // NONE-LABEL:  func.func @peak_in_update
 // NONE-NOT:      recompute.duplicated
 
@@ -46,7 +46,7 @@ func.func @peak_in_update(%x: tensor<1024xf32>, %w: tensor<1024xf32>) -> (tensor
 // NONE-LABEL:  func.func @ready_at_once
 // NONE:          recompute.duplicated
 
-// expected-remark@+1 {{recomputing takes the peak of an executor that starts operations as soon as it can from 2.0 KiB (2048 bytes) to 2.3 KiB (2304 bytes): the step is left as it is}}
+// expected-remark@+1 {{recomputing raises the peak of an executor that starts operations as soon as it can from 2.0 KiB (2048 bytes) to 2.3 KiB (2304 bytes): the step is left as it is}}
 func.func @ready_at_once(%w: tensor<8x8xf32>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> loc("jit(step)/jvp()/dot_general")
   %1 = stablehlo.subtract %0, %0 : tensor<8x8xf32> loc("jit(step)/jvp(block1)/sub")

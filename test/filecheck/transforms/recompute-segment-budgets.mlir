@@ -27,10 +27,10 @@
 // MARKS-NEXT: %b = stablehlo.exponential %a {{.*}}recompute.recompute = true
 // MARKS-NOT:  recompute.duplicated
 
-// NOTHING:     segment 'block0' and 1 more save 8.0 KiB (8192 bytes) for the backward pass, within the budget block*:100%: nothing to do
+// NOTHING:     segment 'block0' and 1 more save 8.0 KiB (8192 bytes) for the backward pass, within the budget block*:100%: no recomputation is needed
 // NOTHING-NOT: recompute.duplicated
 
-// LEAST:         segment 'block1' saves 8.0 KiB (8192 bytes) for the backward pass, within the budget block1:8KiB: nothing to do
+// LEAST:         segment 'block1' saves 8.0 KiB (8192 bytes) for the backward pass, within the budget block1:8KiB: no recomputation is needed
 // LEAST:         segment 'block0' saves 0 bytes of 8.0 KiB (8192 bytes) for the backward pass, within the budget block0:min, 0 bytes: 2048 FLOPs more
 // LEAST-COUNT-2: recompute.duplicated
 

@@ -50,7 +50,7 @@ def alias(output: str, operand: int, part: str) -> str:
         (
             "layouts",
             {"more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            "expected one layout per operand and result; none can be given for tuple<",
+            "expected one layout per operand and result; a value of type tuple<",
         ),
         (
             "layouts",

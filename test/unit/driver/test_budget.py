@@ -76,7 +76,7 @@ def test_bytes_are_those_of_the_device() -> None:
 def test_nothing_to_do() -> None:
     for model in ("order", "xla"):
         done = rewrite(CHAIN, RecomputeOptions(budget="8GiB", memory_model=model))
-        assert done.copies == 0 and done.remarks[-1].reason.startswith("nothing to do: the step needs")
+        assert done.copies == 0 and done.remarks[-1].reason.startswith("no recomputation is needed: the step needs")
         before, after = done.memory(model)["main"]
         assert after == before
 

@@ -107,7 +107,7 @@ def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> 
         first, second = load_inputs(str(tmp_path / "in.npz"), function)
         assert first.dtype == values.dtype and first.tolist() == values.tolist() and second == 7
     np.savez(tmp_path / "in.npz", values)
-    with pytest.raises(ValueError, match="1 arrays for a function of 2 arguments"):
+    with pytest.raises(ValueError, match="expected 2 arrays, one for each argument, got 1"):
         load_inputs(str(tmp_path / "in.npz"), function)
 
 

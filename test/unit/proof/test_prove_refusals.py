@@ -11,7 +11,7 @@ from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 
 PRIVATE = 'sym_name = "p", sym_visibility = "private"'
 NOTHING = "function_type = () -> ()"
-NO_YIELD = "recompute.segment must yield its results"
+NO_YIELD = "recompute.segment must yield one value for each result, of the same type"
 
 
 def function(properties: str, arguments: str = "", body: str = "func.return") -> str:

@@ -186,8 +186,8 @@ def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
         ("", "unknown cost ''"),
         ("roofline()", "unknown cost 'roofline()'"),
         ("roofline(gpu)", "unknown device 'gpu'; expected one of a100, h100"),
-        ("roofline(no.json)", "the device no.json cannot be read: No such file"),
-        ("no.json", "the costs no.json cannot be read: No such file"),
+        ("roofline(no.json)", "the device file no.json cannot be read: No such file"),
+        ("no.json", "the cost file no.json cannot be read: No such file"),
     ],
 )
 def test_unknown_costs(said: str, reason: str) -> None:

@@ -259,44 +259,44 @@ TEXTS: Mapping[str, str] = {
 }
 DIFFERENT: Mapping[str, str] = {
     "batch_norm_training": "XLA does not count it; here it is 8 operations for each element, as its formula has them",
-    "batch_norm_inference": "likewise, 4 operations for each element",
-    "batch_norm_grad": "likewise, 12 operations for each element",
-    "largest": "XLA does not count `top_k`; here it counts as the sort that it stands for",
+    "batch_norm_inference": "XLA does not count it; here it is 4 operations for each element",
+    "batch_norm_grad": "XLA does not count it; here it is 12 operations for each element",
+    "largest": "XLA does not count `top_k`; here it counts as a sort",
     "convert to the same type": "XLA drops it when it reads the module",
-    "custom_call": "XLA says -1, for unknown; here it is one for each element of the results",
-    "window over all of a dimension": "XLA takes it for a sum and a broadcast of extent + elements / extent additions; "
-    "here each place adds up its window, as the program says",
+    "custom_call": "XLA returns -1 (unknown); here it is one for each element of the results",
+    "window over all of a dimension": "XLA treats it as a sum and a broadcast, with extent + elements / extent "
+    "additions; here each position sums its window, as in the program",
 }
-"""Where the number of XLA, of the module as it is given to it, is more than 5 % from ours."""
+"""Programs for which XLA's count before optimization differs by more than 5 %, with the reason."""
 
 OTHER_BYTES: Mapping[str, str] = {
-    "window, gradient of pooling": "XLA drops a pad of nothing and a slice of everything",
-    "gather": "JAX broadcasts the indices: a view here",
-    "scatter that adds": "likewise",
-    "scatter that multiplies": "likewise",
-    "scatter that replaces": "likewise",
-    "loop while it holds": "constants are broadcast: views here",
-    "scan": "reshapes and the tuples of the loop, for XLA",
-    "threefry": "reshapes and broadcasts, for XLA",
+    "window, gradient of pooling": "XLA drops a pad by zero elements and a slice of the whole operand",
+    "gather": "JAX broadcasts the indices, which is a view here",
+    "scatter that adds": "JAX broadcasts the indices, which is a view here",
+    "scatter that multiplies": "JAX broadcasts the indices, which is a view here",
+    "scatter that replaces": "JAX broadcasts the indices, which is a view here",
+    "loop while it holds": "constants are broadcast, which are views here",
+    "scan": "XLA counts reshapes and the tuples of the loop",
+    "threefry": "XLA counts reshapes and broadcasts",
     "moved": "XLA counts a transpose and a reshape",
     "broadcast and counted": "XLA counts broadcasts",
     "held back": "XLA counts a barrier as if it copied",
 }
-"""Where bytes are more than 5 % from XLA's: views move nothing here."""
+"""Programs for which XLA's bytes differ by more than 5 %, with the reason: views move no bytes here."""
 
 COMPILED: Mapping[str, str] = {
-    "window, sum from the start": "XLA:CPU adds up in two levels",
+    "window, sum from the start": "XLA:CPU sums in two levels",
     "window, maximum from the end": "XLA:CPU takes the maxima in two levels",
-    "window, gradient of pooling": "XLA:CPU writes `select_and_scatter` as a search for the places and a scatter",
-    "reduce, rows": "XLA:CPU counts from the initial value on, and sums up in two steps",
+    "window, gradient of pooling": "XLA:CPU writes `select_and_scatter` as a search for the indices and a scatter",
+    "reduce, rows": "XLA:CPU also adds the initial value, and sums in two steps",
     "reduce, everything": "XLA:CPU reduces in two steps",
     "reduce, in bf16": "XLA:CPU reduces in two steps",
     "dot in bf16": "XLA:CPU has no products in bf16: it converts to f32 and back",
-    "outer product": "XLA:CPU makes an elementwise product of a contraction over nothing",
-    "dynamic slice": "one of the two equal indices is clamped",
+    "outer product": "XLA:CPU replaces a product without contracted dimensions by an elementwise one",
+    "dynamic slice": "XLA:CPU merges the clamps of two equal indices",
     "loop while it holds": "XLA:CPU reduces in two steps",
-    "random bits": "XLA:CPU writes the generator out, in integer operations",
+    "random bits": "XLA:CPU expands the generator to integer operations",
     "threefry": "XLA:CPU unrolls the loop over rounds",
-    "largest": "a call of a library: XLA says -1, for unknown",
+    "largest": "it becomes a library call, for which XLA returns -1 (unknown)",
 }
 """Where the number of the compiled program is: XLA:CPU has rewritten the operation before it counts."""

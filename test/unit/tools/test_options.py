@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,5 +67,16 @@ def test_meanings_are_read_from_docstrings_and_inherited() -> None:
     assert summary(Heir) == "Another one.\n\nWords in between."
 
 
-def test_the_help_of_a_pass_says_them() -> None:
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_has_one_description_in_its_module(name: str) -> None:
+    pass_class = PASSES[name]()
+    name_of_class = pass_class.__name__
+    module = sys.modules[pass_class.__module__]
+    assert (module.__doc__ or "").startswith(f"{name}: ")
+    # Without a docstring, `dataclass` writes the signature of the class.
+    text = summary(pass_class)
+    assert not text or text.startswith(f"{name_of_class}("), "the docstring of the class describes the options alone"
+
+
+def test_the_help_of_a_pass_lists_its_options() -> None:
     assert "  skip=<tuple[int, ...]>, default (): numbers of segments that are not recomputed" in explain_pass(MarkPass)

@@ -217,16 +217,16 @@ def test_progress_is_one_line_that_names_the_budget(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--budget", "50%"], "--budget is for graphs; for a step there are --sweep, --fit and recompute-opt -p"),
-        (["--sweep", "2", "--beside", "x.txt"], "--beside is for graphs"),
-        (["--sweep", "2", "--view-copies", "on"], "--view-copies is for graphs"),
+        (["--budget", "50%"], "--budget applies only to graphs; steps have --sweep, --fit and recompute-opt -p"),
+        (["--sweep", "2", "--beside", "x.txt"], "--beside applies only to graphs"),
+        (["--sweep", "2", "--view-copies", "on"], "--view-copies applies only to graphs"),
         (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit are for program"),
         (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit are for program"),
         (["--sweep", "0"], "--sweep must be at least 1, not 0"),
         (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: the suffix selects the format, one of"),
         (["--fit", "min"], "invalid budget 'min'"),
         (["--fit", "lots"], "invalid budget 'lots'"),
-        (["--fit", "50%", "--solver", "chen"], "--solver is for graphs and --sweep: --fit of a step tries what"),
+        (["--fit", "50%", "--solver", "chen"], "--solver applies only to graphs and to --sweep; --fit always uses"),
         (["--fit", "50"], "invalid budget '50': '50' has no unit: write '50%', '50MiB', '50GiB', or '50B' for bytes"),
     ],
 )

@@ -37,7 +37,7 @@ OPTIONS = {
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
     "cost=flop": ("1:1", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
     "cost=roofline(h10)": ("1:1", "unknown device 'h10'; expected one of a100, h100"),
-    "plan=missing.json": ("1:1", "the plan missing.json cannot be read"),
+    "plan=missing.json": ("1:1", "the plan file missing.json cannot be read"),
     "attempts=0": ("1:1", "attempts must be at least 1, not 0"),
     "loops=twice": ("1:1", "loops must be true, false, keep(50%)"),
     "repeatable=mine": ("1:1", "repeatable: no custom call 'mine'"),
@@ -77,7 +77,7 @@ def test_remarks_about_the_whole_step(step: str, capsys: pytest.CaptureFixture[s
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
     first, second = diagnostics_of(capsys.readouterr().err)
     assert first == f"{step}:3:3: remark: save=nothing matches no operation of a segment, and saves nothing"
-    assert second.startswith(f"{step}:3:3: remark: recomputing takes the peak from 32 bytes to 32 bytes")
+    assert second.startswith(f"{step}:3:3: remark: recomputing changes the peak from 32 bytes to 32 bytes")
 
 
 def test_remarks_about_operations_name_the_model(step: str, capsys: pytest.CaptureFixture[str]) -> None:

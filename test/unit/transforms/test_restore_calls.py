@@ -102,7 +102,7 @@ def test_an_argument_that_arrives_as_two_values_leaves_it_inlined() -> None:
     product = found.op("stablehlo.multiply")
     product.operands[1] = found.module.body.block.first_op.regions[0].block.args[1]  # type: ignore[union-attr]
     done = restore_calls(found.module, found.original, found.origins)
-    assert done == Restored(0, 0, {"an argument has two values": 1})
+    assert done == Restored(0, 0, {"an argument of the call would need two different values": 1})
     assert not prove(other, found.module)
 
 

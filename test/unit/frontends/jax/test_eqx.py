@@ -181,7 +181,7 @@ def test_jax_jit_names_the_remedy_for_nnx():
         def __init__(self):
             self.w = nnx.Param(jnp.ones((4, 4)))
 
-    with pytest.raises(TypeError, match=r"Use recompute\.nnx\.jit in place of recompute\.jax\.jit"):
+    with pytest.raises(TypeError, match=r"Use recompute\.nnx\.jit instead of recompute\.jax\.jit"):
         recompute.jax.jit(lambda model, x: jnp.sum(model.w[...] @ x))(Graph(), jnp.ones(4))
 
 

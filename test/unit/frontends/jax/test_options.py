@@ -48,7 +48,7 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
             r"recompute\.jax\.jit: cost: unknown device 'h10'; expected one of a100, h100",
         ),
         ({"cost": "flop"}, ValueError, "cost: unknown cost 'flop'; expected one of flops, bytes"),
-        ({"cost": "missing.json"}, ValueError, "cost: the costs missing.json cannot be read"),
+        ({"cost": "missing.json"}, ValueError, "cost: the cost file missing.json cannot be read"),
         ({"skip": "1"}, TypeError, "skip must be a sequence of int, not str$"),
         ({"save": [1]}, TypeError, "save must be a str, not int"),
         ({"attempts": 0}, ValueError, "attempts must be at least 1, not 0"),

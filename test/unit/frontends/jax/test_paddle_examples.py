@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("jax", reason="the examples train with it")
 pytest.importorskip("optax", reason="the optimizer of one of them")
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "coming_from_paddle.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "paddle_calls.md"
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 

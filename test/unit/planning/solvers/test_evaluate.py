@@ -82,7 +82,7 @@ def test_copies_that_are_none(pairs: list[Pair], reason: str) -> None:
     [
         ([0, 1, 2], r"the order leaves out operation 3 \(d\)"),
         ([1, 0, 2, 3], r"operation 1 \(b\) uses a before its definition"),
-        ([0, 1, 2, 4], "the order names an operation that does not exist"),
+        ([0, 1, 2, 4], "the order names operation 4, but the graph has 4"),
     ],
 )
 def test_orders_that_are_no_programs(order: list[int], reason: str) -> None:
