@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch._higher_order_ops.effects import with_effects
 from torch._ops import OpOverload
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -21,7 +22,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import functions_of, single_block
 from ...dialects.names import Names
-from ...dialects.torch import DRAW, GET_ATTR, READ, SEEDED, arguments_of, called_name, node_of
+from ...dialects.torch import DRAW, EFFECT, GET_ATTR, READ, SEEDED, arguments_of, called_name, node_of
 from ...support.operations import name_of
 from .arguments import value_of
 from .importer import KEPT, ORIGIN
@@ -85,6 +86,10 @@ class _Writer:
                 self._define(op.results[0], self._node("get_attr", original.target, (), {}, original, is_copy(op)))
             case name if name.startswith(SEEDED):
                 self._seeded(op)
+            case name if name.startswith(EFFECT):
+                token, *operands = op.operands
+                before = (self.nodes[token], target_named(called_name(op)))
+                self._results(op, self._call(op, with_effects, operands, 1, before))
             case _:
                 self._results(op, self._call(op, target_named(called_name(op)), op.operands))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import torch
+from torch._higher_order_ops.effects import with_effects
 from torch._ops import OpOverload
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, ModuleOp, Signedness, StringAttr, TensorType
@@ -19,7 +20,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...dialects.names import Names
-from ...dialects.torch import ARGS, DRAW, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
+from ...dialects.torch import ARGS, DRAW, EFFECT, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
 from .arguments import text_of
 from .flops import flops_of
 from .locations import location_of
@@ -143,7 +144,9 @@ class _Reader:
         elif node.target is run_with_rng_state:
             state, target, *args = node.args
             drawn = self._single(state, node)
-            self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"])
+            self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"], SEEDED)
+        elif node.target is with_effects:
+            self._effect(node)
         elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
             self._call(node, node.target)
         else:
@@ -181,6 +184,13 @@ class _Reader:
             raise Unsupported(node, "the node takes an element of a value that is not a tuple")
         self.values[node] = results[index]
 
+    def _effect(self, node: torch.fx.Node) -> None:
+        """Add a call whose effect PyTorch orders: it takes a token, and returns one before its results."""
+        token, target, *args = node.args
+        if not isinstance(target, OpOverload):
+            raise Unsupported(node, f"effects of {target} are ordered, which is not an operator of the dispatcher")
+        self.values[node] = self._add_call(node, target, (self._single(token, node),), args, node.meta["val"], EFFECT)
+
     def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
         if isinstance(target, OpOverload) and draws(target):
@@ -198,19 +208,20 @@ class _Reader:
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
         }
         (state,) = self._add(node, DRAW, (), [_state_type(value, node)], named)
-        return state, self._add_call(node, target, (state,), args, value)
+        return state, self._add_call(node, target, (state,), args, value, SEEDED)
 
     def _add_call(
         self,
         node: torch.fx.Node,
         target: Any,
-        state: tuple[SSAValue, ...],
+        before: tuple[SSAValue, ...],
         args: Sequence[Any],
         value: Any,
+        prefix: str = PREFIX,
     ) -> Results:
-        """Add the operation of a call, and return its results. `state`: that of a random one. `value`: the fake
-        result."""
-        operands, number = list(state), dict[torch.fx.Node, int]()
+        """Add the operation of a call, and return its results. `before`: the state of a random one, the token of one
+        with an ordered effect. `value`: the fake result."""
+        operands, number = list(before), dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:
             if read not in number:
@@ -219,11 +230,12 @@ class _Reader:
             return number[read]
 
         attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, args, node.kwargs, operand))}
-        if isinstance(target, OpOverload) and (flops := flops_of(target, args, node.kwargs, value)) is not None:
+        is_counted = isinstance(target, OpOverload) and prefix != EFFECT
+        if is_counted and (flops := flops_of(target, args, node.kwargs, value)) is not None:
             attributes[FLOPS] = IntegerAttr(flops, 64)
         parts = tuple(value) if _is_tuple(value) else (value,)
         types = [type_of(part, node) for part in parts]
-        results = self._add(node, (SEEDED if state else PREFIX) + qualified_name(target), operands, types, attributes)
+        results = self._add(node, prefix + qualified_name(target), operands, types, attributes)
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
