@@ -33,6 +33,9 @@ ORIGIN = "recompute_origin"
 """The key in the metadata of a node that names the node of which it is a copy."""
 KEPT = "recompute_kept"
 """The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
+FLAT = "recompute_flat"
+"""The key in the metadata of a view of an argument with one dimension, and of the view of that with the dimensions of
+the argument, which the backward pass reads in place of the argument."""
 _TAG = "partitioner_tag"
 """The key in the metadata of a node for its pass, set by AOTAutograd."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
@@ -113,6 +116,34 @@ def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
     return argument if isinstance(argument, torch.fx.Node) and argument.op == "placeholder" else None
 
 
+def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the argument of which the exporter has made this view with one dimension; None for any other node."""
+    if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
+        return None
+    argument, shape = node.args
+    if not isinstance(argument, torch.fx.Node) or argument.op != "placeholder":
+        return None
+    return argument if is_flattened(argument) and shape == [argument.meta["val"].numel()] else None
+
+
+def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the argument to whose shape the exporter brings its view with one dimension back; None for any other
+    node."""
+    if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
+        return None
+    flat, shape = node.args
+    argument = flattened_argument(flat) if isinstance(flat, torch.fx.Node) else None
+    return argument if argument is not None and shape == list(argument.meta["val"].shape) else None
+
+
+def is_flattened(argument: torch.fx.Node) -> bool:
+    """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
+    their sizes known."""
+    value = argument.meta.get("val")
+    is_image = isinstance(value, torch.Tensor) and value.dim() == 4
+    return is_image and all(isinstance(size, int) for size in value.shape) and value.is_contiguous()
+
+
 @dataclass
 class _Reader:
     """Builds the function, node by node."""
@@ -132,6 +163,10 @@ class _Reader:
             self._output(node)
         elif (argument := kept_argument(node)) in self.written:
             self.values[node] = self.reads[argument]
+        elif (argument := restored_argument(node)) is not None and argument not in self.written:
+            self.values[node] = self.values[argument]
+        elif flattened_argument(node) is not None and all(map(restored_argument, node.users)):
+            return  # only views that restore the argument read it
         elif node.op == "get_attr":
             (self.values[node],) = self._add(
                 node, GET_ATTR, (), [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
