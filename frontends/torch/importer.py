@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 import torch
 from torch._higher_order_ops.effects import with_effects
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, ModuleOp, Signedness, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -184,6 +184,8 @@ class _Reader:
             self._effect(node)
         elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
             self._call(node, node.target)
+        elif isinstance(node.target, HigherOrderOperator):
+            raise Unsupported(node, "it is a higher-order operation, whose graphs are not imported")
         else:
             raise Unsupported(node, "the node's target is not an operator of the PyTorch dispatcher")
 

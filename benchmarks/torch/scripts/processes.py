@@ -76,7 +76,7 @@ def contrasted(rank: int, compile: Compile) -> Results:
 
     def loss(x: torch.Tensor) -> torch.Tensor:
         mine = F.normalize(model(x), dim=-1)
-        every = collectives.all_gather_tensor_autograd(mine, 0, dist.group.WORLD)
+        every = collectives.all_gather_single_autograd(mine, 0, dist.group.WORLD)
         target = torch.arange(len(mine)) + rank * len(mine)
         mean = collectives.all_reduce(mine.detach().mean(0), "sum", dist.group.WORLD) / 2
         return F.cross_entropy(10 * (mine - mean) @ every.T, target)
