@@ -9,6 +9,9 @@ PyTorch's own count for products.
 A random operation is two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of the state that
 was drawn, operand 0, and of the operands in its argument list.
 
+An operation whose effects PyTorch orders by tokens is `torch.effect.lib.log.default`: operand 0 is the token of the
+preceding effect, and result 0 the token of its own.
+
 Operations without a corresponding call:
 
     torch.read      the value of an argument before the step writes to it, in storage of its own
@@ -36,7 +39,7 @@ from . import aten
 PREFIX = "torch."
 ARGS, NODE, FLOPS, OF = "torch.args", "torch.node", "torch.flops", "torch.of"
 READ, DRAW, GET_ATTR = "torch.read", "torch.draw", "torch.get_attr"
-SEEDED = "torch.seeded."
+SEEDED, EFFECT = "torch.seeded.", "torch.effect."
 _FUNCTIONAL = frozenset(
     [f"{PREFIX}{name}" for name in f"{aten.PURE} {aten.VIEWS}".split()]
     + [f"{PREFIX}python.{name}.default" for name in aten.ON_SIZES.split()]
@@ -155,8 +158,8 @@ class TorchOp(Operation):
 
 
 def _verify_call(op: Operation) -> None:
-    is_seeded = op.name.startswith(SEEDED)
-    if len(op.name.split(".")) != 4 + is_seeded:
+    before = op.name.startswith((SEEDED, EFFECT))
+    if len(op.name.split(".")) != 4 + before:
         raise VerifyException("operation names must have the form torch.<namespace>.<operation>.<overload>")
     text = op.attributes.get(ARGS)
     if not isinstance(text, StringAttr):
@@ -165,7 +168,7 @@ def _verify_call(op: Operation) -> None:
         named = set(parse_arguments(text.data).operands())
     except ValueError as error:
         raise VerifyException(f"'{ARGS}': {error}") from error
-    if named != set(range(is_seeded, len(op.operands))) or (is_seeded and not op.operands):
+    if named != set(range(before, len(op.operands))) or (before and not op.operands):
         raise VerifyException(f"'{ARGS}' names the operands {sorted(named)} of {len(op.operands)}")
 
 
@@ -202,7 +205,8 @@ def operation_class(name: str) -> type[TorchOp]:
 
 def called_name(op: Operation) -> str:
     """Return the name of the called operation: `aten.mm.default`."""
-    return op.name.removeprefix(SEEDED if op.name.startswith(SEEDED) else PREFIX)
+    prefix = next((prefix for prefix in (SEEDED, EFFECT) if op.name.startswith(prefix)), PREFIX)
+    return op.name.removeprefix(prefix)
 
 
 def node_of(op: Operation) -> str:

@@ -74,7 +74,7 @@ def einsum(op: Operation) -> int:
 
 
 def sort_comparisons(op: Operation) -> int:
-    """Count the FLOPs of a sort: n x log2 n for the n elements of the first operand, independently of the comparator."""
+    """Count the FLOPs of a sort: n x log2 n for the n elements of the first operand, for any comparator."""
     count = elements(op.operands[0].type)
     return count * max(count - 1, 0).bit_length()
 

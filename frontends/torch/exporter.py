@@ -3,6 +3,16 @@
 Copies get the metadata of their originals, and the tag of the backward pass. A random operation whose state a copy
 reads becomes `run_and_save_rng_state`, the copy `run_with_rng_state`. An argument that the step overwrites is cloned if
 the backward pass reads its old value.
+
+Inductor chooses the layouts of values, so that it saves two kinds of them as copies, which eager mode saves for free:
+
+- A view of a forward value that the backward pass reads. With `for_inductor`, the backward pass makes the view again,
+  from the value.
+- An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
+  view with one dimension, which has a single layout:
+
+      flat = aten.view(weight, [numel])       in the forward pass
+      again = aten.view(flat, [o, i, h, w])   in the backward pass, whose operations read it
 """
 
 from __future__ import annotations
@@ -13,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch._higher_order_ops.effects import with_effects
 from torch._ops import OpOverload
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -20,29 +31,42 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import functions_of, single_block
+from ...analysis.step.views import value_bytes
+from ...dialects import aten
 from ...dialects.names import Names
-from ...dialects.torch import DRAW, GET_ATTR, READ, SEEDED, arguments_of, called_name, node_of
+from ...dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
 from ...support.operations import name_of
 from .arguments import value_of
-from .importer import KEPT, ORIGIN
+from .importer import FLAT, KEPT, ORIGIN, is_flattened, written_placeholders
 from .schemas import STATE_BYTES, target_named
 from .unsupported import Unsupported
 
 _TAG, _BACKWARD = "partitioner_tag", "is_backward"
+_CONVOLUTION = f"{PREFIX}aten.convolution.default"
+_VIEWS = frozenset(f"{PREFIX}{name}" for name in aten.VIEWS.split())
 _OF_CHECKPOINTS = ("recompute", "ac_graph_id")
 """Keys of the metadata by which PyTorch's partitioners recompute and reorder: the graph is final."""
 
 
-def write_joint(module: ModuleOp, joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Return the joint graph of a module. `joint`: the graph that the module was imported from.
+def write_joint(module: ModuleOp, joint: torch.fx.GraphModule, for_inductor: bool = False) -> torch.fx.GraphModule:
+    """Return the joint graph of a module.
 
-    Raises `Unsupported` for an operation without a form in FX.
+    Args:
+        module: The module.
+        joint: The graph that the module was imported from.
+        for_inductor: Whether Inductor compiles the graph, and chooses layouts.
+
+    Raises:
+        Unsupported: For an operation without a form in FX.
     """
     (function,) = functions_of(module)
-    writer = _Writer(joint)
+    writer = _Writer(joint, for_inductor)
     block = single_block(function)
-    for argument, node in zip(block.args, joint.graph.find_nodes(op="placeholder"), strict=True):
+    originals = joint.graph.find_nodes(op="placeholder")
+    for argument, node in zip(block.args, originals, strict=True):
         writer.nodes[argument] = writer.placeholder(node)
+    if for_inductor and any(name_of(op) == _CONVOLUTION for op in block.ops):
+        writer.flatten(block.args, written_placeholders(joint.graph))
     *operations, terminator = block.ops
     for op in operations:
         writer.write(op)
@@ -56,8 +80,11 @@ class _Writer:
     """Builds the graph, operation by operation."""
 
     joint: torch.fx.GraphModule
+    for_inductor: bool
     graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
     nodes: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
+    flat: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
+    again: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
     running: Operation | None = None
 
     def __post_init__(self) -> None:
@@ -72,6 +99,46 @@ class _Writer:
         node.meta = _meta_of(original)
         return node
 
+    def flatten(self, arguments: Sequence[SSAValue], written: frozenset[torch.fx.Node]) -> None:
+        """Make the views with one dimension of the images and weights that both passes read and the step does not
+        write to."""
+        names = {node.name for node in written}
+        for argument in arguments:
+            placeholder = self.nodes[argument]
+            if _is_read_twice(argument) and is_flattened(placeholder) and placeholder.name not in names:
+                shape = [placeholder.meta["val"].numel()]
+                self.flat[argument] = self._view(placeholder, shape, f"{placeholder.name}_flat", "is_forward")
+
+    def _view(self, source: torch.fx.Node, shape: list[int], name: str, tag: str) -> torch.fx.Node:
+        node = self.graph.create_node("call_function", torch.ops.aten.view.default, (source, shape), name=name)
+        value = source.meta["val"]
+        with value.fake_mode:
+            node.meta = {"val": value.view(shape), _TAG: tag, FLAT: True}
+        return node
+
+    def _read_by(self, op: Operation, operand: SSAValue) -> torch.fx.Node:
+        """Return the node that an operation reads for an operand."""
+        return self._in_backward(operand) if self.for_inductor and _is_backward(op) else self.nodes[operand]
+
+    def _in_backward(self, value: SSAValue) -> torch.fx.Node:
+        """Return the node of a value for the backward pass, where views of forward values are made again."""
+        if value not in self.again:
+            self.again[value] = self._made_again(value)
+        return self.again[value]
+
+    def _made_again(self, value: SSAValue) -> torch.fx.Node:
+        if value in self.flat:
+            argument = self.nodes[value]
+            shape, name = list(argument.meta["val"].shape), f"{argument.name}_again"
+            return self._view(self.flat[value], shape, name, _BACKWARD)
+        if not isinstance(value, OpResult) or not _is_whole_view(value.op):
+            return self.nodes[value]
+        op = value.op
+        args = tuple(
+            value_of(argument, [self._in_backward(op.operands[0])]) for argument in arguments_of(op).positional
+        )
+        return self._node("call_function", target_named(called_name(op)), args, {}, self._original(op), True)
+
     def write(self, op: Operation) -> None:
         match name_of(op):
             case name if name == READ:
@@ -85,6 +152,10 @@ class _Writer:
                 self._define(op.results[0], self._node("get_attr", original.target, (), {}, original, is_copy(op)))
             case name if name.startswith(SEEDED):
                 self._seeded(op)
+            case name if name.startswith(EFFECT):
+                token, *operands = op.operands
+                before = (self.nodes[token], target_named(called_name(op)))
+                self._results(op, self._call(op, with_effects, operands, 1, before))
             case _:
                 self._results(op, self._call(op, target_named(called_name(op)), op.operands))
 
@@ -134,7 +205,7 @@ class _Writer:
     ) -> torch.fx.Node:
         """Return the call of an operation. `first`: the number of the first of the operands; `before`: further
         arguments."""
-        read: list[Any] = [None] * first + [self.nodes[operand] for operand in operands]
+        read: list[Any] = [None] * first + [self._read_by(op, operand) for operand in operands]
         arguments = arguments_of(op)
         args = (*before, *(value_of(argument, read) for argument in arguments.positional))
         kwargs = {name: value_of(argument, read) for name, argument in arguments.keywords}
@@ -184,6 +255,23 @@ class _Writer:
 def _is_backward(op: Operation) -> bool:
     phase = op.attributes.get(Names.PHASE)
     return is_copy(op) or (isinstance(phase, StringAttr) and phase.data != "primal")
+
+
+def _is_whole_view(op: Operation) -> bool:
+    """Return whether an operation of the forward pass is a view of at least as many elements as its operand has.
+
+    The value of an argument before the step overwrites it is no such operand: the backward pass would read another one.
+    """
+    if _is_backward(op) or name_of(op) not in _VIEWS or len(op.operands) != 1 or len(op.results) != 1:
+        return False
+    (operand,), (result,) = op.operands, op.results
+    is_read = isinstance(operand, OpResult) and name_of(operand.op) == READ
+    return not is_read and not arguments_of(op).keywords and value_bytes(result) >= value_bytes(operand)
+
+
+def _is_read_twice(argument: SSAValue) -> bool:
+    """Return whether the forward pass reads the argument, and the backward pass, too."""
+    return {_is_backward(use.operation) for use in argument.uses} == {True, False}
 
 
 def _meta_of(node: torch.fx.Node) -> dict[str, Any]:

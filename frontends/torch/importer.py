@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import torch
-from torch._ops import OpOverload
+from torch._higher_order_ops.effects import with_effects
+from torch._ops import HigherOrderOperator, OpOverload
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, ModuleOp, Signedness, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...dialects.names import Names
-from ...dialects.torch import ARGS, DRAW, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
+from ...dialects.torch import ARGS, DRAW, EFFECT, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
 from .arguments import text_of
 from .flops import flops_of
 from .locations import location_of
@@ -32,6 +33,9 @@ ORIGIN = "recompute_origin"
 """The metadata key of a copied node, for the name of the original node."""
 KEPT = "recompute_kept"
 """The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
+FLAT = "recompute_flat"
+"""The metadata key of two views: an argument flattened to one dimension, and that view in the shape of the argument. The
+backward pass reads the second view instead of the argument."""
 _TAG = "partitioner_tag"
 """The key in the metadata of a node for its pass, set by AOTAutograd."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
@@ -112,6 +116,34 @@ def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
     return argument if isinstance(argument, torch.fx.Node) and argument.op == "placeholder" else None
 
 
+def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the argument of which the exporter has made this view with one dimension; None for any other node."""
+    if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
+        return None
+    argument, shape = node.args
+    if not isinstance(argument, torch.fx.Node) or argument.op != "placeholder":
+        return None
+    return argument if is_flattened(argument) and shape == [argument.meta["val"].numel()] else None
+
+
+def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the argument to whose shape the exporter brings its view with one dimension back; None for any other
+    node."""
+    if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
+        return None
+    flat, shape = node.args
+    argument = flattened_argument(flat) if isinstance(flat, torch.fx.Node) else None
+    return argument if argument is not None and shape == list(argument.meta["val"].shape) else None
+
+
+def is_flattened(argument: torch.fx.Node) -> bool:
+    """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
+    their sizes known."""
+    value = argument.meta.get("val")
+    is_image = isinstance(value, torch.Tensor) and value.dim() == 4
+    return is_image and all(isinstance(size, int) for size in value.shape) and value.is_contiguous()
+
+
 @dataclass
 class _Reader:
     """Builds the function, node by node."""
@@ -131,6 +163,10 @@ class _Reader:
             self._output(node)
         elif (argument := kept_argument(node)) in self.written:
             self.values[node] = self.reads[argument]
+        elif (argument := restored_argument(node)) is not None and argument not in self.written:
+            self.values[node] = self.values[argument]
+        elif flattened_argument(node) is not None and all(map(restored_argument, node.users)):
+            return  # only views that restore the argument read it
         elif node.op == "get_attr":
             (self.values[node],) = self._add(
                 node, GET_ATTR, (), [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
@@ -143,9 +179,13 @@ class _Reader:
         elif node.target is run_with_rng_state:
             state, target, *args = node.args
             drawn = self._single(state, node)
-            self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"])
+            self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"], SEEDED)
+        elif node.target is with_effects:
+            self._effect(node)
         elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
             self._call(node, node.target)
+        elif isinstance(node.target, HigherOrderOperator):
+            raise Unsupported(node, "it is a higher-order operation, whose graphs are not imported")
         else:
             raise Unsupported(node, "the node's target is not an operator of the PyTorch dispatcher")
 
@@ -181,6 +221,13 @@ class _Reader:
             raise Unsupported(node, "the node takes an element of a value that is not a tuple")
         self.values[node] = results[index]
 
+    def _effect(self, node: torch.fx.Node) -> None:
+        """Add a call whose effect PyTorch orders: it takes a token, and returns one before its results."""
+        token, target, *args = node.args
+        if not isinstance(target, OpOverload):
+            raise Unsupported(node, f"effects of {target} are ordered, which is not an operator of the dispatcher")
+        self.values[node] = self._add_call(node, target, (self._single(token, node),), args, node.meta["val"], EFFECT)
+
     def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
         if isinstance(target, OpOverload) and draws(target):
@@ -198,19 +245,27 @@ class _Reader:
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
         }
         (state,) = self._add(node, DRAW, (), [_state_type(value, node)], named)
-        return state, self._add_call(node, target, (state,), args, value)
+        return state, self._add_call(node, target, (state,), args, value, SEEDED)
 
     def _add_call(
         self,
         node: torch.fx.Node,
         target: Any,
-        state: tuple[SSAValue, ...],
+        before: tuple[SSAValue, ...],
         args: Sequence[Any],
         value: Any,
+        prefix: str = PREFIX,
     ) -> Results:
-        """Add the operation of a call, and return its results. `state`: the state of a random operation. `value`: the
-        fake result."""
-        operands, number = list(state), dict[torch.fx.Node, int]()
+        """Add the operation of a call, and return its results.
+
+        Args:
+            node, target: The call, and the function that it calls.
+            before: The state of a random operation, or the token of an operation with an ordered effect.
+            args: The arguments.
+            value: The fake result.
+            prefix: The prefix of the name of the operation.
+        """
+        operands, number = list(before), dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:
             if read not in number:
@@ -219,11 +274,12 @@ class _Reader:
             return number[read]
 
         attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, args, node.kwargs, operand))}
-        if isinstance(target, OpOverload) and (flops := flops_of(target, args, node.kwargs, value)) is not None:
+        is_counted = isinstance(target, OpOverload) and prefix != EFFECT
+        if is_counted and (flops := flops_of(target, args, node.kwargs, value)) is not None:
             attributes[FLOPS] = IntegerAttr(flops, 64)
         parts = tuple(value) if _is_tuple(value) else (value,)
         types = [type_of(part, node) for part in parts]
-        results = self._add(node, (SEEDED if state else PREFIX) + qualified_name(target), operands, types, attributes)
+        results = self._add(node, prefix + qualified_name(target), operands, types, attributes)
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:

@@ -29,6 +29,10 @@ class MeasuringPartitioner(Partitioner):
     """A partition function whose plans keep a budget in the step as Inductor compiles it."""
 
     @override
+    def step(self, *parts: Any) -> JointStep:
+        return JointStep(*parts, for_inductor=True)
+
+    @override
     def partitioned(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
         if self.options.budget is None:
             return super().partitioned(step)

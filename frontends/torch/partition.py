@@ -56,7 +56,7 @@ class Partitioner:
         start = perf_counter()
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
-            halves, report = self.partitioned(JointStep(module, joint, inputs, num_fwd_outputs, keywords))
+            halves, report = self.partitioned(self.step(module, joint, inputs, num_fwd_outputs, keywords))
         except BudgetNotKept:
             raise
         except (Unsupported, Refusal, NotProved) as error:
@@ -73,6 +73,10 @@ class Partitioner:
             return self._left_alone(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         self.reports.append(replace(report, seconds=perf_counter() - start))
         return halves
+
+    def step(self, *parts: Any) -> JointStep:
+        """Return the step of a joint graph. `parts`: the first fields of `JointStep`."""
+        return JointStep(*parts)
 
     def partitioned(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
         """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,

@@ -91,6 +91,7 @@ class JointStep:
         module: The imported graph.
         joint: The graph as AOTAutograd made it.
         inputs, num_fwd_outputs, keywords: Arguments of the partitioner. `keywords` differ between versions.
+        for_inductor: Whether Inductor compiles the step.
     """
 
     module: ModuleOp
@@ -98,6 +99,7 @@ class JointStep:
     inputs: Any
     num_fwd_outputs: int
     keywords: dict[str, Any]
+    for_inductor: bool = False
     _smallest: dict[str, RewrittenStep] = field(default_factory=dict[str, "RewrittenStep"], repr=False)
 
     @cached_property
@@ -142,7 +144,7 @@ class JointStep:
 
         Raises `NotProved`, and `Unsupported` for an operation without a form in FX.
         """
-        graph = write_joint(rewritten.result.module, self.joint)
+        graph = write_joint(rewritten.result.module, self.joint, self.for_inductor)
         proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))
         if not proof.proved:
             raise NotProved(proof, f"the exported graph is not proved equal to the original: {proof.reason}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import autograd, control, mixed, modules, structures, training
+from . import autograd, control, mixed, modules, processes, recipes, representations, structures, training
 from .script import SCRIPTS, Script
 
-MODULES = (modules, control, autograd, training, mixed, structures)
+MODULES = (modules, control, autograd, training, mixed, structures, representations, recipes, processes)
 
 
 def scripts() -> dict[str, Script]:

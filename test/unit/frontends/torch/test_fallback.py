@@ -30,7 +30,7 @@ def test_a_higher_order_operation_is_left_to_pytorch() -> None:
     torch._dynamo.reset()
     x = torch.linspace(-1, 2, 32)
     step = rt.compile(_branches, budget="50%")
-    with pytest.warns(rt.NothingSaved, match="nothing is recomputed, PyTorch's own partitioner is used: cond") as told:
+    with pytest.warns(rt.NothingSaved, match="cond.*: it is a higher-order operation") as told:
         ours = _gradient(step, x)
     assert len([one for one in told if one.category is rt.NothingSaved]) == 1
     theirs = _gradient(torch.compile(_branches, backend="aot_eager"), x)
@@ -203,3 +203,40 @@ def test_a_step_without_graphs_says_why() -> None:
     recurrent(torch.ones(4, 2, 8)).backward()
     assert recurrent.report().graphs == ()
     assert recurrent.report().reason.startswith("nothing was compiled: ") and "LSTM" in recurrent.report().reason
+
+
+def test_an_operation_with_an_ordered_effect_runs_once() -> None:
+    """PyTorch orders the effects of such operations by tokens, which the step takes and returns."""
+    from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+
+    torch._dynamo.reset()
+    told = list[float]()
+
+    @torch.library.custom_op("recompute_test::tell", mutates_args=())
+    def tell(x: torch.Tensor) -> torch.Tensor:
+        told.append(float(x))
+        return x.clone()
+
+    tell.register_fake(torch.empty_like)
+    handle = _register_effectful_op(torch.ops.recompute_test.tell.default, _EffectType.ORDERED)
+
+    def loss(x: Any) -> Any:
+        for _ in range(4):
+            x = torch.sin(torch.exp(torch.cos(x)))
+            tell(x.detach().mean())
+        return x.sum()
+
+    try:
+        x = torch.linspace(-1, 2, 4096)
+        step = rt.compile(loss, budget="60%")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", rt.NothingSaved)
+            gradient = _gradient(step, x)
+        ours = told.copy()
+        told.clear()
+        assert torch.equal(gradient, _gradient(loss, x))
+        assert len(ours) == 4 and ours == told
+        (graph,) = step.report().graphs
+        assert graph.copies and graph.peak_bytes <= 0.6 * graph.plain_bytes
+    finally:
+        handle.destroy()

@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from recompute import rewrite
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.proof.prove import prove
-from recompute.test.unit.frontends.torch.graphs import copies_in, exported, is_proved, joint, same_nodes
-from recompute.test.unit.frontends.torch.steps import STEPS
+from recompute.test.unit.frontends.torch.graphs import LEAST, cloned, copies_in, exported, is_proved, joint, same_nodes
+from recompute.test.unit.frontends.torch.steps import STEPS, torch
 
-from recompute.frontends.torch import exporter  # isort: skip
+from functorch.compile import default_partition  # isort: skip
+from recompute.frontends.torch import exporter, importer  # isort: skip
 from recompute.frontends.torch.exporter import write_joint  # isort: skip
-from recompute.frontends.torch.importer import read_joint  # isort: skip
+from recompute.frontends.torch.importer import is_backward, read_joint  # isort: skip
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -54,3 +58,56 @@ def test_a_copy_without_its_own_node_is_unsupported(monkeypatch: pytest.MonkeyPa
     first.parent.insert_op_after(second, first)
     with pytest.raises(exporter.Unsupported, match="two random number generators advance at the same time"):
         write_joint(module, graph)
+
+
+def _of_flat_weights() -> tuple[Any, Any, int]:
+    """The imported convolutions, and their graph whose backward pass reads weights through flat views."""
+    graph, outputs = joint("convolutions")
+    module = read_joint(graph, outputs)
+    return module, write_joint(rewrite(module, LEAST).module, graph, for_inductor=True), outputs
+
+
+def test_weights_of_convolutions_are_read_through_flat_views() -> None:
+    """Inductor saves a weight that both passes read in another layout, as a copy; a flat view has one layout."""
+    module, graph, outputs = _of_flat_weights()
+    assert is_proved(module, graph, outputs)
+    flat = [node for node in graph.graph.nodes if node.meta.get(importer.FLAT)]
+    views = [node for node in flat if importer.flattened_argument(node) is not None]
+    assert views and all(is_backward(user) for view in views for user in view.users)
+    (forward, _) = default_partition(graph, (), num_fwd_outputs=outputs)
+    saved = [node.name for node in forward.graph.output_node().args[0][outputs:]]
+    assert {view.name for view in views} <= set(saved)
+    assert not {view.args[0].name for view in views} & set(saved)
+
+
+def test_a_flat_view_of_another_weight_is_not_proved() -> None:
+    module, graph, outputs = _of_flat_weights()
+    graph = cloned(graph)
+    views = [node for node in graph.graph.nodes if importer.restored_argument(node) is not None]
+    by_shape = [(one, other) for one in views for other in views if one is not other and one.args[1] == other.args[1]]
+    one, other = by_shape[0]
+    one.args = (other.args[0], one.args[1])
+    assert not is_proved(module, graph, outputs)
+
+
+@pytest.mark.parametrize("shape", [[-1], [2, 2]])
+def test_another_view_is_no_flat_view(shape: list[int]) -> None:
+    """An operation that reads a view in another shape is not imported as one that reads the argument."""
+    _, graph, _ = _of_flat_weights()
+    graph = cloned(graph)
+    view = next(node for node in graph.graph.nodes if importer.restored_argument(node) is not None)
+    view.args = (view.args[0], shape)
+    assert importer.restored_argument(view) is None
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_backward_pass_makes_views_again(name: str) -> None:
+    """Inductor saves a view of a value as a copy if it gives the value another layout."""
+    graph, outputs = joint(name)
+    module = read_joint(graph, outputs)
+    written = write_joint(module, graph, for_inductor=True)
+    assert is_proved(module, written, outputs)
+    (forward, _) = default_partition(written, (), num_fwd_outputs=outputs)
+    saved = forward.graph.output_node().args[0][outputs:]
+    is_view = [node.target is torch.ops.aten.view.default and not node.meta.get(importer.FLAT) for node in saved]
+    assert saved and not any(is_view)

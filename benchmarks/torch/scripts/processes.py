@@ -1,0 +1,91 @@
+"""Scripts: two processes that share parameters, or values of the forward pass."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as collectives
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn import functional as F
+
+from .script import Compile, Results, batches, final, mlp, script, train
+
+Worker = Callable[[int, Compile], Results]
+
+
+def worker(rank: int, body: Worker, compile: Compile, folder: str) -> None:
+    """One process of two; rank 0 leaves its results, and the reports on its graphs, in a file."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
+    results = body(rank, compile)
+    graphs = [replace(graph, module=None, rewritten=None) for graph in getattr(compile, "reports", list)()]
+    if rank == 0:
+        torch.save((results, graphs), Path(folder) / "results")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def in_two_processes(body: Worker, compile: Compile) -> Results:
+    """Run `body` in two processes, and return the results of rank 0."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(worker, (body, compile, folder), nprocs=2)
+        results, graphs = torch.load(Path(folder) / "results", weights_only=False)
+    getattr(compile, "of_workers", []).extend(graphs)
+    return results
+
+
+def sharded(rank: int, compile: Compile) -> Results:
+    torch.manual_seed(95)
+    model = nn.Sequential(*(mlp(depth=1) for _ in range(3)))
+    mesh = dist.init_device_mesh("cpu", (2,))
+    for block in model:
+        fully_shard(block, mesh=mesh)
+        block.forward = compile(block.forward)
+    fully_shard(model, mesh=mesh)
+    torch.manual_seed(rank)
+    losses = train(model, lambda x: model(x).square().mean(), batches(3, 64, 32))
+    whole: dict[str, Any] = {}
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        whole |= {f"parameter {name}": parameter.detach().full_tensor(), f"grad {name}": parameter.grad.full_tensor()}
+    return {
+        **{f"loss {index}": loss for index, loss in enumerate(losses)},
+        **whole,
+        "random state": torch.get_rng_state(),
+    }
+
+
+@script
+def sharded_parallel(compile: Compile) -> Results:
+    """FSDP2 over two processes, with the forward pass of each sharded block compiled."""
+    return in_two_processes(sharded, compile)
+
+
+def contrasted(rank: int, compile: Compile) -> Results:
+    torch.manual_seed(96)
+    model = mlp()
+
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        mine = F.normalize(model(x), dim=-1)
+        every = collectives.all_gather_single_autograd(mine, 0, dist.group.WORLD)
+        target = torch.arange(len(mine)) + rank * len(mine)
+        mean = collectives.all_reduce(mine.detach().mean(0), "sum", dist.group.WORLD) / 2
+        return F.cross_entropy(10 * (mine - mean) @ every.T, target)
+
+    torch.manual_seed(rank)
+    return final(model, train(model, compile(loss), batches(3, 64, 32)))
+
+
+@script
+def gathered_negatives(compile: Compile) -> Results:
+    """A contrastive loss over the outputs of two processes, gathered with gradients inside the compiled function."""
+    return in_two_processes(contrasted, compile)

@@ -1,0 +1,115 @@
+"""Where the time of a plan goes: CPU seconds of import, search, export with proof, and of the first step.
+
+    python -m recompute.benchmarks.torch.times                     # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.times --only resnet50 --budget 50%
+
+"plan and proof" is the time of the search, the rewrite, the export and the proof; "first step" that of compilation and
+of one step in program order, under PyTorch's `min_cut` and under ours. CPU seconds of one process, so that other
+processes change them little; no plan is taken from the disk cache. Exit status 1: a time exceeds a limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from typing import Any
+
+import torch
+
+from recompute.benchmarks.torch.cases import CASES, make
+from recompute.benchmarks.torch.forms import Run, baselines
+from recompute.benchmarks.torch.step import training_step
+from recompute.frontends.torch import partition
+
+MODELS = ("gpt6 dropout", "gpt12 dropout", "resnet50", "unet")
+IMPORT_LIMIT, PLAN_LIMIT, STEP_LIMIT = 0.3, 2.5, 1.5
+"""Limits: of the import, in seconds for each 1,000 nodes; of plan and proof, for each 1,800; and of the first
+step, as a multiple of that of `min_cut`."""
+HEAD = ("model", "nodes", "import s", "per 1,000", "plan and proof s", "per 1,800", "min_cut s", "ours s", "ratio")
+
+
+@dataclass
+class Clock:
+    """CPU seconds of the parts of one plan, and the number of its nodes."""
+
+    nodes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its time recorded as that of a part."""
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            start = time.process_time()
+            result = function(*args, **keywords)
+            self.seconds[part] = self.seconds.get(part, 0.0) + time.process_time() - start
+            return result
+
+        return call
+
+
+def first_step(name: str, wrap: Callable[[Any], Any]) -> float:
+    """CPU seconds of compilation and of one step."""
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    start = time.process_time()
+    training_step(model, wrap(model), inputs)
+    return time.process_time() - start
+
+
+def clocked(name: str, budget: str) -> tuple[Clock, float]:
+    """The times of the parts of a plan, and of the first step with it."""
+    import recompute.torch as rt
+
+    clock, read = Clock(), partition.read_joint
+
+    def counted(joint: torch.fx.GraphModule, *args: Any, **keywords: Any) -> Any:
+        clock.nodes = sum(node.op == "call_function" for node in joint.graph.nodes)
+        return read(joint, *args, **keywords)
+
+    partition.read_joint = clock.timed("import", counted)
+    whole = partition.Partitioner.partitioned
+    partition.Partitioner.partitioned = clock.timed("plan", whole)
+    try:
+        seconds = first_step(name, lambda model: rt.compile(model, budget=budget, fullgraph=True))
+    finally:
+        partition.read_joint, partition.Partitioner.partitioned = read, whole
+    return clock, seconds
+
+
+def row(cells: tuple[Any, ...]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--budget", default="60%", help="of the plain step (default: 60%%)")
+    options = parser.parse_args()
+    wanted = options.only or list(MODELS)
+    os.environ["RECOMPUTE_CACHE_DIR"] = ""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    by_min_cut = next(form for form in baselines() if form.name == "min_cut")
+    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    faults = 0
+    first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # imports of Dynamo
+    for name in (name for name in CASES if any(fnmatch(name, part) for part in wanted)):
+        theirs = first_step(name, lambda model: by_min_cut.wrap(Run(model, "")))
+        clock, ours = clocked(name, options.budget)
+        per_1000 = 1000 * clock.seconds["import"] / clock.nodes
+        per_1800 = 1800 * clock.seconds["plan"] / clock.nodes
+        faults += sum((per_1000 > IMPORT_LIMIT, per_1800 > PLAN_LIMIT, ours > STEP_LIMIT * theirs))
+        seconds = (clock.seconds["import"], per_1000, clock.seconds["plan"], per_1800, theirs, ours, ours / theirs)
+        print(row((name, clock.nodes, *(f"{value:.2f}" for value in seconds))), flush=True)
+    print(f"{faults} times above their limits", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
