@@ -75,9 +75,9 @@ def done(name: str) -> Recomputation:
 @cache
 def _recomputed(name: str) -> tuple[ModuleOp, Recomputation]:
     module = original(name).clone()
-    done = rewrite_in_place(module, RecomputeOptions(calls=False))
-    assert done.copies > 0 or ".checkpoint" in name
-    return module, done
+    result = rewrite_in_place(module, RecomputeOptions(calls=False))
+    assert result.copies > 0 or ".checkpoint" in name
+    return module, result
 
 
 @cache
@@ -110,6 +110,6 @@ def peaks_of(module: ModuleOp) -> Peaks:
 
 
 def classified(module: ModuleOp) -> Phases:
-    found = phases(functions_of(module)[0])
-    assert found is not None
-    return found
+    actual = phases(functions_of(module)[0])
+    assert actual is not None
+    return actual

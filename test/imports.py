@@ -52,15 +52,15 @@ def reachable(start: str, modules: Mapping[str, str]) -> dict[str, str]:
 
     `modules`: source by path.
     """
-    found = {start: ""}
+    entries = {start: ""}
     waiting = [start]
     while waiting:
         path = waiting.pop()
         for target in imported_by(path, modules):
-            if target not in found:
-                found[target] = path
+            if target not in entries:
+                entries[target] = path
                 waiting.append(target)
-    return found
+    return entries
 
 
 def modules_in(folders: Iterable[str]) -> dict[str, str]:

@@ -22,8 +22,8 @@ def numbers(step: Step, value: Values, names: Iterable[str]) -> list[int]:
 def named_step(text: str) -> tuple[Step, Values]:
     """Return the step of the first function of a module, and the values of its block by name."""
     function = functions_of(parse_module(text))[0]
-    found = phases(function)
-    assert found is not None
+    actual = phases(function)
+    assert actual is not None
     block = single_block(function)
     values = [*block.args, *(result for op in block.ops for result in op.results)]
-    return Step.of(found), {value.name_hint: value for value in values}
+    return Step.of(actual), {value.name_hint: value for value in values}

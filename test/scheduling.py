@@ -25,8 +25,8 @@ LONG = (
 def part_of(nodeid: str) -> str:
     """Return the name of a test's example, or its file below `test`."""
     file, _, test = nodeid.partition("::")
-    found = re.search(r"\[(\w+)[\].-]", test)
-    return found[1] if found is not None and found[1] in EXAMPLES else file.removeprefix("test/")
+    match = re.search(r"\[(\w+)[\].-]", test)
+    return match[1] if match is not None and match[1] in EXAMPLES else file.removeprefix("test/")
 
 
 def in_order(nodeids: Sequence[str]) -> list[int]:
@@ -34,4 +34,6 @@ def in_order(nodeids: Sequence[str]) -> list[int]:
     parts = [part_of(nodeid) for nodeid in nodeids]
     size = Counter(parts)
     rank = {part: index for index, part in enumerate(LONG)}
-    return sorted(range(len(parts)), key=lambda one: (rank.get(parts[one], len(LONG)), -size[parts[one]], parts[one]))
+    return sorted(
+        range(len(parts)), key=lambda item: (rank.get(parts[item], len(LONG)), -size[parts[item]], parts[item])
+    )

@@ -34,8 +34,8 @@ ORIGIN = "recompute_origin"
 KEPT = "recompute_kept"
 """The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
 FLAT = "recompute_flat"
-"""The metadata key of two views: an argument flattened to one dimension, and that view in the shape of the argument. The
-backward pass reads the second view instead of the argument."""
+"""The metadata key of two views: an argument flattened to one dimension, and that view in the shape of the argument,
+which the backward pass reads instead of the argument."""
 _TAG = "partitioner_tag"
 """The key in the metadata of a node for its pass, set by AOTAutograd."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"

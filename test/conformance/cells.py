@@ -61,11 +61,11 @@ def with_effect(line: str, result: str = "") -> ModuleOp:
 
 def forced(module: ModuleOp, scope: str) -> ModuleOp:
     """Mark every forward operation of the scope except its outputs by hand, clone it, and clean up."""
-    found = classified(module)
-    returned = set(found.order.operations[-1].operands)
-    for op in found.order.operations:
+    classes = classified(module)
+    returned = set(classes.order.operations[-1].operands)
+    for op in classes.order.operations:
         inside = f"jvp({scope})" in str(op.location) or f"/{scope}/" in str(op.location)
-        if found.is_forward(op) and inside and not returned.intersection(op.results):
+        if classes.is_forward(op) and inside and not returned.intersection(op.results):
             op.attributes |= {Names.RECOMPUTE: BoolAttr.from_bool(True), Names.SEGMENT: StringAttr(scope)}
     clone(module)
     cse(module)

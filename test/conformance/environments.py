@@ -50,15 +50,15 @@ class CaseFailed(RuntimeError):
 
 def install(system: System) -> None:
     """Create the environment if it does not exist. Raises `NotInstalled`."""
-    done = ROOT / system.folder / ".installed"
-    if done.exists() and done.read_text() == system.requirement:
+    result = ROOT / system.folder / ".installed"
+    if result.exists() and result.read_text() == system.requirement:
         return
     pip = [str(system.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", system.requirement]
     for command in ([sys.executable, "-m", "venv", str(ROOT / system.folder)], pip):
         ran = subprocess.run(command, capture_output=True, text=True)
         if ran.returncode:
             raise NotInstalled(f"cannot install {system.requirement}: {last_line(ran.stderr)}")
-    done.write_text(system.requirement)
+    result.write_text(system.requirement)
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,16 @@ class Run:
     dump: Path
 
 
-def run(system: System, case: str, how: str, folder: Path) -> Run:
+def run(system: System, case: str, kind: str, folder: Path) -> Run:
     """Run a case in a process of its own; `how` is `plain` or `recomputed`. Raises `CaseFailed`."""
-    folder = folder / f"{case}.{how}"
+    folder = folder / f"{case}.{kind}"
     folder.mkdir()
     files = [folder / "inputs.npz", folder / "results.npz"]
-    command = [str(system.python), str(HERE / "theirs" / system.script), case, how, *map(str, files)]
+    command = [str(system.python), str(HERE / "theirs" / system.script), case, kind, *map(str, files)]
     environment = os.environ | system.environment | {"MS_DEV_SAVE_GRAPHS_PATH": str(folder)}
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     if ran.returncode:
-        raise CaseFailed(f"{case}, {how}: {last_line(ran.stderr)}")
+        raise CaseFailed(f"{case}, {kind}: {last_line(ran.stderr)}")
     inputs, results = (list(np.load(file).values()) for file in files)
     return Run(json.loads(last_line(ran.stdout)), inputs, results, ran.stderr + ran.stdout, folder)
 

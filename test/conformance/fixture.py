@@ -47,7 +47,7 @@ def _gradient(result: str, name: str, cotangent: str, value: str) -> str:
 
 def backward_operations(module: ModuleOp) -> list[str]:
     """Return the gradient operations in program order without tokens; copies have a star, as in Paddle's tests."""
-    found = classified(module)
-    named = [name_of(op) for op in found.order.operations if found.is_gradient(op)]
+    classes = classified(module)
+    named = [name_of(op) for op in classes.order.operations if classes.is_gradient(op)]
     kinds = [f"{KINDS[name]}*" if name in KINDS else name.removeprefix("paddle.") for name in named]
     return [kind for kind in kinds if not kind.startswith(("recompute.", "func."))]

@@ -42,17 +42,17 @@ class Measures:
 def relative_change(before: Sequence[Array], after: Sequence[Array]) -> float | None:
     """Return the largest difference between two lists of arrays, relative to the largest element of the first one."""
     pairs = [
-        (one.astype(np.float64), other.astype(np.float64).reshape(one.shape))
-        for one, other in zip(before, after, strict=True)
+        (first.astype(np.float64), other.astype(np.float64).reshape(first.shape))
+        for first, other in zip(before, after, strict=True)
     ]
-    pairs = [(one, other) for one, other in pairs if one.size]
+    pairs = [(first, other) for first, other in pairs if first.size]
     if not pairs:
         return None
-    return max(largest(other - one) / (largest(one) or 1.0) for one, other in pairs)
+    return max(largest(other - first) / (largest(first) or 1.0) for first, other in pairs)
 
 
 def absolute_change(before: Sequence[Array], after: Sequence[Array]) -> float:
-    return max((largest(other - one) for one, other in zip(before, after, strict=True)), default=0.0)
+    return max((largest(other - first) for first, other in zip(before, after, strict=True)), default=0.0)
 
 
 def largest(values: Array) -> float:

@@ -29,7 +29,7 @@ class Node:
     @property
     def operands(self) -> list[int]:
         arguments = self.text.partition(") {")[0].partition(" cnode_attrs")[0].partition(" primitive_attrs")[0]
-        return [int(found) for found in re.findall(r"%(\d+)\b", arguments)]
+        return [int(match) for match in re.findall(r"%(\d+)\b", arguments)]
 
     @property
     def is_copy(self) -> bool:
@@ -81,5 +81,5 @@ def held(graph: list[Node]) -> int:
 
 def peak_bytes(log: str) -> int | None:
     """Return the peak in bytes; the pool reports whole MiB."""
-    found = [int(number) for number in _PEAK.findall(log) if number]
-    return max(found) * 2**20 if found else None
+    items = [int(number) for number in _PEAK.findall(log) if number]
+    return max(items) * 2**20 if items else None

@@ -38,17 +38,17 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
     selection = Selection("auto" if case.forced else case.segments, outputs=case.outputs)
-    done = rewrite_in_place(after, RecomputeOptions(selection, calls=False))
+    result = rewrite_in_place(after, RecomputeOptions(selection, calls=False))
     assert prove(before, after).proved, "the pipeline's result is always proved"
     results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
-    gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]
-    statistics = [[one[index] for index in case.statistics] for one in results]
+    gradients = [[r for i, r in enumerate(actual) if i not in case.statistics] for actual in results]
+    statistics = [[actual[index] for index in case.statistics] for actual in results]
     phases_before, phases_after = classified(before), classified(after)
     return Measures(
         clones=count_copies(after),
         clones_after_cse=_after_cse(after) if case.name == "cse" else None,
-        gates=sum(len(group.batches) for group in done.groups),
-        empty_gates=sum(not group.gates for group in done.groups),
+        gates=sum(len(group.batches) for group in result.groups),
+        empty_gates=sum(not group.gates for group in result.groups),
         held=(len(residuals(phases_before)), len(residuals(phases_after))),
         peak_bytes=(peak_of(before, phases_before), peak_of(after, phases_after)),
         gradient_change=relative_change(*gradients),
@@ -76,9 +76,9 @@ def load(case: Case) -> ModuleOp:
     inline(module)
     drop_dead(module)
     if case.forced:
-        found = classified(module)
-        inside = find_segments(found, case.segments)
-        returned = set(found.order.operations[-1].operands)
+        classes = classified(module)
+        inside = find_segments(classes, case.segments)
+        returned = set(classes.order.operations[-1].operands)
         for op, segment in inside.items():
             if not returned.intersection(op.results):
                 op.attributes |= {Names.SEGMENT: StringAttr(segment), Names.RECOMPUTE: BoolAttr.from_bool(True)}
@@ -86,13 +86,13 @@ def load(case: Case) -> ModuleOp:
 
 
 def classified(module: ModuleOp) -> Phases:
-    found = phases(functions_of(module)[0])
-    assert found is not None, "every net has a gradient"
-    return found
+    actual = phases(functions_of(module)[0])
+    assert actual is not None, "every net has a gradient"
+    return actual
 
 
-def peak_of(module: ModuleOp, found: Phases) -> int:
-    return timeline(functions_of(module)[0], found).peak_bytes
+def peak_of(module: ModuleOp, actual: Phases) -> int:
+    return timeline(functions_of(module)[0], actual).peak_bytes
 
 
 def _inputs(module: ModuleOp, given: Sequence[Array]) -> list[Array]:

@@ -104,20 +104,20 @@ def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool 
     With `forward_too` the result of the forward pass is returned, too.
     """
     types = f"tensor<{size}xf32>"
-    lines, made, x = list[str](), list[tuple[str, str, str, str]](), "%x"
+    lines, value, x = list[str](), list[tuple[str, str, str, str]](), "%x"
     for block in range(blocks):
         for index, name in enumerate(names):
             y = f"v{block}x{index}"
             lines.append(forward(y, f"{name} {x}", f"block{block}", types=types))
-            made.append((name, f"block{block}", x, f"%{y}"))
+            value.append((name, f"block{block}", x, f"%{y}"))
             x = f"%{y}"
     gradient = "%ct"
-    for number, (name, scope, x, y) in enumerate(reversed(made)):
+    for number, (name, scope, x, y) in enumerate(reversed(value)):
         for suffix, text in DERIVATIVES[name](x, y, gradient):
             spelled = text.replace("%d", f"%d{number}").replace("%n", f"%n{number}")
             lines.append(backward(f"{suffix or 'g'}{number}", spelled, scope, types=types))
         gradient = f"%g{number}"
-    returned = [made[-1][3], gradient] if forward_too else [gradient]
+    returned = [value[-1][3], gradient] if forward_too else [gradient]
     return step(
         *lines,
         returns=", ".join(returned),
@@ -210,10 +210,10 @@ def by_hand(module: ModuleOp, selection: Selection) -> Chosen:
     """Mark, clone and clean up the step, whether or not this saves memory, and keep the remarks of the passes."""
     work = module.clone()
     remarks = [remark.reason for remark in mark(work, selection)]
-    done = clone(work, CloneOptions(permission=selection.permission))
+    result = clone(work, CloneOptions(permission=selection.permission))
     cse(work)
     verify(work)
-    return Chosen(work, (*remarks, *(remark.reason for remark in done.remarks)))
+    return Chosen(work, (*remarks, *(remark.reason for remark in result.remarks)))
 
 
 def names_in(module: ModuleOp) -> list[str]:
@@ -234,8 +234,8 @@ def depends_in(module: ModuleOp) -> list[DependOp]:
 
 def regions_of_copies(module: ModuleOp) -> list[str]:
     """Return the segments that have copies, in the order of the backward pass."""
-    found = dict.fromkeys(op.attributes.get(Names.SEGMENT) for op in module.walk() if is_copy(op))
-    return [segment.data for segment in found if isinstance(segment, StringAttr)]
+    result = dict.fromkeys(op.attributes.get(Names.SEGMENT) for op in module.walk() if is_copy(op))
+    return [segment.data for segment in result if isinstance(segment, StringAttr)]
 
 
 def copies_of(module: ModuleOp, name: str) -> list[Operation]:
@@ -265,9 +265,9 @@ def undelayed(value: SSAValue) -> SSAValue:
 
 
 def classified(module: ModuleOp) -> Phases:
-    found = phases(functions_of(module)[0])
-    assert found is not None
-    return found
+    actual = phases(functions_of(module)[0])
+    assert actual is not None
+    return actual
 
 
 def peak(module: ModuleOp) -> int:
@@ -280,5 +280,5 @@ def eager_peak(module: ModuleOp) -> int:
     return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
 
 
-def same_bits(one: Sequence[Array], other: Sequence[Array]) -> bool:
-    return all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))
+def same_bits(actual: Sequence[Array], other: Sequence[Array]) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(actual, other, strict=True))

@@ -22,7 +22,7 @@ Status: TypeAlias = Literal["done", "elsewhere", "open"]
 # Rows that are no matter of marks and copies, and where they belong.
 ELSEWHERE = {
     "paddle-42": "the planner: it chooses by cost and bytes, with minimum cuts too; marks, policies and patterns "
-    "say today what is never recomputed (`test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow`)",
+    "say today what is never recomputed (`test_paddle_40_data_flow_patterns_keep_operations`)",
 }
 MOST_ELSEWHERE = 12
 
@@ -53,12 +53,12 @@ ROWS = (*_rows("mindspore", MINDSPORE), *_rows("paddle", PADDLE))
 
 def named_after_rows() -> Mapping[str, list[str]]:
     """Return for each row the tests that are named after it, as `file.py::test`."""
-    found: dict[str, list[str]] = {row.key: [] for row in ROWS}
+    entries: dict[str, list[str]] = {row.key: [] for row in ROWS}
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef) and (match := re.match(r"test_(mindspore|paddle)_(\d\d)_", node.name)):
-                found.setdefault(f"{match[1]}-{match[2]}", []).append(f"{path.name}::{node.name}")
-    return found
+                entries.setdefault(f"{match[1]}-{match[2]}", []).append(f"{path.name}::{node.name}")
+    return entries
 
 
 def status_of(row: Row, tests: Mapping[str, list[str]]) -> Status:

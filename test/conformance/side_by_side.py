@@ -56,24 +56,25 @@ def compare(case: Case, folder: Path) -> Comparison:
 def table(comparisons: Iterable[Comparison]) -> Iterator[str]:
     yield "| case | measure | theirs | ours |"
     yield "|---|---|---|---|"
-    for one in comparisons:
-        label = f"**{one.case.name}** ({one.case.system}): {one.case.words}"
+    for comparison in comparisons:
+        label = f"**{comparison.case.name}** ({comparison.case.system}): {comparison.case.words}"
         for name, words in ROWS.items():
-            if getattr(one.theirs, name) is None and getattr(one.ours, name) is None:
+            if getattr(comparison.theirs, name) is None and getattr(comparison.ours, name) is None:
                 continue
-            yield f"| {label} | {words} | {shown(one.theirs, name)} | {shown(one.ours, name)} |"
+            yield f"| {label} | {words} | {shown(comparison.theirs, name)} | {shown(comparison.ours, name)} |"
             label = ""
-        if one.distance is not None:
-            verdict = "equal within" if one.agrees else "DIFFERENT beyond"
-            yield f"| | loss and gradients, ours against theirs | | {one.distance:.1e}, {verdict} {_tolerance(one)} |"
+        if comparison.distance is not None:
+            verdict = "equal within" if comparison.agrees else "DIFFERENT beyond"
+            distance = f"{comparison.distance:.1e}, {verdict} {_tolerance(comparison)}"
+            yield f"| | loss and gradients, ours against theirs | | {distance} |"
 
 
-def _tolerance(one: Comparison) -> str:
-    return f"{TOLERANCE[one.case.system]:g}"
+def _tolerance(comparison: Comparison) -> str:
+    return f"{TOLERANCE[comparison.case.system]:g}"
 
 
 def page(comparisons: list[Comparison]) -> str:
-    versions = {one.case.system: one.theirs.version for one in comparisons}
+    versions = {comparison.case.system: comparison.theirs.version for comparison in comparisons}
     named = ", ".join(f"{system} {version}" for system, version in sorted(versions.items()))
     return "\n".join([HEAD.format(named=named, date=date.today().isoformat()), *table(comparisons), ""])
 
@@ -108,7 +109,7 @@ def main(arguments: list[str]) -> int:
     print("\n".join(table(comparisons)))
     if options.write:
         OUTPUT.write_text(page(comparisons))
-    return 0 if all(one.agrees for one in comparisons) else 1
+    return 0 if all(comparison.agrees for comparison in comparisons) else 1
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def test_bar_tutorial_net() -> None:
     assert prove(result.before, result.after).proved
 
 
-def test_bar_tutorial_net_as_jax_lowers_it() -> None:
+def test_bar_tutorial_net_lowered_by_jax() -> None:
     """Reach the bar although JAX lowers softmax to twelve operations; the gradient's own temporaries are 26 of 235
     MiB."""
     result = recomputed(net("attention"))
@@ -114,8 +114,8 @@ def test_bar_dropout_masks() -> None:
 
 def test_bar_unseeded_numbers_are_saved() -> None:
     """Save unseeded random numbers; with MindSpore's UniformReal about 2000 of 4000 numbers differ."""
-    done = by_hand(with_effect(RNG.replace("MARK", ""), "%n"), Selection("cell"))
-    assert "rng" not in done.copies and done.said(
+    result = by_hand(with_effect(RNG.replace("MARK", ""), "%n"), Selection("cell"))
+    assert "rng" not in result.copies and result.said(
         "stablehlo.rng is not recomputed: it draws from a hidden random state"
     )
 
@@ -124,9 +124,9 @@ def test_bar_unseeded_numbers_are_saved() -> None:
 def test_bar_control_flow_in_a_region(line: str, result: str, name: str) -> None:
     """Copy control flow. MindSpore silently makes no copy of a loop, and Paddle raises an exception for any block."""
     module = with_effect(line, result)
-    done = by_hand(module, Selection("cell"))
-    assert name in done.copies
-    check_equal(module, done.after)
+    actual = by_hand(module, Selection("cell"))
+    assert name in actual.copies
+    check_equal(module, actual.after)
 
 
 def test_bar_batch_norm() -> None:
@@ -137,17 +137,17 @@ def test_bar_batch_norm() -> None:
     for seed in range(3):
         inputs = random_inputs(function, seed=seed)
         before, after = (execute(function_named(module), inputs) for module in (result.before, result.after))
-        assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+        assert all(np.array_equal(first, other) for first, other in zip(before, after, strict=True))
 
 
 def test_bar_four_layers_with_two_checkpoints() -> None:
     """Make 3 copies and save 3 values; Paddle makes 7 copies and saves 9 values."""
     module = mlp()
-    done = by_hand(module, Selection(checkpoints=("r0", "r2")))
-    assert done.copies == ["dot_general", "add", "maximum"]
-    assert len(residuals(classified(done.after))) == 3
-    assert peak(done.after) < peak(module)
-    assert prove(module, done.after).proved
+    result = by_hand(module, Selection(checkpoints=("r0", "r2")))
+    assert result.copies == ["dot_general", "add", "maximum"]
+    assert len(residuals(classified(result.after))) == 3
+    assert peak(result.after) < peak(module)
+    assert prove(module, result.after).proved
 
 
 def thirty_two_layers() -> tuple[ModuleOp, ModuleOp]:

@@ -64,7 +64,7 @@ def collective() -> ModuleOp:
     )
 
 
-def test_mindspore_33_a_collective_is_kept_unless_it_is_switched_on() -> None:
+def test_mindspore_33_collective_is_kept_unless_enabled() -> None:
     module = collective()
     off, on = (by_hand(module, Selection("cell", collectives=switch)) for switch in (False, True))
     assert off.copies == ["sine", "exponential"]
@@ -77,18 +77,16 @@ def test_mindspore_33_a_collective_is_kept_unless_it_is_switched_on() -> None:
     assert channels == [["1"], ["2"]]
 
 
-def test_mindspore_33_a_mark_on_a_collective_is_refused_with_the_reason() -> None:
+def test_mindspore_33_mark_on_collective_is_rejected_with_reason() -> None:
     module = collective()
     mark(module, Selection("cell", collectives=True))
-    said = [remark.reason for remark in clone(module).remarks]
+    messages = [remark.reason for remark in clone(module).remarks]
     reason = "it is a collective, and recomputation of collectives is disabled"
-    assert f"stablehlo.all_reduce is not recomputed: {reason}" in said
+    assert f"stablehlo.all_reduce is not recomputed: {reason}" in messages
     assert copies_in(module) == ["sine", "exponential"]
 
 
-def test_mindspore_33_the_driver_proves_a_second_communication(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mindspore_33_driver_proves_recomputed_collective(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(print_module(collective(), debuginfo=True))
     passes = "recompute-mark{segments=cell collectives=true},recompute-clone{collectives=true},recompute-cse"
@@ -96,7 +94,7 @@ def test_mindspore_33_the_driver_proves_a_second_communication(
     assert capsys.readouterr().out.count("stablehlo.all_reduce") == 2
 
 
-def test_mindspore_36_inner_boundaries_hold_and_a_second_mark_changes_nothing() -> None:
+def test_mindspore_36_inner_boundaries_hold_when_marked_twice() -> None:
     """Accept repeated marks. In MindSpore a cell can be configured once; a second call is ignored or an error."""
     scopes = {"a": "outer", "e": "outer/inner", "f": "outer/inner", "k": "outer", "b": "outer"}
     texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
@@ -117,13 +115,13 @@ def test_mindspore_36_inner_boundaries_hold_and_a_second_mark_changes_nothing() 
         mark(twice, Selection(selection))
     mark(once, Selection("outer"))
     assert print_module(twice, debuginfo=True) == print_module(once, debuginfo=True)
-    done = by_hand(module, Selection("outer"))
-    assert regions_of_copies(done.after) == ["outer", "outer/inner"]
-    assert {Names.CHECKPOINT in maker(done.after, kept).attributes for kept in "afb"} == {True}
-    check_equal(module, done.after)
+    result = by_hand(module, Selection("outer"))
+    assert regions_of_copies(result.after) == ["outer", "outer/inner"]
+    assert {Names.CHECKPOINT in maker(result.after, kept).attributes for kept in "afb"} == {True}
+    check_equal(module, result.after)
 
 
-def test_mindspore_36_a_region_that_is_marked_twice_is_marked_once() -> None:
+def test_mindspore_36_marking_is_idempotent() -> None:
     once = chain(LAYERS, 4)
     mark(once, Selection())
     twice = once.clone()
@@ -142,19 +140,19 @@ def test_mindspore_40_a_report_for_each_region() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passes", "said"),
+    ("passes", "message"),
     [
         ("recompute{segments=block2 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
         ("recompute{checkpoints=v0x0 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
     ],
 )
-def test_mindspore_40_strict_makes_no_effect_an_error(
-    passes: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_mindspore_40_strict_turns_no_effect_into_error(
+    passes: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(print_module(chain(LAYERS, 3), debuginfo=True))
     assert main([str(source), "-p", passes]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert main([str(source), "-p", passes.replace("strict=true", "")]) == 0
     assert main([str(source), "-p", "recompute{strict=true}"]) == 0
 
@@ -196,7 +194,7 @@ def silu_times(mark_of_the_view: str) -> ModuleOp:
     )
 
 
-def test_mindspore_42_an_unmarked_view_does_not_undo_the_saving() -> None:
+def test_mindspore_42_unmarked_view_keeps_the_saving() -> None:
     """Recompute through an unmarked view. In MindSpore, an unmarked Reshape makes the marks useless, as it
     documents."""
     module = silu_times("")
@@ -209,7 +207,7 @@ def test_mindspore_42_an_unmarked_view_does_not_undo_the_saving() -> None:
     assert "reshape" not in copies_in(by_hand(kept, Selection("cell")).after)
 
 
-def test_mindspore_43_a_forward_function_beside_a_step_stays_as_it_is() -> None:
+def test_mindspore_43_forward_only_function_is_unchanged() -> None:
     module = chain(LAYERS, 4)
     (function,) = functions_of(module)
     evaluation = step(forward("a", "sine %x", "block0"), forward("b", "tanh %a", "block0"), returns="%b")
@@ -223,7 +221,7 @@ def test_mindspore_43_a_forward_function_beside_a_step_stays_as_it_is() -> None:
     assert [op.name for op in second.walk()] == before and not any(is_copy(op) for op in second.walk())
 
 
-def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> None:
+def test_mindspore_13_manual_mark_on_last_cell_has_no_empty_gate() -> None:
     """Save the value with a remark. MindSpore gates its copy on an empty tuple, so that it may run at once."""
     module = step(
         forward("e", "exponential %x", "cell", marks="recompute.recompute = true"),
@@ -232,12 +230,12 @@ def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> No
         backward("n", "multiply %ct, %d", "cell"),
         returns="%y, %n",
     )
-    done = by_hand(module, Selection("cell"))
-    assert done.copies == [] and tokens_in(done.after) == []
-    assert done.said("needed as soon as the backward pass begins: no gradient has arrived that could gate them")
+    result = by_hand(module, Selection("cell"))
+    assert result.copies == [] and tokens_in(result.after) == []
+    assert result.said("needed as soon as the backward pass begins: no gradient has arrived that could gate them")
 
 
-def test_mindspore_31_uniform_numbers_without_a_seed_are_saved_with_one_they_are_copied() -> None:
+def test_mindspore_31_unseeded_random_is_saved_seeded_is_copied() -> None:
     """Save unseeded numbers; with MindSpore's UniformReal about 2000 of 4000 numbers differ between value and
     gradient."""
     seeded = step(

@@ -41,7 +41,7 @@ def one_cell(*inside: str, gradients: tuple[str, ...], result: str) -> ModuleOp:
     return step(*inside, *BEHIND, *gradients, returns=f"%d, {result}")
 
 
-def test_mindspore_07_only_what_the_gradient_reads_and_what_that_needs() -> None:
+def test_mindspore_07_copies_only_gradient_operands_and_producers() -> None:
     module = one_cell(
         forward("a", "sine %x", "cell"),
         forward("e", "exponential %a", "cell"),
@@ -55,7 +55,7 @@ def test_mindspore_07_only_what_the_gradient_reads_and_what_that_needs() -> None
     check_equal(module, after)
 
 
-def test_mindspore_08_the_second_matmul_of_the_tutorial_is_not_copied() -> None:
+def test_mindspore_08_second_tutorial_matmul_is_not_copied() -> None:
     result = recomputed(net("attention"))
     # Two matmuls in each of ten blocks and four in their gradients; nobody asks for the last block's result.
     assert names_in(result.before).count("dot_general") == 10 * (2 + 4) - 1
@@ -63,7 +63,7 @@ def test_mindspore_08_the_second_matmul_of_the_tutorial_is_not_copied() -> None:
     assert result.copies.count("exponential") == 9
 
 
-def test_mindspore_09_what_only_the_gradient_needs_is_moved() -> None:
+def test_mindspore_09_gradient_only_values_are_moved() -> None:
     module = one_cell(
         forward("a", "sine %x", "cell"),
         forward("e", "cosine %a", "cell"),
@@ -93,7 +93,7 @@ def test_mindspore_10_one_copy_for_all_readers() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_11_the_verifier_names_who_reads_an_original() -> None:
+def test_mindspore_11_verifier_names_reader_of_original() -> None:
     after = cloned(chain(EXPONENTIALS, 3))
     verify(after)
     copy = next(op for op in after.walk() if Names.COPY in op.attributes)
@@ -126,7 +126,7 @@ def test_mindspore_19_twin_copies_of_a_region_become_one() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_20_twin_originals_become_one_and_a_region_has_one_token() -> None:
+def test_mindspore_20_twins_merge_and_region_has_one_token() -> None:
     module = one_cell(*TWINS, gradients=READ_TWINS, result="%i")
     after = cloned(module, "cell")
     # One original, one copy; the layer behind has one of its own.
@@ -135,7 +135,7 @@ def test_mindspore_20_twin_originals_become_one_and_a_region_has_one_token() -> 
     assert maker(after, "s").operands[0] is maker(after, "s").operands[1]
 
 
-def test_mindspore_21_a_twin_outside_of_the_region_stays_apart() -> None:
+def test_mindspore_21_twin_outside_region_stays_separate() -> None:
     module = one_cell(
         forward("outside", "sine %x", "before"),
         forward("a", "sine %x", "cell"),
@@ -149,13 +149,13 @@ def test_mindspore_21_a_twin_outside_of_the_region_stays_apart() -> None:
     assert copies_in(after) == ["sine", "exponential"]
     # The twin outside, the original, the copy: no gradient operation reads the first two.
     assert names_in(after).count("sine") == 3
-    found = classified(after)
-    readers = found.order.readers(named(after, "outside"))
-    assert readers and all(found.is_forward(reader) for reader in readers)
+    classes = classified(after)
+    readers = classes.order.readers(named(after, "outside"))
+    assert readers and all(classes.is_forward(reader) for reader in readers)
     check_equal(module, after)
 
 
-def test_mindspore_22_originals_that_nobody_reads_are_gone() -> None:
+def test_mindspore_22_unread_originals_are_removed() -> None:
     module = net("attention")
     result = recomputed(module)
     originals = {op.attributes[Names.ID] for op in result.after.walk() if Names.ID in op.attributes}
@@ -243,7 +243,7 @@ def test_mindspore_37_a_body_called_twice_is_two_regions() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_38_a_skip_connection_leaves_each_region_its_own() -> None:
+def test_mindspore_38_skip_connection_keeps_regions_separate() -> None:
     """Keep regions apart if block 1 and block 2 both read the result of block 0."""
     module = step(
         forward("a0", "sine %x", "block0"),
@@ -269,7 +269,7 @@ def test_mindspore_38_a_skip_connection_leaves_each_region_its_own() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_18_no_cse_merges_a_copy_with_its_original() -> None:
+def test_mindspore_18_cse_never_merges_copy_with_original() -> None:
     for lowered in (cloned(chain(EXPONENTIALS, 10)), recomputed(chain(EXPONENTIALS, 10)).after):
         before = copies_in(lowered)
         for _ in range(3):

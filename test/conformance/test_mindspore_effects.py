@@ -31,7 +31,7 @@ from recompute.test.conformance.programs import (
 from recompute.transforms.clone import clone
 
 
-def test_mindspore_26_a_parameter_that_changes_later_is_read_as_it_was() -> None:
+def test_mindspore_26_copy_reads_parameter_before_update() -> None:
     module = step(
         forward("a", "multiply %x, %w", "cell"),
         forward("e", "exponential %a", "cell"),
@@ -78,14 +78,14 @@ def test_mindspore_28_output_is_written_once(line: str) -> None:
     assert prove(module, after).proved
 
 
-def test_mindspore_28_a_mark_on_what_writes_is_taken_back_and_said() -> None:
+def test_mindspore_28_mark_on_write_is_removed_and_reported() -> None:
     line = (
         '  %n = "test.write"(%a) {recompute.recompute = true} : (tensor<256xf32>) -> tensor<256xf32> '
         'loc("jit(f)/jvp(cell)/write")'
     )
     module = with_effect(line, "%n")
-    said = [remark.reason for remark in clone(module).remarks]
-    assert said[0].startswith("test.write is not recomputed: the effects of test.write are unknown")
+    messages = [remark.reason for remark in clone(module).remarks]
+    assert messages[0].startswith("test.write is not recomputed: the effects of test.write are unknown")
     assert not any(Names.RECOMPUTE in op.attributes for op in module.walk())
 
 
@@ -101,7 +101,7 @@ def test_mindspore_29_running_statistics_are_updated_once() -> None:
     assert compare(module, result.after, inputs).equal
 
 
-def test_mindspore_30_dropout_has_the_same_mask_in_value_and_gradient() -> None:
+def test_mindspore_30_dropout_mask_agrees_in_value_and_gradient() -> None:
     """Use the same mask for 4000 numbers, of which MindSpore's graph mode gets about 2000 wrong."""
     module = net("dropout")
     after = forced(module.clone(), "cell")
@@ -122,14 +122,14 @@ def test_mindspore_30_unseeded_random_is_kept() -> None:
     assert prove(module, after).proved
 
 
-def test_mindspore_30_a_mark_on_unseeded_random_is_refused_with_the_reason() -> None:
+def test_mindspore_30_mark_on_unseeded_random_is_rejected() -> None:
     module = with_effect(RNG.replace("MARK", "recompute.recompute = true, "), "%n")
     result = recomputed(module, "cell")
     assert any("hidden random state: a copy would draw different numbers" in text for text in result.remarks)
     assert "rng" not in result.copies
 
 
-def test_mindspore_31_random_numbers_from_a_state_are_copied() -> None:
+def test_mindspore_31_random_from_explicit_state_is_copied() -> None:
     module = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "
         '(tensor<2xui64>) -> (tensor<2xui64>, tensor<256xui32>) loc("jit(f)/jvp(cell)/rng")',
@@ -156,8 +156,8 @@ def test_mindspore_34_communication_is_never_copied(name: str) -> None:
     )
     module = with_effect(line, "%n")
     after = module.clone()
-    said = [remark.reason for remark in clone(after).remarks]
-    assert said[:1] == [f"stablehlo.{name} is not recomputed: it communicates with other devices"]
+    messages = [remark.reason for remark in clone(after).remarks]
+    assert messages[:1] == [f"stablehlo.{name} is not recomputed: it communicates with other devices"]
     assert names_in(after).count(name) == 1
 
 
@@ -172,7 +172,7 @@ def test_mindspore_35_control_flow_is_copied_whole(line: str, result: str, name:
     check_equal(module, after)
 
 
-def test_mindspore_35_control_flow_with_an_effect_inside_is_refused_with_the_reason() -> None:
+def test_mindspore_35_control_flow_with_effect_is_rejected() -> None:
     line = LOOP.replace(
         "%s = stablehlo.sine %v : tensor<256xf32>",
         '%s = "test.draw"(%v) : (tensor<256xf32>) -> tensor<256xf32>',
@@ -180,6 +180,6 @@ def test_mindspore_35_control_flow_with_an_effect_inside_is_refused_with_the_rea
     module = with_effect(line, "%w#1")
     loop = next(op for op in module.walk() if op.name == "stablehlo.while")
     loop.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-    said = [remark.reason for remark in clone(module).remarks]
-    assert any("test.draw inside: the effects of test.draw are unknown" in text for text in said)
+    messages = [remark.reason for remark in clone(module).remarks]
+    assert any("test.draw inside: the effects of test.draw are unknown" in text for text in messages)
     assert copies_of(module, "while") == []

@@ -49,13 +49,13 @@ def cloned_net(name: str) -> ModuleOp:
 
 
 def ancestors(op: Operation) -> set[Operation]:
-    found, stack = set[Operation](), [op]
+    result, stack = set[Operation](), [op]
     while stack:
         for producer in producers(stack.pop()):
-            if producer not in found:
-                found.add(producer)
+            if producer not in result:
+                result.add(producer)
                 stack.append(producer)
-    return found
+    return result
 
 
 @pytest.mark.parametrize("names", CHAINS.values(), ids=CHAINS)
@@ -71,19 +71,19 @@ def test_mindspore_12_gate_on_the_incoming_cotangent(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_mindspore_12_no_gate_of_any_net_is_empty_or_constant(name: str) -> None:
+def test_mindspore_12_no_gate_is_empty_or_constant(name: str) -> None:
     after = cloned_net(name)
-    found = classified(after)
-    constants = constants_only(found.order)
+    classes = classified(after)
+    constants = constants_only(classes.order)
     for token in tokens_in(after):
         assert token.gates
         for gate in token.gates:
             assert gate not in constants
-            assert found.is_gradient(owner_of(gate))
+            assert classes.is_gradient(owner_of(gate))
 
 
 @pytest.mark.parametrize(("names", "bar"), [(CHAINS["with_a_gate_there"], 0.35), (CHAINS["without_a_gate_there"], 0.6)])
-def test_mindspore_05_outputs_are_recomputed_without_merging_gates(names: list[str], bar: float) -> None:
+def test_mindspore_05_recomputed_outputs_do_not_merge_gates(names: list[str], bar: float) -> None:
     """Gate each cell separately; MindSpore merges adjacent cells behind one gate and needs 164 of 168 MiB, where 56
     suffice."""
     module = chain(names, 10)
@@ -100,7 +100,7 @@ def test_mindspore_05_outputs_are_recomputed_without_merging_gates(names: list[s
     assert recomputed(module, outputs=True, copies=1).saving >= 0.9
 
 
-def test_mindspore_13_the_last_cell_has_no_empty_gate_but_a_remark() -> None:
+def test_mindspore_13_last_cell_gets_remark_instead_of_empty_gate() -> None:
     """Do not recompute the last cell: its gradient is the first one, so no earlier gradient can gate its copies."""
     module = step(
         forward("a", "sine %x", "block0"),
@@ -139,7 +139,7 @@ def test_mindspore_14_every_root_waits(name: str) -> None:
     assert roots > 0
 
 
-def test_mindspore_14_a_copy_without_operands_stands_behind_the_token() -> None:
+def test_mindspore_14_copy_without_operands_follows_token() -> None:
     module = step(
         forward("k", "iota dim = 0", "cell"),
         forward("a", "add %x, %k", "cell"),
@@ -160,7 +160,7 @@ def test_mindspore_14_a_copy_without_operands_stands_behind_the_token() -> None:
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_mindspore_15_no_gate_depends_on_what_waits_for_it(name: str) -> None:
+def test_mindspore_15_no_gate_depends_on_its_waiting_copies(name: str) -> None:
     after = cloned_net(name)
     verify_dominance(after)
     for token in tokens_in(after):

@@ -52,7 +52,7 @@ def test_mindspore_01_a_mark_is_printed_read_and_checked(mark: str) -> None:
     assert copies_in(recomputed(module).after) == (["sine"] if mark == "true" else [])
 
 
-def test_mindspore_01_a_mark_that_is_no_truth_value_is_an_error_at_its_place() -> None:
+def test_mindspore_01_non_boolean_mark_is_an_error_at_location() -> None:
     module = step(
         forward("a", "sine %x", marks="recompute.recompute = 3 : i64"),
         backward("h", "multiply %ct, %a"),
@@ -62,7 +62,7 @@ def test_mindspore_01_a_mark_that_is_no_truth_value_is_an_error_at_its_place() -
         verify_attributes(module.walk())
 
 
-def test_mindspore_02_a_region_holds_for_nested_scopes() -> None:
+def test_mindspore_02_region_includes_nested_scopes() -> None:
     module = step(
         forward("a", "sine %x", "cell"),
         forward("e", "exponential %a", "cell/inner"),
@@ -102,7 +102,7 @@ def test_mindspore_03_a_mark_to_keep_splits_the_region() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_04_all_outputs_are_kept_behind_barriers_too() -> None:
+def test_mindspore_04_all_outputs_are_kept_across_barriers() -> None:
     module = step(
         forward("a", "sine %x", "cell"),
         forward("b", "tanh %a", "cell"),
@@ -123,7 +123,7 @@ def test_mindspore_04_all_outputs_are_kept_behind_barriers_too() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_06_a_region_of_its_output_alone_is_left_with_a_remark() -> None:
+def test_mindspore_06_output_only_region_is_kept_with_remark() -> None:
     before = net("conv_relu")
     result = recomputed(before, "cell")
     assert result.copies == []
@@ -140,25 +140,25 @@ STEP = """func.func @f(%x: tensor<8xf32>, %ct: tensor<8xf32>) -> tensor<8xf32> {
 
 
 @pytest.mark.parametrize(
-    ("request_", "code", "said"),
+    ("request_", "code", "message"),
     [
         ("recompute{segment=cell}", 2, "segments"),
         ("recompute{segments=nowhere}", 1, "the scopes are: cell"),
         ("recompute{target=gpu}", 1, "expected one of stablehlo, none"),
     ],
 )
-def test_mindspore_41_misuse_names_what_there_is(
-    request_: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_mindspore_41_misuse_error_names_valid_choices(
+    request_: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(STEP)
     assert main([str(source), "-p", request_]) == code
     captured = capsys.readouterr()
-    assert said in captured.err and "error:" in captured.err
+    assert message in captured.err and "error:" in captured.err
     assert captured.out == "" and "Traceback" not in captured.err
 
 
-def test_mindspore_43_without_a_gradient_nothing_is_changed_and_that_is_said() -> None:
+def test_mindspore_43_missing_gradient_is_an_error_without_changes() -> None:
     module = step(forward("a", "sine %x", "cell"), forward("b", "tanh %a", "cell"), returns="%b")
     before = print_module(module, debuginfo=True)
     with pytest.raises(Refusal, match="no gradient found"):
@@ -169,9 +169,9 @@ def test_mindspore_43_without_a_gradient_nothing_is_changed_and_that_is_said() -
 
 def test_mindspore_44_an_expensive_operation_is_kept() -> None:
     module = net("attention")
-    found = classified(module)
-    for op in found.order.operations:
-        if name_of(op) == "stablehlo.dot_general" and found.is_forward(op):
+    classes = classified(module)
+    for op in classes.order.operations:
+        if name_of(op) == "stablehlo.dot_general" and classes.is_forward(op):
             op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
     free, kept = recomputed(net("attention")), recomputed(module)
     assert free.copies.count("dot_general") == 9

@@ -102,7 +102,7 @@ def test_mindspore_39_five_steps_of_training_are_the_same() -> None:
     assert len({float(loss) for loss in before}) == 5
 
 
-def test_mindspore_39_the_gradient_that_a_loss_contains_is_part_of_its_forward_pass() -> None:
+def test_mindspore_39_gradient_inside_loss_is_forward() -> None:
     """Let the outermost differentiation determine the phases, as for a gradient penalty."""
     inner = "jit(f)/jvp(transpose(jvp(cell)))"
     module = step(

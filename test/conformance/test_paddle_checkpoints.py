@@ -72,7 +72,7 @@ def placed(module: ModuleOp) -> list[tuple[str, str | None]]:
     ]
 
 
-def test_paddle_02_what_comes_before_the_first_checkpoint_is_a_segment() -> None:
+def test_paddle_02_head_before_first_checkpoint_is_a_segment() -> None:
     module = chain(LAYERS, 4)
     after = with_checkpoints(module, "v0x3", "v1x3")
     assert placed(after) == [
@@ -84,7 +84,7 @@ def test_paddle_02_what_comes_before_the_first_checkpoint_is_a_segment() -> None
 
 
 @pytest.mark.parametrize("forward_too", [False, True])
-def test_paddle_03_what_comes_after_the_last_checkpoint_is_not_recomputed(forward_too: bool) -> None:
+def test_paddle_03_tail_after_last_checkpoint_is_not_recomputed(forward_too: bool) -> None:
     module = chain(LAYERS, 4, forward_too=forward_too)
     after = with_checkpoints(module, "v0x3", "v1x3")
     assert {name[:2] for _, name in placed(after) if name} == {"v0", "v1"}
@@ -104,22 +104,22 @@ def test_paddle_05_one_checkpoint_makes_one_segment() -> None:
     assert {segment for segment, _ in placed(after)} == {"segment0"} and len(placed(after)) == 7
 
 
-def test_paddle_05_the_result_of_the_first_operation_leaves_nothing_to_recompute() -> None:
+def test_paddle_05_checkpoint_at_first_result_recomputes_nothing() -> None:
     """Say in a remark why nothing is recomputed; Paddle is silent."""
-    done = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
-    assert done.copies == []
-    assert done.said("segment 'segment0' is not recomputed: all values are kept")
+    result = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
+    assert result.copies == []
+    assert result.said("segment 'segment0' is not recomputed: all values are kept")
 
 
 @pytest.mark.parametrize(
-    ("checkpoints", "said"),
+    ("checkpoints", "message"),
     [((), "no segments: no checkpoint cuts the forward pass"), (("v0x0",), "all values are kept")],
 )
-def test_paddle_06_without_a_checkpoint_that_helps_the_step_stays(checkpoints: tuple[str, ...], said: str) -> None:
+def test_paddle_06_useless_checkpoints_leave_step_unchanged(checkpoints: tuple[str, ...], message: str) -> None:
     module = chain(LAYERS, 4)
     result = chosen(module, Selection(checkpoints=checkpoints))
     assert print_module(result.after, debuginfo=True) == print_module(module, debuginfo=True)
-    assert any(said in remark for remark in result.remarks)
+    assert any(message in remark for remark in result.remarks)
     assert result.remarks[-1] == "nothing is recomputed: the step is left as it is"
 
 
@@ -137,7 +137,7 @@ LINE = (
 )
 
 
-def test_paddle_07_a_dead_checkpoint_is_warned_of_at_its_place() -> None:
+def test_paddle_07_dead_checkpoint_is_reported_at_location() -> None:
     module = step(*LINE, returns="%d, %i")
     result = chosen(module, Selection(checkpoints=("b", "dead")))
     assert "net.py:7:3: remark: checkpoint 'dead' is ignored: no result of the step needs it" in map(
@@ -167,15 +167,15 @@ INNER = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
         ("inner", "it is defined inside the region of an operation; name the result of that operation"),
     ],
 )
-def test_paddle_08_a_value_that_can_be_no_checkpoint_is_named_with_the_reason(name: str, why: str) -> None:
+def test_paddle_08_invalid_checkpoint_is_reported_with_reason(name: str, why: str) -> None:
     """Keep the other checkpoint effective; in Paddle a label or parameter as a checkpoint removes a segment."""
     module = step(LINE[0], INNER, forward("e", "exponential %w#1"), LINE[2], *LINE[4:], returns="%d, %i")
-    done = by_hand(module, Selection(checkpoints=("b", name)))
-    assert done.said(f"checkpoint '{name}' is ignored: {why}")
-    assert done.copies == ["sine", "while", "exponential"]
+    result = by_hand(module, Selection(checkpoints=("b", name)))
+    assert result.said(f"checkpoint '{name}' is ignored: {why}")
+    assert result.copies == ["sine", "while", "exponential"]
 
 
-def test_paddle_08_an_unknown_checkpoint_is_an_error_with_the_nearest_name() -> None:
+def test_paddle_08_unknown_checkpoint_error_suggests_nearest_name() -> None:
     with pytest.raises(Refusal, match=r"checkpoint 'v1y3' names no operation .* did you mean '%?v1x3'\?"):
         mark(chain(LAYERS, 4), Selection(checkpoints=("v1y3",)))
 
@@ -211,7 +211,7 @@ def test_paddle_09_both_branches_by_checkpoints() -> None:
     check_equal(module, after)
 
 
-def test_paddle_10_a_value_that_crosses_a_segment_is_saved_and_named() -> None:
+def test_paddle_10_value_crossing_segment_is_saved_and_reported() -> None:
     module = step(
         forward("a", "sine %x"),
         forward("s", "exponential %a"),
@@ -229,16 +229,18 @@ def test_paddle_10_a_value_that_crosses_a_segment_is_saved_and_named() -> None:
         returns="%d, %j",
     )
     selection = Selection(checkpoints=("b0", "b1"))
-    done = by_hand(module, selection)
-    assert done.copies == ["sine", "exponential", "sine"]
-    assert done.said("stablehlo.exponential of segment 'segment0' is saved: operations of another segment read it past")
-    assert Names.CHECKPOINT in maker(done.after, "s").attributes
+    result = by_hand(module, selection)
+    assert result.copies == ["sine", "exponential", "sine"]
+    assert result.said(
+        "stablehlo.exponential of segment 'segment0' is saved: operations of another segment read it past"
+    )
+    assert Names.CHECKPOINT in maker(result.after, "s").attributes
     explained = explain(functions_of(module)[0], classified(module), selection)
-    assert [(one.value, one.crosses) for one in explained.values if one.crosses] == [("%s", ("segment1",))]
-    check_equal(module, done.after)
+    assert [(value.value, value.crosses) for value in explained.values if value.crosses] == [("%s", ("segment1",))]
+    check_equal(module, result.after)
 
 
-def test_paddle_14_the_copy_does_not_make_the_checkpoint_again() -> None:
+def test_paddle_14_checkpoint_is_not_recomputed() -> None:
     """Do not recompute a checkpoint; Paddle's copy of dropout computes its checkpoint again."""
     module = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "

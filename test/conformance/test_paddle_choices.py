@@ -59,13 +59,13 @@ def nested() -> ModuleOp:
 
 def test_paddle_36_nested_segments_each_have_their_own_gate() -> None:
     module = nested()
-    done = by_hand(module, Selection())
-    assert regions_of_copies(done.after) == ["outer", "outer/inner"]
-    assert [[gate.name_hint for gate in token.gates] for token in tokens_in(done.after)] == [["g"], ["h2"]]
+    result = by_hand(module, Selection())
+    assert regions_of_copies(result.after) == ["outer", "outer/inner"]
+    assert [[gate.name_hint for gate in token.gates] for token in tokens_in(result.after)] == [["g"], ["h2"]]
     # %f leaves the inner segment and %a the part of the outer one in front of it: both are kept.
-    assert all(Names.CHECKPOINT in maker(done.after, kept).attributes for kept in "afb")
-    assert done.copies == ["sine", "exponential"]
-    check_equal(module, done.after)
+    assert all(Names.CHECKPOINT in maker(result.after, kept).attributes for kept in "afb")
+    assert result.copies == ["sine", "exponential"]
+    check_equal(module, result.after)
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_paddle_36_nested_segments_each_have_their_own_gate() -> None:
         ("pre:stablehlo.tanh; main:stablehlo.dot_general", "m1 s1 r1 m2 s2 r2"),
     ],
 )
-def test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow(pattern: str, copied: str) -> None:
+def test_paddle_40_data_flow_patterns_keep_operations(pattern: str, copied: str) -> None:
     """Keep operations by patterns in a segment of three layers, whose output is the third relu."""
     module = mlp(["layer0", *["segment"] * 3, "tail"])
     for index in (1, 2, 3):
         for name in "msr":
             maker(module, f"{name}{index}").attributes[Names.SEGMENT] = StringAttr("segment")
-    done = by_hand(module, Selection("segment", exclude=(pattern,)))
-    assert [op.results[0].name_hint for op in done.after.walk() if is_copy(op)] == copied.split()
-    assert done.said("nothing is saved") == (not copied)
-    assert done.said("matches no operations") == ("tanh" in pattern)
+    result = by_hand(module, Selection("segment", exclude=(pattern,)))
+    assert [op.results[0].name_hint for op in result.after.walk() if is_copy(op)] == copied.split()
+    assert result.said("nothing is saved") == (not copied)
+    assert result.said("matches no operations") == ("tanh" in pattern)
 
 
 def test_paddle_40_operations_are_kept_by_attribute() -> None:
@@ -102,14 +102,14 @@ def test_paddle_40_operations_are_kept_by_attribute() -> None:
 
 def test_paddle_41_segments_are_left_out_by_number() -> None:
     module = chain(LAYERS, 5)
-    done = by_hand(module, Selection(skip=(1, 3)))
-    assert regions_of_copies(done.after) == ["block2", "block0"]
-    assert done.said("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
+    result = by_hand(module, Selection(skip=(1, 3)))
+    assert regions_of_copies(result.after) == ["block2", "block0"]
+    assert result.said("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
     with pytest.raises(Refusal, match="there is no segment 5 to skip: the step has 5, numbered from 0: block0, block1"):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 
 
-def test_paddle_44_copies_stand_right_in_front_of_their_first_reader() -> None:
+def test_paddle_44_copies_are_just_before_first_reader() -> None:
     """Allow only tokens, delays and copies between a token and the first reader of its copies."""
     for module, segments in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
         after = by_hand(module, Selection(segments)).after
@@ -140,14 +140,14 @@ def offloading(mark: str) -> ModuleOp:
 def test_paddle_45_offload_is_a_mark_that_keeps_the_value() -> None:
     """Mark the value for a later offload pass, and recompute the operations after it from there."""
     module = offloading('recompute.recompute = "offload"')
-    done = by_hand(module, Selection("cell"))
-    assert done.copies == ["sine", "cosine"]
-    attributes = maker(done.after, "e").attributes
+    result = by_hand(module, Selection("cell"))
+    assert result.copies == ["sine", "cosine"]
+    attributes = maker(result.after, "e").attributes
     assert attributes[Names.RECOMPUTE] == StringAttr("offload") and Names.CHECKPOINT in attributes
-    check_equal(module, done.after)
+    check_equal(module, result.after)
 
 
-def test_paddle_45_a_policy_marks_what_may_be_offloaded() -> None:
+def test_paddle_45_policy_marks_offloadable_values() -> None:
     module = offloading("")
     selection = Selection("cell", policy="save_and_offload_only_these_names", names=("maximum",))
     after = by_hand(module, selection).after
@@ -160,12 +160,12 @@ def test_paddle_45_a_policy_marks_what_may_be_offloaded() -> None:
 )
 def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
     """Split five stages into segments; the last one is not recomputed, as in Paddle, and a remark says so."""
-    done = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
-    found = regions_of_copies(done.after)
-    assert len(found) == segments - 1
+    result = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
+    actual = regions_of_copies(result.after)
+    assert len(actual) == segments - 1
     if isinstance(copied, list):
-        assert [segment.partition("..")[0] for segment in found] == [segment.partition("..")[0] for segment in copied]
-    assert done.said("is not recomputed: the values are needed as soon as the backward pass begins")
+        assert [segment.partition("..")[0] for segment in actual] == [segment.partition("..")[0] for segment in copied]
+    assert result.said("is not recomputed: the values are needed as soon as the backward pass begins")
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
@@ -174,9 +174,7 @@ def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
 
-def test_paddle_47_operations_by_phase_saved_values_and_reasons(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_paddle_47_explain_counts_phases_and_saved_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "layers.mlir"
     source.write_text(print_module(mlp(), debuginfo=True))
     assert main([str(source), "-t", "explain{format=json checkpoints=r0,r2}"]) == 0
@@ -189,7 +187,7 @@ def test_paddle_47_operations_by_phase_saved_values_and_reasons(
         ("segment1", 3, 1),
     ]
     assert explained["segments"][1]["extra_flops"] == 2 * 16**3 + 16**2 + 16**2
-    reasons = {one["value"]: one["reason"] for one in explained["values"]}
+    reasons = {item["value"]: item["reason"] for item in explained["values"]}
     assert reasons["%r1"] is None and reasons.keys() == {"%r0", "%r1", "%r2", "%r3"}
     assert all("saves it: a checkpoint" in reasons[kept] for kept in ("%r0", "%r2"))
     assert "the function returns it" in reasons["%r3"]
@@ -207,7 +205,7 @@ def test_paddle_47_the_same_after_recomputing() -> None:
 B16 = "tensor<256xbf16>"
 
 
-def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
+def test_paddle_48_parameter_casts_are_recomputed_with_segment() -> None:
     """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside any
     scope."""
     module = step(
@@ -235,12 +233,12 @@ def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
         returns="%b2, %i0",
         types=f"{B16}, {B16}",
     )
-    done = by_hand(module, Selection(checkpoints=("b0", "b1")))
-    copied = [op.results[0].name_hint for op in done.after.walk() if is_copy(op)]
+    result = by_hand(module, Selection(checkpoints=("b0", "b1")))
+    copied = [op.results[0].name_hint for op in result.after.walk() if is_copy(op)]
     assert copied == ["c1", "m1", "c0", "x16", "m0"]
-    held = {one.value.name_hint for one in residuals(classified(done.after))}
+    held = {residual.value.name_hint for residual in residuals(classified(result.after))}
     assert held == {"b0", "b1", "b2", "c2", "m2"}
-    check_equal(module, done.after)
+    check_equal(module, result.after)
 
 
 @pytest.mark.parametrize("size", [1, 7])

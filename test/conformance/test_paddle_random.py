@@ -43,12 +43,12 @@ def test_paddle_23_dropout_has_the_same_mask() -> None:
     inputs = random_inputs(function_named(result.before))
     assert compare(result.before, result.after, inputs).equal
     other = [np.asarray(array + 1) if array.dtype == np.uint32 else array for array in inputs]
-    one, changed = (execute(function_named(result.after), values) for values in (inputs, other))
-    assert not np.array_equal(one[1], changed[1])
+    first, changed = (execute(function_named(result.after), values) for values in (inputs, other))
+    assert not np.array_equal(first[1], changed[1])
 
 
 @pytest.mark.parametrize("name", ["gumbel", "rrelu", "layers_dropout"])
-def test_paddle_24_every_random_operation_gives_the_plain_gradients(name: str) -> None:
+def test_paddle_24_random_operations_keep_plain_gradients(name: str) -> None:
     """Keep the gradients with any random operation; Paddle seeds only dropout, so gumbel_softmax and rrelu differ."""
     result = recomputed(net(name), "segment*")
     assert len(result.copies) > 100 and prove(result.before, result.after).proved
@@ -87,7 +87,7 @@ def noisy() -> ModuleOp:
     )
 
 
-def test_paddle_25_the_stream_of_the_forward_pass_is_the_same() -> None:
+def test_paddle_25_forward_random_stream_is_unchanged() -> None:
     """Draw no more numbers and in the same order; Paddle's seed operations change the loss."""
     after = cloned(noisy(), "cell")
     drawn = [op for op in after.walk() if name_of(op) == "stablehlo.rng"]
@@ -96,21 +96,21 @@ def test_paddle_25_the_stream_of_the_forward_pass_is_the_same() -> None:
     assert prove(noisy(), after).proved
 
 
-def test_paddle_26_a_random_operation_without_a_state_is_kept() -> None:
+def test_paddle_26_random_operation_without_state_is_kept() -> None:
     after = cloned(noisy(), "cell")
-    found = classified(after)
+    classes = classified(after)
     held = named(after, "n")
     assert copies_of(after, "rng") == []
     # The copy reads the held noise behind the token: the mask is that of the forward pass.
     (copy,) = copies_of(after, "multiply")
     assert held in {undelayed(value) for value in copy.operands}
-    assert found.is_forward(maker(after, "n"))
+    assert classes.is_forward(maker(after, "n"))
 
 
 KEYS = "tensor<256xui32>"
 
 
-def test_paddle_27_the_returned_state_is_that_of_the_forward_pass() -> None:
+def test_paddle_27_returned_random_state_is_from_forward() -> None:
     """Advance the state again for the mask, but return the state of the forward pass."""
     module = step(
         '  %one = stablehlo.constant dense<1> : tensor<256xui32> loc("jit(f)")',
@@ -160,7 +160,7 @@ def with_line(line: str, second: str = "%a") -> ModuleOp:
 def test_paddle_29_effects_are_never_copied(name: str) -> None:
     module = with_line(EFFECTS[name])
     after = cloned(module, "cell")
-    assert sum(name in found for found in names_in(after)) == 1
+    assert sum(name in item for item in names_in(after)) == 1
     assert copies_in(after) == ["sine", "multiply"]
     assert prove(module, after).proved
 
@@ -177,7 +177,7 @@ def test_paddle_29_running_statistics_are_the_plain_ones() -> None:
 INTEGERS = "tensor<256xi32>"
 
 
-def test_paddle_30_integers_from_pure_operations_are_recomputed() -> None:
+def test_paddle_30_integers_of_pure_operations_are_recomputed() -> None:
     """Recompute rounded numbers, and a mask made from them."""
     module = step(
         forward("a", "sine %x", "cell"),
@@ -222,7 +222,7 @@ def test_paddle_31_operations_with_regions_are_copied_whole() -> None:
 
 
 @pytest.mark.parametrize("name", ["test.load", "test.read"])
-def test_paddle_38_what_reads_memory_is_kept(name: str) -> None:
+def test_paddle_38_memory_reads_are_kept(name: str) -> None:
     """Do not recompute a read of a buffer that is written in the same step."""
     module = step(
         '  %buffer = "test.buffer"() : () -> index loc("jit(f)/buffer")',

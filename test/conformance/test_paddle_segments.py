@@ -42,7 +42,7 @@ from recompute.transforms.mark import mark
 from recompute.transforms.verify import verify
 
 
-def test_paddle_12_three_copies_where_paddle_makes_seven() -> None:
+def test_paddle_12_makes_three_copies_instead_of_seven() -> None:
     module = mlp()
     after = cloned(module, "segment*")
     assert copies_in(after) == ["dot_general", "add", "maximum"]
@@ -52,14 +52,14 @@ def test_paddle_12_three_copies_where_paddle_makes_seven() -> None:
     check_equal(module, after)
 
 
-def test_paddle_13_what_makes_a_checkpoint_is_not_copied() -> None:
+def test_paddle_13_checkpoint_producer_is_not_copied() -> None:
     after = cloned(mlp(), "segment*")
     for kept in ("r0", "r2"):
         assert Names.ID not in maker(after, kept).attributes
     assert len(copies_of(after, "maximum")) == 1
 
 
-def test_paddle_15_a_gradient_that_needs_no_value_recomputes_none() -> None:
+def test_paddle_15_gradient_needing_no_value_recomputes_none() -> None:
     """Do not recompute the sums before the kept relus, since the bias gradient is the cotangent."""
     after = cloned(mlp(), "segment*")
     for sum_ in ("s0", "s2"):
@@ -122,13 +122,13 @@ def test_paddle_17_marks_survive_printing_and_parsing() -> None:
     text = print_module(module, debuginfo=True)
     again = parse_module(text, "again.mlir")
     assert print_module(again, debuginfo=True) == text
-    for one, other in zip(module.walk(), again.walk(), strict=True):
-        marks = [{k: v for k, v in op.attributes.items() if k.startswith(Names.PREFIX)} for op in (one, other)]
+    for first, other in zip(module.walk(), again.walk(), strict=True):
+        marks = [{k: v for k, v in op.attributes.items() if k.startswith(Names.PREFIX)} for op in (first, other)]
         assert marks[0] == marks[1]
     verify(again)
 
 
-def test_paddle_32_nothing_is_copied_for_gradients_that_nobody_asks_for() -> None:
+def test_paddle_32_unused_gradients_get_no_copies() -> None:
     """Make no copy if only the gradient of the last weight is returned; Paddle emits all seven copies."""
     module = net("layers")
     result = recomputed(keep_results(module, (0, 9)), "segment*")
@@ -148,7 +148,7 @@ def keep_results(module: ModuleOp, wanted: tuple[int, ...]) -> ModuleOp:
     return module
 
 
-def test_paddle_33_what_comes_before_a_value_without_gradient_is_not_recomputed() -> None:
+def test_paddle_33_values_before_stopped_gradient_are_kept() -> None:
     module = step(
         forward("a0", "sine %x", "block0"),
         forward("e0", "exponential %a0", "block0"),
@@ -167,7 +167,7 @@ def test_paddle_33_what_comes_before_a_value_without_gradient_is_not_recomputed(
     assert any("segment 'block0' is not recomputed: no gradient operation reads" in text for text in result.remarks)
 
 
-def test_paddle_34_parameters_get_their_gradients_where_the_input_has_none() -> None:
+def test_paddle_34_parameters_get_gradients_if_input_has_none() -> None:
     """Keep all gradients; Paddle's reentrant recompute loses 75 of 75 if every block is recomputed."""
     result = recomputed(net("fleet"), "block*")
     assert {"block0", "block1", "block2"} <= set(regions_of_copies(result.after))
@@ -196,7 +196,7 @@ def test_paddle_35_several_results_some_without_gradient() -> None:
     check_equal(module, after)
 
 
-def test_paddle_37_the_same_scope_entered_twice_is_two_segments() -> None:
+def test_paddle_37_scope_entered_twice_is_two_segments() -> None:
     module = step(
         forward("a0", "sine %x", "cell"),
         forward("b0", "tanh %a0", "cell"),

@@ -104,7 +104,7 @@ def test_paddle_20_cse_leaves_the_copies_alone(target: str) -> None:
     assert copies_in(result.after) == before
 
 
-def test_paddle_21_duplicate_copies_become_one_and_no_copy_means_no_token() -> None:
+def test_paddle_21_duplicates_merge_and_no_copy_means_no_token() -> None:
     twins = step(
         forward("a", "sine %x", "cell"),
         forward("e", "exponential %a", "cell"),
@@ -127,7 +127,7 @@ def test_paddle_21_duplicate_copies_become_one_and_no_copy_means_no_token() -> N
 
 
 @pytest.mark.parametrize("name", ["attention", "layers_dropout"])
-def test_paddle_22_cleanups_afterwards_keep_numbers_and_tokens(name: str) -> None:
+def test_paddle_22_later_cleanups_keep_copies_and_tokens(name: str) -> None:
     module = net(name)
     after = cloned(module, "segment*" if name == "layers_dropout" else "auto")
     tokens, copies = len(tokens_in(after)), copies_in(after)
@@ -137,7 +137,7 @@ def test_paddle_22_cleanups_afterwards_keep_numbers_and_tokens(name: str) -> Non
     assert prove(module, after).proved
 
 
-def test_paddle_39_a_second_run_changes_nothing_and_each_function_is_treated() -> None:
+def test_paddle_39_each_function_is_rewritten_only_once() -> None:
     module = step(
         forward("a", "sine %x", "cell"),
         forward("e", "exponential %a", "cell"),
@@ -161,7 +161,7 @@ def test_paddle_39_a_second_run_changes_nothing_and_each_function_is_treated() -
     assert print_module(module, debuginfo=True) == text
 
 
-def test_paddle_43_what_comes_from_constants_is_not_saved() -> None:
+def test_paddle_43_constant_expressions_are_not_saved() -> None:
     module = step(
         '  %c = stablehlo.constant dense<2.0> : tensor<f32> loc("jit(f)")',
         forward("full", "broadcast_in_dim %c, dims = []", "cell", types="(tensor<f32>) -> tensor<256xf32>"),
@@ -181,7 +181,7 @@ def test_paddle_43_what_comes_from_constants_is_not_saved() -> None:
 
 
 @pytest.mark.parametrize("layers", [8, 16, 32])
-def test_paddle_50_the_peak_falls_under_an_adversarial_schedule_too(layers: int) -> None:
+def test_paddle_50_peak_falls_under_adversarial_schedule(layers: int) -> None:
     module = chain(LAYER, layers)
     result = recomputed(module)
     assert peak(result.after) <= (0.42 if layers == 8 else 0.33) * peak(module)

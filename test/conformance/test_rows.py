@@ -27,19 +27,19 @@ def test_few_rows_belong_elsewhere() -> None:
     assert not any(named_after_rows()[key] for key in ELSEWHERE)
 
 
-def test_what_is_open_says_what_it_needs_and_nothing_else_does() -> None:
+def test_exactly_open_rows_list_missing_features() -> None:
     tests = named_after_rows()
     assert {row.key for row in ROWS if status_of(row, tests) == "open"} == MISSING.keys()
 
 
 def test_the_page_is_fresh() -> None:
-    made = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "import generate_conformance as g; print(g.conformance(), end='')"],
         cwd=ROOT / "docs",
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert (ROOT / "docs" / "measured" / "conformance.md").read_text() == made, (
+    assert (ROOT / "docs" / "measured" / "conformance.md").read_text() == result, (
         "run python docs/generate_conformance.py"
     )

@@ -54,9 +54,11 @@ def test_every_counterpart_has_a_net_and_ours_is_measured() -> None:
     for case in CASES:
         assert (ours_measured.NETS / f"{case.net}.mlir").exists() if case.net else case.without
     case = next(case for case in CASES if case.name == "dropout")
-    found = ours_measured.measure(case, [])
-    assert found.mask_mismatches == 0 and found.clones and found.gates and found.empty_gates == 0
-    assert found.gradient_change == 0
+    measurement = ours_measured.measure(case, [])
+    assert (
+        measurement.mask_mismatches == 0 and measurement.clones and measurement.gates and measurement.empty_gates == 0
+    )
+    assert measurement.gradient_change == 0
 
 
 def test_differences_are_relative_to_the_largest_number() -> None:
@@ -64,7 +66,7 @@ def test_differences_are_relative_to_the_largest_number() -> None:
     assert relative_change([], []) is None
 
 
-def test_what_cannot_be_had_says_why() -> None:
+def test_missing_measure_shows_its_reason() -> None:
     measures = Measures(peak_bytes=(2**21, 100), why_not={"gates": "it has none", "": "eager"})
     assert shown(measures, "gates") == "n/a: it has none"
     assert shown(measures, "held") == "n/a: eager"
@@ -86,7 +88,7 @@ def fake_python(folder: Path, says: str) -> None:
     (folder / "bin" / "python").chmod(0o755)
 
 
-def test_without_a_network_there_is_one_line_and_exit_code_1(
+def test_missing_network_prints_one_line_and_exits_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_python(tmp_path / "venv", "ERROR: No matching distribution found")
@@ -97,7 +99,7 @@ def test_without_a_network_there_is_one_line_and_exit_code_1(
     assert not (tmp_path / "venv" / ".installed").exists()
 
 
-def test_a_case_that_fails_there_says_which(tmp_path: Path) -> None:
+def test_failing_case_is_named(tmp_path: Path) -> None:
     fake_python(tmp_path / "venv", "AssertionError: no")
     with pytest.raises(CaseFailed, match="layers, plain: AssertionError: no"):
         run(System("x", str(tmp_path / "venv"), "paddle_run.py", {}), "layers", "plain", tmp_path)

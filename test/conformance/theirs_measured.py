@@ -13,9 +13,9 @@ from recompute.test.conformance.measures import Array, Measures, absolute_change
 def measure(case: Case, folder: Path) -> tuple[Measures, list[Array]]:
     """Return the measurements, and the inputs of the recomputed run."""
     system = SYSTEMS[case.system]
-    plain, recomputed = (run(system, case.name, how, folder) for how in ("plain", "recomputed"))
-    found = of_mindspore if case.system == "mindspore" else of_paddle
-    return found(case, plain, recomputed), recomputed.inputs
+    plain, recomputed = (run(system, case.name, options, folder) for options in ("plain", "recomputed"))
+    result = of_mindspore if case.system == "mindspore" else of_paddle
+    return result(case, plain, recomputed), recomputed.inputs
 
 
 def of_mindspore(case: Case, plain: Run, recomputed: Run) -> Measures:

@@ -97,16 +97,16 @@ def outputs(examples: Sequence[str] = EXAMPLES) -> Iterator[tuple[str, Hashes]]:
 
 
 def main() -> int:
-    found = dict[str, Hashes]()
+    result = dict[str, Hashes]()
     for name, hashes in outputs():
-        found[name] = hashes
+        result[name] = hashes
         print(name, *hashes.values(), file=sys.stderr)
-    written = {"environment": environment(), "outputs": found}
+    written = {"environment": environment(), "outputs": result}
     if "--write" in sys.argv:
         FILE.write_text(json.dumps(written, indent=1) + "\n")
         return 0
     expected = json.loads(FILE.read_text())
-    for name, hashes in found.items():
+    for name, hashes in result.items():
         if changed := [key for key in hashes if hashes[key] != expected["outputs"][name].get(key)]:
             print(f"{name}: changed: {', '.join(changed)}")
     return int(written != expected)

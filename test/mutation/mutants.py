@@ -79,8 +79,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, int, Edit]]:
 def _dropped(node: ast.AST) -> Iterator[tuple[str, int, Edit]]:
     for field in ("body", "orelse"):
         # Of a lambda and an `a if b else c` these are expressions.
-        found = getattr(node, field, None)
-        body = cast(list[ast.stmt], found) if isinstance(found, list) else []
+        result = getattr(node, field, None)
+        body = cast(list[ast.stmt], result) if isinstance(result, list) else []
         for index, statement in enumerate(body):
             is_call = isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant)
             if is_call or isinstance(statement, DROPPED):
@@ -103,7 +103,7 @@ def _shorter_tables(module: ast.Module) -> Iterator[tuple[str, int, Edit]]:
                         yield f"no {_short(entry)}", entry.lineno, _without(at, entries)
                 case ast.Constant(value=str(text)) if len(text.split()) > 1:
                     for word in text.split():
-                        rest = " ".join(one for one in text.split() if one != word)
+                        rest = " ".join(actual for actual in text.split() if actual != word)
                         yield f"no {word}", node.lineno, _set_value(node, rest)
                 case _:
                     pass

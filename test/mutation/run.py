@@ -84,8 +84,8 @@ def survives(path: Path, mutant: Mutant | None, tests: Sequence[str], seconds: f
         _run_mutant(path, mutant, tests)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
+        result, status = os.waitpid(child, os.WNOHANG)
+        if result:
             return status == 0
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)

@@ -69,8 +69,8 @@ class Answer:
     @property
     def minimum(self) -> int:
         """Minimum that a refusal states as proved; 0 if it states none."""
-        found = MINIMUM.search(self.refusal)
-        return int(found[1]) if found else 0
+        match = MINIMUM.search(self.refusal)
+        return int(match[1]) if match else 0
 
     @property
     def is_proved(self) -> bool:
@@ -146,33 +146,33 @@ def reached(module: ModuleOp, request: RecomputeOptions) -> Iterator[int]:
 
 def problems_of(module: ModuleOp, request: RecomputeOptions, answers: Sequence[Answer]) -> Iterator[str]:
     """Describe the checks that fail."""
-    for one in answers:
-        if one.done is not None:
-            yield from (f"{one.share}%: {words}" for words in wrong_with(module, one, one.done))
+    for actual in answers:
+        if actual.done is not None:
+            yield from (f"{actual.share}%: {words}" for words in wrong_with(module, actual, actual.done))
     yield from wrong_among(answers)
-    if refused := [one for one in answers if one.done is None]:
-        peaks = [*reached(module, request), *(one.peak for one in answers if one.done is not None)]
+    if refused := [entry for entry in answers if entry.done is None]:
+        peaks = [*reached(module, request), *(entry.peak for entry in answers if entry.done is not None)]
         problem, least = problem_for(module, request), 0 if has_twins(module) else min(peaks)
-        for one in refused:
-            yield from (f"{one.share}%: {words}" for words in wrong_refusal(one, least))
-            yield from (f"{one.share}%: {words}" for words in exhausted(one, problem))
+        for actual in refused:
+            yield from (f"{actual.share}%: {words}" for words in wrong_refusal(actual, least))
+            yield from (f"{actual.share}%: {words}" for words in exhausted(actual, problem))
 
 
-def wrong_with(module: ModuleOp, one: Answer, done: Rewritten) -> Iterator[str]:
-    if done.proof is None or not done.proof.proved:
+def wrong_with(module: ModuleOp, actual: Answer, result: Rewritten) -> Iterator[str]:
+    if result.proof is None or not result.proof.proved:
         yield "not proved"
-    if one.peak > one.wanted:
-        yield f"{one.peak} bytes at the peak, above {one.wanted}"
+    if actual.peak > actual.wanted:
+        yield f"{actual.peak} bytes at the peak, above {actual.wanted}"
     if not is_executable(module):
         return
     inputs = random_inputs(step_of(module), 0)
-    if not (same := compare(module, done.module, inputs)).equal:
+    if not (same := compare(module, result.module, inputs)).equal:
         yield f"executed: {same.difference}"
-    flat = done.module.clone()
+    flat = result.module.clone()
     inline(flat)
     metered = meter(step_of(flat), inputs)[1].peak_bytes
-    if metered != one.peak:
-        yield f"metered {metered} bytes, counted {one.peak}"
+    if metered != actual.peak:
+        yield f"metered {metered} bytes, counted {actual.peak}"
 
 
 def wrong_among(answers: Sequence[Answer]) -> Iterator[str]:
@@ -191,14 +191,14 @@ def dearer(answers: Sequence[Answer]) -> Iterator[str]:
             yield f"{looser.share}% takes {works}"
 
 
-def wrong_refusal(one: Answer, least: int) -> Iterator[str]:
+def wrong_refusal(actual: Answer, least: int) -> Iterator[str]:
     """Describe a refusal that is contradicted by `least`, a number of bytes that was reached; 0 if none was."""
-    if 0 < least < one.minimum:
-        yield f"refused since no plan needs less than {one.minimum} bytes, but {least} were reached: {one.refusal}"
-    if 0 < least <= one.wanted:
-        yield f"refused, but {least} bytes were reached, and {one.wanted} asked for: {one.refusal}"
-    if not one.minimum:
-        yield f"refused without a minimum: {one.refusal}"
+    if 0 < least < actual.minimum:
+        yield f"refused below {actual.minimum} bytes, but {least} were reached: {actual.refusal}"
+    if 0 < least <= actual.wanted:
+        yield f"refused, but {least} bytes were reached, and {actual.wanted} asked for: {actual.refusal}"
+    if not actual.minimum:
+        yield f"refused without a minimum: {actual.refusal}"
 
 
 def problem_for(module: ModuleOp, request: RecomputeOptions) -> Problem | None:
@@ -210,19 +210,19 @@ def problem_for(module: ModuleOp, request: RecomputeOptions) -> Problem | None:
         return Plan()
 
     rewrite(module, replace(request, planner=planner, memory_model=""))
-    found = [problem_of_graph(graph) for graph in graphs]
-    return found[0] if len(found) == 1 and len(found[0].sizes) <= SMALL else None
+    problem_of_graphs = [problem_of_graph(graph) for graph in graphs]
+    return problem_of_graphs[0] if len(problem_of_graphs) == 1 and len(problem_of_graphs[0].sizes) <= SMALL else None
 
 
-def exhausted(one: Answer, problem: Problem | None) -> Iterator[str]:
+def exhausted(actual: Answer, problem: Problem | None) -> Iterator[str]:
     """Describe a refusal that a search over all schedules contradicts."""
     if problem is None:
         return
     earliest = 0 if problem.everywhere else problem.earliest
-    if one.is_proved and optimum(problem, one.wanted, earliest) is not None:
-        yield f"refused as proved, but there is a schedule: {one.refusal}"
-    if one.minimum and optimum(problem, one.minimum - 1, earliest) is not None:
-        yield f"there is a schedule below the minimum: {one.refusal}"
+    if actual.is_proved and optimum(problem, actual.wanted, earliest) is not None:
+        yield f"refused as proved, but there is a schedule: {actual.refusal}"
+    if actual.minimum and optimum(problem, actual.minimum - 1, earliest) is not None:
+        yield f"there is a schedule below the minimum: {actual.refusal}"
 
 
 def check(seed: int) -> tuple[list[Answer], list[str]]:
@@ -243,10 +243,10 @@ def main() -> int:
         if options.text:
             print(print_module(step_for(seed), debuginfo=True))
         answers, problems = check(seed)
-        kinds.update(one.kind for one in answers)
+        kinds.update(actual.kind for actual in answers)
         failed += bool(problems)
         more += len(list(dearer(answers)))
-        for words in [*problems, *(f"(no failure) {one}" for one in dearer(answers))]:
+        for words in [*problems, *(f"(no failure) {item}" for item in dearer(answers))]:
             print(f"seed {seed}: {words}", flush=True)
     took = f"{time.monotonic() - start:.0f} s"
     print(f"{options.count} steps, {failed} failed, {more} budgets dearer than tighter ones, {took}: {dict(kinds)}")

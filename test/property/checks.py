@@ -109,29 +109,29 @@ class Outcome:
 
 
 def holding(module: ModuleOp) -> SavedValue:
-    found = classified(module)
-    owners = ((residual.value.owner, residual.value.type) for residual in residuals(found))
+    classes = classified(module)
+    owners = ((residual.value.owner, residual.value.type) for residual in residuals(classes))
     names = sorted((name_of(owner), str(type_)) for owner, type_ in owners if isinstance(owner, Operation))
     peaks = peaks_of(module)
     return SavedValue(tuple(names), peaks.in_order, peaks.eager)
 
 
 def classified(module: ModuleOp) -> Phases:
-    found = phases(step_of(module))
-    assert found is not None, "every generated program has a gradient"
-    return found
+    actual = phases(step_of(module))
+    assert actual is not None, "every generated program has a gradient"
+    return actual
 
 
 def run(before: ModuleOp, request: Request, calls: bool = True) -> Case:
     """Run the pipeline on a copy, and raise what it raises. `calls`: whether calls are restored."""
     after = before.clone()
-    done = rewrite_in_place(
+    result = rewrite_in_place(
         after,
         RecomputeOptions(
             request.selection, copies=request.copies, target=request.target, calls=calls, offload=request.offload
         ),
     )
-    return Case(request, before, after, done)
+    return Case(request, before, after, result)
 
 
 def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> Outcome:
@@ -143,7 +143,7 @@ def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> O
     except Exception as error:
         return Outcome(problems=(Problem("pipeline", _words(error)),))
     listed = CHECKS if checks is None else checks
-    problems = tuple(problem for name, one in listed.items() for problem in _problems(name, one, case))
+    problems = tuple(problem for name, first in listed.items() for problem in _problems(name, first, case))
     return Outcome(case.done.copies, "", problems)
 
 
@@ -155,9 +155,9 @@ def _refused(refusal: Refusal, has_positions: bool) -> Outcome:
     return Outcome(refusal=refusal.reason)
 
 
-def _problems(name: str, one: Check, case: Case) -> Iterator[Problem]:
+def _problems(name: str, actual: Check, case: Case) -> Iterator[Problem]:
     try:
-        yield from (Problem(name, detail) for detail in one(case))
+        yield from (Problem(name, detail) for detail in actual(case))
     except Exception as error:
         yield Problem(name, _words(error))
 
@@ -234,12 +234,12 @@ def _second_run(case: Case) -> Iterator[str]:
     """Check that a second run changes nothing (R12)."""
     again = case.after.clone()
     request = case.request
-    done = rewrite_in_place(
+    result = rewrite_in_place(
         again,
         RecomputeOptions(request.selection, copies=request.copies, target=request.target, offload=request.offload),
     )
     if print_module(again, debuginfo=True) != case.text:
-        yield f"a second run changes the step and makes {done.copies} copies"
+        yield f"a second run changes the step and makes {result.copies} copies"
 
 
 def _later_cleanups(case: Case) -> Iterator[str]:
@@ -278,10 +278,10 @@ def _gated(case: Case) -> Iterator[str]:
     """
     if case.request.target != "stablehlo" or not case.done.copies:
         return
-    found = classified(case.flat)
-    constants = constants_only(found.order)
+    classes = classified(case.flat)
+    constants = constants_only(classes.order)
     waiting = set[SSAValue](constants)
-    for op in found.order.operations:
+    for op in classes.order.operations:
         if Names.COPY in op.attributes:
             for value in read_values(op):
                 if value not in waiting:
@@ -290,14 +290,14 @@ def _gated(case: Case) -> Iterator[str]:
             if not {Names.ID, Names.DUPLICATED} <= op.attributes.keys():
                 yield f"a copy of {name_of(op)} does not say of what"
         elif name_of(op) == "stablehlo.optimization_barrier" and any(
-            value not in constants and _is_gradient(found, value) for value in op.operands
+            value not in constants and _is_gradient(classes, value) for value in op.operands
         ):
             waiting.update(op.results)
 
 
-def _is_gradient(found: Phases, value: SSAValue) -> bool:
+def _is_gradient(actual: Phases, value: SSAValue) -> bool:
     owner = value.owner
-    return isinstance(owner, Operation) and Names.COPY not in owner.attributes and found.is_gradient(owner)
+    return isinstance(owner, Operation) and Names.COPY not in owner.attributes and actual.is_gradient(owner)
 
 
 def _scheduled(case: Case) -> Iterator[str]:
@@ -353,9 +353,9 @@ def _executed(case: Case) -> Iterator[str]:
         return
     steps = PreparedPair.of(case.before, case.after)
     for kind in INPUTS:
-        found = steps.compare(random_inputs(step_of(case.before), 0, kind))
-        if not found.equal:
-            yield f"on {kind} inputs: {found.difference}"
+        proof = steps.compare(random_inputs(step_of(case.before), 0, kind))
+        if not proof.equal:
+            yield f"on {kind} inputs: {proof.difference}"
 
 
 INPUTS: tuple[InputKind, ...] = ("random", "adversarial")

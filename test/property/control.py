@@ -37,10 +37,10 @@ def _branches(pen: Pen, kind: str, which: Value, kinds: Sequence[str], captured:
     writer, inner = pen.writer, Pen(pen.writer, pen.place, pen.direction, pen.indent + 1)
     result = writer.fresh(captured.type)
     writer.write(f'{result} = "stablehlo.{kind}"({which}) ({{', pen.indent)
-    for index, one in enumerate(kinds):
+    for index, first in enumerate(kinds):
         if index:
             writer.write("}, {", pen.indent)
-        value = inner.op(one, inner.op("multiply", captured, captured))
+        value = inner.op(first, inner.op("multiply", captured, captured))
         writer.write(f"stablehlo.return {value} : {value.type} {CONSTANT_LOCATION}", inner.indent)
     place = writer.locate(kind, pen.place, pen.direction)
     writer.write(f"}}) : ({which.type}) -> {result.type} {place}", pen.indent)
@@ -55,14 +55,14 @@ def indexed(f: Forward, h: Value) -> Value:
     if f.random.random() < 0.4:
         indices = pen.op("broadcast_in_dim", row, type=Type((rows, 1), "i32"))
         return f.apply("multiply", h, gather_rows(pen, h, indices))
-    one = _line(pen, "dynamic_slice", [h, row, zero], Type((1, width)), f", sizes = [1, {width}]")
-    worked = pen.op("sine", one)
+    item = _line(pen, "dynamic_slice", [h, row, zero], Type((1, width)), f", sizes = [1, {width}]")
+    worked = pen.op("sine", item)
     return f.apply("multiply", h, _line(pen, "dynamic_update_slice", [h, worked, zero, zero], h.type, ""))
 
 
 def _line(pen: Pen, kind: str, operands: Sequence[Value], type_: Type, words: str) -> Value:
     result = pen.writer.fresh(type_)
-    values, types = ", ".join(map(str, operands)), ", ".join(str(one.type) for one in operands)
+    values, types = ", ".join(map(str, operands)), ", ".join(str(operand.type) for operand in operands)
     place = pen.writer.locate(kind, pen.place, pen.direction)
     pen.writer.write(f"{result} = stablehlo.{kind} {values}{words} : ({types}) -> {type_} {place}", pen.indent)
     return result
@@ -101,7 +101,7 @@ def _reduce_both(pen: Pen, values: Value, places: Value) -> tuple[Value, Value]:
     results = writer.several(types)
     name = results[0].name.partition("#")[0]
     pairs = f"({values} init: {starts[0]}), ({places} init: {starts[1]})"
-    read = ", ".join(str(one.type) for one in (values, places, *starts))
+    read = ", ".join(str(item.type) for item in (values, places, *starts))
     writer.write(
         f"{head(results)} = stablehlo.reduce{pairs} across dimensions = [1] : ({read}) -> ({types[0]}, {types[1]})",
         pen.indent,

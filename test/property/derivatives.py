@@ -128,10 +128,10 @@ def _slice(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
         for dim, (start, size) in enumerate(zip(starts, whole.shape, strict=True)):
             before, after = start, size - start - value.type.shape[dim]
             parts = [_zeros(pen, value, dim, before), value, _zeros(pen, value, dim, after)]
-            found = [part for part in parts if part is not None]
-            if len(found) > 1:
+            actual = [part for part in parts if part is not None]
+            if len(actual) > 1:
                 type_ = _resized(value.type, dim, size)
-                value = pen.op("concatenate", *found, type=type_, parameters=Parameters(dim=dim))
+                value = pen.op("concatenate", *actual, type=type_, parameters=Parameters(dim=dim))
         return value
 
     return (pull,)
@@ -256,17 +256,17 @@ def backward(pen: Pen, tape: Sequence[Applied], seed: tuple[Value, Value], wante
     Only operations that lead to a `wanted` value are written.
     """
     active = _depends_on(tape, wanted)
-    found = Cotangents({seed[0]: seed[1]})
+    result = Cotangents({seed[0]: seed[1]})
     for op in reversed(tape):
-        ct = found.arrived.get(op.result)
+        ct = result.arrived.get(op.result)
         if ct is None or op.result not in active:
             continue
         here = pen.at(op.place)
         residuals = op.residuals if op.residuals is not None else RULES[op.kind].linear(here, op)
         for operand, pull in zip(op.operands, RULES[op.kind].pull(here, op, residuals, ct), strict=False):
             if pull is not None and operand in active:
-                found.add(here, operand, pull())
-    return found
+                result.add(here, operand, pull())
+    return result
 
 
 def _depends_on(tape: Sequence[Applied], wanted: frozenset[Value]) -> frozenset[Value]:

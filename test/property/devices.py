@@ -49,18 +49,18 @@ class Body:
     out: Mapping[str, tuple[str, Sharding]]
 
     def extents(self) -> dict[str, int]:
-        found = {name: extent(sharding) for name, (_, sharding) in self.into.items()}
+        entries = {name: extent(sharding) for name, (_, sharding) in self.into.items()}
         for name, _, operands in self.lines:
-            found[name] = found[operands[0]]
-        return found
+            entries[name] = entries[operands[0]]
+        return entries
 
     def run(self, values: dict[str, Any]) -> None:
         """Run the body and add its results to the values."""
-        there = {name: [part(values[one], lies, at) for at in DEVICES] for name, (one, lies) in self.into.items()}
+        there = {name: [part(values[actual], lies, at) for at in DEVICES] for name, (actual, lies) in self.into.items()}
         for name, kind, operands in self.lines:
-            there[name] = computed(kind, [there[one] for one in operands])
-        for name, (one, sharding) in self.out.items():
-            values[name] = put_together(there[one], sharding)
+            there[name] = computed(kind, [there[operand] for operand in operands])
+        for name, (first, sharding) in self.out.items():
+            values[name] = put_together(there[first], sharding)
 
 
 def extent(sharding: Sharding) -> int:
@@ -68,7 +68,7 @@ def extent(sharding: Sharding) -> int:
 
 
 def alike(sharding: Sharding) -> list[Sharding]:
-    return [one for one in SHARDINGS if len(one) == len(sharding)]
+    return [actual for actual in SHARDINGS if len(actual) == len(sharding)]
 
 
 def part(whole: Any, sharding: Sharding, device: Mapping[str, int]) -> Any:
@@ -85,19 +85,19 @@ def place(sharding: Sharding, device: Mapping[str, int]) -> int:
 def computed(kind: str, operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Return the result of an operation on each device."""
     if kind == "number":
-        return [np.full_like(one, number) for number, one in enumerate(operands[0])]
+        return [np.full_like(first, number) for number, first in enumerate(operands[0])]
     if kind in GROUPS:
-        sums = {member: sum(operands[0][one] for one in group) for group in GROUPS[kind] for member in group}
+        sums = {member: sum(operands[0][item] for item in group) for group in GROUPS[kind] for member in group}
         return [sums[number] for number in range(len(DEVICES))]
     return [KERNELS[kind](*given) for given in zip(*operands, strict=True)]
 
 
 def put_together(parts: Sequence[Any], sharding: Sharding) -> Any:
-    found = np.empty((WHOLE // extent(sharding), extent(sharding)))
-    for index in range(len(found)):
-        same = [one for one, device in zip(parts, DEVICES, strict=True) if place(sharding, device) == index]
-        found[index] = same[0] if all(np.array_equal(same[0], one) for one in same) else np.nan
-    return found.reshape(-1)
+    result = np.empty((WHOLE // extent(sharding), extent(sharding)))
+    for index in range(len(result)):
+        same = [first for first, device in zip(parts, DEVICES, strict=True) if place(sharding, device) == index]
+        result[index] = same[0] if all(np.array_equal(same[0], item) for item in same) else np.nan
+    return result.reshape(-1)
 
 
 def results(bodies: Sequence[Body], seed: int) -> list[Any]:
@@ -115,16 +115,16 @@ def written(bodies: Sequence[Body]) -> str:
         extents, inside = body.extents(), list[str]()
         for name, kind, operands in body.lines:
             channel += 1
-            listed = [f"%{one}_{number}" for one in operands]
+            listed = [f"%{operand}_{number}" for operand in operands]
             inside.append(line(f"%{name}_{number}", kind, listed, f"tensor<{extents[name]}xf32>", channel))
         names += body.out
         arguments = ", ".join(f"%{name}_{number}: tensor<{extents[name]}xf32>" for name in body.into)
-        returned = ", ".join(f"%{one}_{number}" for one, _ in body.out.values())
-        types = ", ".join(f"tensor<{extents[one]}xf32>" for one, _ in body.out.values())
-        wholes = [", ".join(["tensor<8xf32>"] * len(one)) for one in (body.into, body.out)]
+        returned = ", ".join(f"%{first}_{number}" for first, _ in body.out.values())
+        types = ", ".join(f"tensor<{extents[first]}xf32>" for first, _ in body.out.values())
+        wholes = [", ".join(["tensor<8xf32>"] * len(item)) for item in (body.into, body.out)]
         lines.append(
             f"{', '.join(f'%{name}' for name in body.out)} = sdy.manual_computation("
-            f"{', '.join(f'%{one}' for one, _ in body.into.values())}) in_shardings={shardings(body.into)} "
+            f"{', '.join(f'%{first}' for first, _ in body.into.values())}) in_shardings={shardings(body.into)} "
             f'out_shardings={shardings(body.out)} manual_axes={{"a", "b"}} ({arguments}) {{\n'
             + "\n".join([*inside, f"sdy.return {returned} : {types}"])
             + f"\n}} : ({wholes[0]}) -> ({wholes[1]})"
@@ -135,20 +135,20 @@ def written(bodies: Sequence[Body]) -> str:
 
 
 def shardings(values: Mapping[str, tuple[str, Sharding]]) -> str:
-    axes = [", ".join(f'"{axis}"' for axis in one) for _, one in values.values()]
-    return "[" + ", ".join(f"<@mesh, [{{{one}}}]>" for one in axes) + "]"
+    axes = [", ".join(f'"{axis}"' for axis in first) for _, first in values.values()]
+    return "[" + ", ".join(f"<@mesh, [{{{ax}}}]>" for ax in axes) + "]"
 
 
 def line(name: str, kind: str, operands: Sequence[str], type_: str, channel: int) -> str:
     if kind == "number":
         wide = f"{name} = stablehlo.broadcast_in_dim {name}f, dims = [] : (tensor<f32>) -> {type_}"
-        made = f'{name}d = "stablehlo.partition_id"() : () -> tensor<ui32>'
-        return f"{made}\n{name}f = stablehlo.convert {name}d : (tensor<ui32>) -> tensor<f32>\n{wide}"
+        result = f'{name}d = "stablehlo.partition_id"() : () -> tensor<ui32>'
+        return f"{result}\n{name}f = stablehlo.convert {name}d : (tensor<ui32>) -> tensor<f32>\n{wide}"
     if kind not in GROUPS:
         return f"{name} = stablehlo.{kind} {', '.join(operands)} : {type_}"
     groups = f"dense<{GROUPS[kind]}> : tensor<{len(GROUPS[kind])}x{len(GROUPS[kind][0])}xi64>"
-    said = f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, replica_groups = {groups}"
-    return f"""{name} = "stablehlo.all_reduce"({operands[0]}) <{{{said}, use_global_device_ids}}> ({{
+    message = f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, replica_groups = {groups}"
+    return f"""{name} = "stablehlo.all_reduce"({operands[0]}) <{{{message}, use_global_device_ids}}> ({{
 ^bb0(%p: tensor<f32>, %q: tensor<f32>):
   %r = stablehlo.add %p, %q : tensor<f32>
   stablehlo.return %r : tensor<f32>
@@ -164,48 +164,48 @@ def program(dice: Random) -> list[Body]:
             extents = body.extents()
             kind = dice.choice([*KERNELS, *GROUPS, "number"] if dice.random() < 0.4 else list(KERNELS))
             first = dice.choice(list(extents))
-            others = [one for one in extents if extents[one] == extents[first]]
+            others = [actual for actual in extents if extents[actual] == extents[first]]
             operands = (first, dice.choice(others)) if kind in BINARY else (first,)
             body = replace(body, lines=(*body.lines, (f"t{n}", kind, operands)))
         extents, out = body.extents(), dict[str, tuple[str, Sharding]]()
         for n in range(dice.randint(1, 2)):
-            one = dice.choice(body.lines)[0]
-            out[f"w{number}{n}"] = one, dice.choice([lies for lies in SHARDINGS if extent(lies) == extents[one]])
+            item = dice.choice(body.lines)[0]
+            out[f"w{number}{n}"] = item, dice.choice([lies for lies in SHARDINGS if extent(lies) == extents[item]])
         bodies.append(replace(body, out=out))
         names += out
     return bodies
 
 
 def rewritten(bodies: Sequence[Body], dice: Random) -> list[Body]:
-    found, careless = list(bodies), dice.random() < 0.3
+    result, careless = list(bodies), dice.random() < 0.3
     for at, body in enumerate(bodies):
         for name, (whole, sharding) in body.into.items():
-            maker = next((one for one in bodies[:at] if whole in one.out), None)
+            maker = next((actual for actual in bodies[:at] if whole in actual.out), None)
             if maker is None or dice.random() < 0.3:
                 continue
             lies = maker.out[whole][1]
             if lies == sharding or (careless and len(lies) == len(sharding)):
-                found[at] = computed_again(found[at], name, maker, maker.out[whole][0])
+                result[at] = computed_again(result[at], name, maker, maker.out[whole][0])
     if dice.random() < 0.3:
-        at = dice.randrange(len(found))
-        body, (field, values) = found[at], dice.choice([("into", found[at].into), ("out", found[at].out)])
+        at = dice.randrange(len(result))
+        body, (field, values) = result[at], dice.choice([("into", result[at].into), ("out", result[at].out)])
         name = dice.choice(list(values))
         other = values[name][0], dice.choice(alike(values[name][1]))
-        found[at] = replace(body, **{field: {**values, name: other}})
-    return found
+        result[at] = replace(body, **{field: {**values, name: other}})
+    return result
 
 
-def computed_again(body: Body, name: str, maker: Body, made: str) -> Body:
+def computed_again(body: Body, name: str, maker: Body, actual: str) -> Body:
     """Return the body with an argument recomputed from the operands of the body that passes it on."""
-    again = [(f"{name}{one}", kind, tuple(f"{name}{o}" for o in operands)) for one, kind, operands in maker.lines]
+    again = [(f"{name}{first}", kind, tuple(f"{name}{o}" for o in operands)) for first, kind, operands in maker.lines]
 
-    def of(one: str) -> str:
-        return f"{name}{made}" if one == name else one
+    def of(first: str) -> str:
+        return f"{name}{actual}" if first == name else first
 
-    lines = [(one, kind, tuple(map(of, operands))) for one, kind, operands in body.lines]
-    into = {one: said for one, said in body.into.items() if one != name}
-    into |= {f"{name}{one}": said for one, said in maker.into.items()}
-    out = {one: (of(inside), sharding) for one, (inside, sharding) in body.out.items()}
+    lines = [(first, kind, tuple(map(of, operands))) for first, kind, operands in body.lines]
+    into = {first: output for first, output in body.into.items() if first != name}
+    into |= {f"{name}{first}": output for first, output in maker.into.items()}
+    out = {first: (of(inside), sharding) for first, (inside, sharding) in body.out.items()}
     return Body(into, (*again, *lines), out)
 
 
@@ -217,7 +217,7 @@ def check(seed: int) -> str:
     dice = Random(seed)
     before = program(dice)
     after = rewritten(before, dice)
-    wanted, found = results(before, seed), results(after, seed)
+    wanted, result = results(before, seed), results(after, seed)
     if np.any(np.isnan(wanted)):
         return "disagreeing"
     texts = written(before), written(after)
@@ -225,7 +225,7 @@ def check(seed: int) -> str:
         return "same text"
     if not prove(parse_module(texts[0]), parse_module(texts[1])):
         return "rejected"
-    return "same" if np.array_equal(wanted, found) else "other"
+    return "same" if np.array_equal(wanted, result) else "other"
 
 
 def main() -> int:

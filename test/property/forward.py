@@ -78,12 +78,12 @@ class Forward:
         self.tape.append(applied)
         return result
 
-    def dot(self, one: Value, other: Value, numbers: Dot) -> Value:
-        type_ = numbers.type_of(one.type, other.type)
-        return self.apply("dot_general", one, other, type=type_, parameters=Parameters(numbers=numbers))
+    def dot(self, value: Value, other: Value, numbers: Dot) -> Value:
+        type_ = numbers.type_of(value.type, other.type)
+        return self.apply("dot_general", value, other, type=type_, parameters=Parameters(numbers=numbers))
 
-    def matmul(self, one: Value, other: Value) -> Value:
-        return self.dot(one, other, Dot(((len(one.type.shape) - 1,), (0,))))
+    def matmul(self, value: Value, other: Value) -> Value:
+        return self.dot(value, other, Dot(((len(value.type.shape) - 1,), (0,))))
 
     def broadcast(self, value: Value, type_: Type, dims: Sequence[int]) -> Value:
         return self.apply("broadcast_in_dim", value, type=type_, parameters=Parameters(dims=tuple(dims)))
@@ -133,8 +133,8 @@ def make_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
     for kind in kinds:
         value = inside.apply(kind, value, *([argument] if kind in ("multiply", "add", "maximum") else []))
     held = dict.fromkeys(value for op in inside.tape for value in op.residuals or ())
-    residuals = [one for one in held if one != argument]
-    types = (value.type, *(one.type for one in residuals))
+    residuals = [item for item in held if item != argument]
+    types = (value.type, *(residual.type for residual in residuals))
     forward_text = function_text(f"private @{name}", [argument], inside.pen.writer.lines, [value, *residuals])
     reads_argument = argument in held
     passed = [*residuals, *([argument] if reads_argument else [])]
@@ -153,16 +153,18 @@ def make_plain_function(name: str, type_: Type, kinds: Sequence[str]) -> Functio
 
 def _backward_text(name: str, inside: Forward, argument: Value, result: Value, passed: Sequence[Value]) -> str:
     inner = {value: Value(f"res{index}", value.type) for index, value in enumerate(passed)}
-    tape = [replace(op, residuals=tuple(inner[one] for one in op.residuals or ())) for op in inside.tape]
+    tape = [replace(op, residuals=tuple(inner[item] for item in op.residuals or ())) for op in inside.tape]
     pen = Pen(Writer(inner_location), Place(line=900), "backward")
     ct = Value("ct", result.type)
-    found = backward(pen, tape, (result, ct), frozenset([argument])).arrived[argument]
-    return function_text(f"private @{name}_bwd", [*inner.values(), ct], pen.writer.lines, [found])
+    actual = backward(pen, tape, (result, ct), frozenset([argument])).arrived[argument]
+    return function_text(f"private @{name}_bwd", [*inner.values(), ct], pen.writer.lines, [actual])
 
 
 def function_text(name: str, arguments: Sequence[Value | str], lines: Sequence[str], returned: Sequence[Value]) -> str:
     """Return the text of a function. An argument is a value, or text with further attributes."""
-    declared = ", ".join(one if isinstance(one, str) else f"{one}: {one.type}" for one in arguments)
+    declared = ", ".join(
+        argument if isinstance(argument, str) else f"{argument}: {argument.type}" for argument in arguments
+    )
     types = ", ".join(str(value.type) for value in returned)
     values = ", ".join(map(str, returned))
     body = "".join(f"{line}\n" for line in lines)

@@ -36,7 +36,7 @@ def scatter_add_rows(pen: Pen, into: Value, indices: Value, rows: Value) -> Valu
     writer.write(f"^bb0({old}: {old.type}, {new}: {new.type}):", pen.indent)
     total = inner.op("add", old, new)
     writer.write(f"stablehlo.return {total} : {total.type} {CONSTANT_LOCATION}", inner.indent)
-    types = ", ".join(str(one.type) for one in (into, indices, rows))
+    types = ", ".join(str(item.type) for item in (into, indices, rows))
     place = writer.locate("scatter-add", pen.place, pen.direction)
     writer.write(f"}}) : ({types}) -> {result.type} {place}", pen.indent)
     return result

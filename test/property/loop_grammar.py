@@ -119,7 +119,7 @@ def stored_less(before: Program, dice: Random) -> Program:
     for write in first.writes:
         kept, rest = _cut(write.value, dice)
         for read in sorted(
-            {one for one in _slots((second.carry, second.other)) if one[1] == ("c", write.stack)}, key=str
+            {slot for slot in _slots((second.carry, second.other)) if slot[1] == ("c", write.stack)}, key=str
         ):
             at = inverse(write.place, read[2])
             again = replaced(rest, {("kept",): read, COUNTER: at})
@@ -153,9 +153,9 @@ def reshaped(given: Program, dice: Random) -> Program:
     """Restructure the loops: `split`, `chunked`, `peeled`, or counted from zero by ones."""
     at = dice.randrange(2)
     kinds, loops = ["split", "chunked", "counted", "peeled", "parity"], list(given.loops)
-    said: dict[str, Any] = {"pieces": dice.choices(kinds, [2, 4, 1, 0.3, 0.3])[0], "turned": dice.random() < 0.5}
-    said |= {"slip": dice.choice(SLIPS) if dice.random() < 0.4 else "", "size": dice.choice([1, 2, 2, 3])}
-    loops[at] = dataclasses.replace(loops[at], **said)
+    message: dict[str, Any] = {"pieces": dice.choices(kinds, [2, 4, 1, 0.3, 0.3])[0], "turned": dice.random() < 0.5}
+    message |= {"slip": dice.choice(SLIPS) if dice.random() < 0.4 else "", "size": dice.choice([1, 2, 2, 3])}
+    loops[at] = dataclasses.replace(loops[at], **message)
     return dataclasses.replace(given, loops=(loops[0], loops[1]))
 
 
@@ -170,7 +170,7 @@ def nudged(given: Program, dice: Random) -> Program:
         case "kind":
             loops[at] = dataclasses.replace(loops[at], kind=dice.choice(INTEGERS))
         case "heights":
-            return dataclasses.replace(given, heights=tuple(one + 1 for one in given.heights))
+            return dataclasses.replace(given, heights=tuple(height + 1 for height in given.heights))
         case "begins":
             return dataclasses.replace(given, begins=given.begins + 1)
         case "how":

@@ -161,27 +161,27 @@ class Writer:
             case ("slot", ("c", int(k)), inner):
                 return self.slot(scope["stacks"][k], self.program.heights[k], self.number(inner, i, kind), kind)
             case (name, *operands):
-                return self.line(f"{name} {', '.join(self.vector(one, scope, kind) for one in operands)}", V)
+                return self.line(f"{name} {', '.join(self.vector(operand, scope, kind) for operand in operands)}", V)
             case _:
                 raise AssertionError(expression)
 
     def slot(self, stack: str, height: int, at: str, kind: str) -> str:
         types = f"(tensor<{height}x3xf32>, tensor<{kind}>, tensor<{kind}>) -> tensor<1x3xf32>"
-        one = self.line(f"dynamic_slice {stack}, {at}, {self.constant(0, kind)}, sizes = [1, 3]", types)
-        return self.line(f"reshape {one}", f"(tensor<1x3xf32>) -> {V}")
+        item = self.line(f"dynamic_slice {stack}, {at}, {self.constant(0, kind)}, sizes = [1, 3]", types)
+        return self.line(f"reshape {item}", f"(tensor<1x3xf32>) -> {V}")
 
     def iteration(self, loop: Loop, i: str, state: list[str], captured: list[str]) -> list[str]:
         """Return the carries and the stacks after an iteration."""
         scope = {"i": i, "h": state[0], "k": state[1], "x": "%x", "stacks": state[2:] or captured}
-        after = [self.vector(one, scope, loop.kind) for one in (loop.carry, loop.other)]
+        after = [self.vector(entry, scope, loop.kind) for entry in (loop.carry, loop.other)]
         whole = list(state[2:])
         for write in loop.writes:
             high, n = f"tensor<{self.program.heights[write.stack]}x3xf32>", f"tensor<{loop.kind}>"
             flat = self.vector(write.value, scope, loop.kind)
-            one = self.line(f"broadcast_in_dim {flat}, dims = [1]", f"({V}) -> tensor<1x3xf32>")
+            item = self.line(f"broadcast_in_dim {flat}, dims = [1]", f"({V}) -> tensor<1x3xf32>")
             at, zero = self.number(write.place, i, loop.kind), self.constant(0, loop.kind)
             types = f"({high}, tensor<1x3xf32>, {n}, {n}) -> {high}"
-            update = f"dynamic_update_slice {whole[write.stack]}, {one}, {at}, {zero}"
+            update = f"dynamic_update_slice {whole[write.stack]}, {item}, {at}, {zero}"
             whole[write.stack] = self.line(update, types)
         return after + whole
 
@@ -196,8 +196,8 @@ class Writer:
     ) -> list[str]:
         """Write a counting loop. `body(i, state)` writes an iteration and returns the state after it."""
         if is_turned:
-            found = self.counted(kind, bounds, turned(state), lambda i, s: turned(body(i, turned(s))), how=how)
-            return turned(found)
+            result = self.counted(kind, bounds, turned(state), lambda i, s: turned(body(i, turned(s))), how=how)
+            return turned(result)
         start, end, step = bounds
         highs = [f"tensor<{height}x3xf32>" for height in self.program.heights]
         types = ", ".join([f"tensor<{kind}>", V, V, *highs][: 1 + len(state)])

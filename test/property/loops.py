@@ -48,16 +48,18 @@ WAYS: tuple[tuple[int, Loops], ...] = ((4, True), (24, "periodic(4)"), (24, "per
 @cache
 def programs() -> dict[str, tuple[ModuleOp, ModuleOp]]:
     """Return each step inlined, and the same step with its loops cut and in chunks."""
-    found = dict[str, tuple[ModuleOp, ModuleOp]]()
+    result = dict[str, tuple[ModuleOp, ModuleOp]]()
     for layers, loops in WAYS:
         for name, text in lowered_steps(layers).items():
             before = parse_module(text, name, make_context())
             inline(before)
             after = before.clone()
             rolled = recompute_loops(after, loops=loops)
-            assert rolled.copies and (loops is True or any("holds its carries" in str(one) for one in rolled.remarks))
-            found[f"{name}, {loops}"] = before, after
-    return found
+            assert rolled.copies and (
+                loops is True or any("holds its carries" in str(remark) for remark in rolled.remarks)
+            )
+            result[f"{name}, {loops}"] = before, after
+    return result
 
 
 def loops_of(module: ModuleOp) -> list[WhileOp]:
@@ -74,18 +76,18 @@ def inner_operation(module: ModuleOp, dice: random.Random) -> Operation:
 
 def visible(op: Operation) -> list[SSAValue]:
     """Return the values that the operation could read: those that precede it in the blocks around it."""
-    found, current = list[SSAValue](), op
+    result, current = list[SSAValue](), op
     while (block := current.parent) is not None:
-        found.extend(block.args)
+        result.extend(block.args)
         for other in block.ops:
             if other is current:
                 break
-            found.extend(other.results)
+            result.extend(other.results)
         holder = block.parent_op()
         if holder is None:
             break
         current = holder
-    return found
+    return result
 
 
 def another_operand(module: ModuleOp, dice: random.Random) -> bool:
@@ -94,7 +96,9 @@ def another_operand(module: ModuleOp, dice: random.Random) -> bool:
     if not op.operands:
         return False
     index = dice.randrange(len(op.operands))
-    others = [one for one in visible(op) if one.type == op.operands[index].type and one is not op.operands[index]]
+    others = [
+        value for value in visible(op) if value.type == op.operands[index].type and value is not op.operands[index]
+    ]
     if not others:
         return False
     op.operands[index] = dice.choice(others)
@@ -161,10 +165,10 @@ def another_kind(module: ModuleOp, dice: random.Random) -> bool:
     if kinds is None:
         return False
     name = dice.choice([kind for kind in kinds if kind != op.name])
-    others = [one for one in every_operation(module) if one.name == name]
+    others = [operation for operation in every_operation(module) if operation.name == name]
     if not others:
         return False
-    new = type(others[0]).create(operands=list(op.operands), result_types=[one.type for one in op.results])
+    new = type(others[0]).create(operands=list(op.operands), result_types=[result.type for result in op.results])
     assert op.parent is not None
     op.parent.insert_op_before(new, op)
     op.results[0].replace_all_uses_with(new.results[0])
@@ -178,7 +182,9 @@ def another_slice(module: ModuleOp, dice: random.Random) -> bool:
     names = ("stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice")
     op = dice.choice([op for block in bodies(module) for op in block.ops if op.name in names])
     index = dice.choice([0, 1 if op.name == names[0] else 2])
-    others = [one for one in visible(op) if one.type == op.operands[index].type and one is not op.operands[index]]
+    others = [
+        value for value in visible(op) if value.type == op.operands[index].type and value is not op.operands[index]
+    ]
     if not others:
         return False
     op.operands[index] = dice.choice(others)

@@ -182,8 +182,8 @@ def _generated_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
     drawn = pen.writer.several([state.type, counters.type])
     place = pen.writer.locate("rng_bit_generator", pen.place, pen.direction)
     types = f"({state.type}) -> ({state.type}, {counters.type})"
-    how = f"algorithm = {f.random.choice(('THREE_FRY', 'PHILOX'))}"
-    pen.writer.write(f"{head(drawn)} = stablehlo.rng_bit_generator {state}, {how} : {types} {place}", pen.indent)
+    options = f"algorithm = {f.random.choice(('THREE_FRY', 'PHILOX'))}"
+    pen.writer.write(f"{head(drawn)} = stablehlo.rng_bit_generator {state}, {options} : {types} {place}", pen.indent)
     # Now and then a layer starts from the key again.
     f.state = drawn[0] if f.random.random() < 0.8 else None
     return drawn[1]
@@ -227,8 +227,8 @@ def estimate(f: Forward, h: Value) -> Value:
         squashed = inner.call(function, [names["x"]], [h.type])[0] if function else inner.op("tanh", names["x"])
         return counted, squashed, inner.op("add", names["sum"], squashed)
 
-    found = _loop(pen, carried, None, body)
-    return f.apply("multiply", h, found[f.random.choice((1, 2))])
+    result = _loop(pen, carried, None, body)
+    return f.apply("multiply", h, result[f.random.choice((1, 2))])
 
 
 def bfloat(f: Forward, h: Value) -> Value:
@@ -260,8 +260,8 @@ def positions(f: Forward, h: Value) -> Value:
 def twins(f: Forward, h: Value) -> Value:
     """Apply the same operation to the same value twice, which a CSE would merge."""
     kind = f.random.choice(("sine", "tanh"))
-    one = f.apply(kind, h)
-    between = activation(f, one)
+    item = f.apply(kind, h)
+    between = activation(f, item)
     return f.apply("multiply", between, f.apply(kind, h))
 
 

@@ -140,7 +140,7 @@ def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
 def _run(f: Forward, random: Random, block: Block, shape: Shape, h: Value) -> Value:
     """Write a block. Joins in it read its own values, and earlier ones if its body runs only once."""
     outer, place, known = f.random, f.pen.place, f.known
-    again = sum(one.body == block.body for one in shape.blocks) > 1
+    again = sum(actual.body == block.body for actual in shape.blocks) > 1
     f.random, f.weight_prefix, f.known = random, block.weights, [h] if again else [*known]
     f.pen = f.pen.at(Place(block.scope, LINES_PER_BODY * (block.body + 1) + LINES_PER_BODY // 2 * block.caller))
     entered = len(f.known)
@@ -176,8 +176,8 @@ class _Step:
         pen = Pen(f.pen.writer, f.pen.place, "backward")
         weights = list(f.weights.values.values())
         wanted = [*weights, self.data] if not weights or self.random.random() < 0.3 else weights
-        found = backward(pen, f.tape, (loss, ct), frozenset(wanted)).arrived
-        gradients = {value: found[value] if value in found else pen.full("0.0", value.type) for value in wanted}
+        actual = backward(pen, f.tape, (loss, ct), frozenset(wanted)).arrived
+        gradients = {value: actual[value] if value in actual else pen.full("0.0", value.type) for value in wanted}
         first = [loss] if shape.returns_loss else []
         first += f.returned if self.random.random() < 0.8 else []
         first += [f.state] if f.state and self.random.random() < 0.5 else []
@@ -223,7 +223,9 @@ class _Step:
         type."""
         if not donated or value.name.startswith("x"):
             return value
-        matching = [index for index, one in enumerate(returned) if one.type == value.type and index not in self._taken]
+        matching = [
+            index for index, first in enumerate(returned) if first.type == value.type and index not in self._taken
+        ]
         if not matching:
             return value
         self._taken.add(matching[-1])

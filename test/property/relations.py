@@ -113,7 +113,7 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
         yield f"with a private function: {proof.reason}"
     yield from (f"with a private function {words}" for words in CHECKS["peak"](again))
     inlined = [run(before, case.request, calls=False) for before in (case.before, outlined)]
-    plain, without = [(one.done.copies, holding_of(one).peak_bytes) for one in inlined]
+    plain, without = [(item.done.copies, holding_of(item).peak_bytes) for item in inlined]
     if plain != without:
         yield f"without calls a private function changes (copies, peak) from {plain} to {without}"
     if again.done.copies != case.done.copies:
@@ -125,7 +125,7 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
 def _outline(module: ModuleOp, random: Random) -> bool:
     """Move a few consecutive operations of a scope that is entered once into a function."""
     function = step_of(module)
-    runs = [one for one in _runs(function) if len(one) > 2]
+    runs = [actual for actual in _runs(function) if len(actual) > 2]
     if not runs:
         return False
     chosen = random.choice(runs)
@@ -137,16 +137,16 @@ def _outline(module: ModuleOp, random: Random) -> bool:
 
 def _runs(function: FuncOp) -> list[list[Operation]]:
     """Return consecutive forward operations of one scope, without scopes that are entered again."""
-    found, previous = list[list[Operation]](), ""
+    result, previous = list[list[Operation]](), ""
     for op in single_block(function).ops:
         path = _scope_text(op) if _is_forward(op) and scope_of(op.location).path else ""
         if path and path == previous:
-            found[-1].append(op)
+            result[-1].append(op)
         elif path:
-            found.append([op])
+            result.append([op])
         previous = path
-    places = [(op.name, op.location) for one in found for op in one]
-    return [one for one in found if all(places.count((op.name, op.location)) == 1 for op in one)]
+    places = [(op.name, op.location) for entry in result for op in entry]
+    return [entry for entry in result if all(places.count((op.name, op.location)) == 1 for op in entry)]
 
 
 def _scope_text(op: Operation) -> str:
@@ -218,25 +218,25 @@ def _order_does_not_matter(case: Case) -> Iterator[str]:
 
 def _shuffle(module: ModuleOp, random: Random) -> None:
     """Permute the operations within their dependences, each stretch of forward or other operations separately."""
-    found = classified(module)
-    precedence, operations = Precedence.of(found.order, found), found.order.operations
+    classes = classified(module)
+    precedence, operations = Precedence.of(classes.order, classes), classes.order.operations
     order = list[int]()
     for stretch in precedence.stretches:
-        missing = {one: len(precedence.needs[one]) for one in stretch}
-        needed_by: dict[int, list[int]] = {one: [] for one in stretch}
-        for one in stretch:
-            for needed in precedence.needs[one]:
-                needed_by[needed].append(one)
-        ready = [one for one in stretch if not missing[one]]
+        missing = {inner: len(precedence.needs[inner]) for inner in stretch}
+        needed_by: dict[int, list[int]] = {inner: [] for inner in stretch}
+        for operation in stretch:
+            for needed in precedence.needs[operation]:
+                needed_by[needed].append(operation)
+        ready = [inner for inner in stretch if not missing[inner]]
         while ready:
             order.append(ready.pop(random.randrange(len(ready))))
-            for one in needed_by[order[-1]]:
-                missing[one] -= 1
-                if not missing[one]:
-                    ready.append(one)
+            for operation in needed_by[order[-1]]:
+                missing[operation] -= 1
+                if not missing[operation]:
+                    ready.append(operation)
     for op in operations:
         op.detach()
-    found.order.block.add_ops([*(operations[one] for one in order), operations[-1]])
+    classes.order.block.add_ops([*(operations[item] for item in order), operations[-1]])
 
 
 RELATIONS: Checks = {

@@ -71,7 +71,7 @@ def request_for(program: Program, module: ModuleOp) -> Request:
     moves = Random(f"moves/{program.seed}")
     moved = moves.random() < 0.25
     patterns = ("*", scope, scope.rpartition("/")[2], scope[:-1] + "?", "block*" if random.random() < 0.3 else "*")
-    found = Request(
+    result = Request(
         segments="auto" if random.random() < 0.7 else random.choice(patterns),
         target="stablehlo" if random.random() < 0.8 else "none",
         marks=_marks(random, module) if random.random() < 0.3 else (),
@@ -80,7 +80,7 @@ def request_for(program: Program, module: ModuleOp) -> Request:
         copies=random.choice((1, 2, 2)),
         what=_selection(random, module) if random.random() < 0.3 else AUTO,
     )
-    return replace(found, moved=True, marks=_with_moves(moves, module, found.marks)) if moved else found
+    return replace(result, moved=True, marks=_with_moves(moves, module, result.marks)) if moved else result
 
 
 def _with_moves(
@@ -93,7 +93,7 @@ def _with_moves(
         for position, op in enumerate(operations)
         if position not in taken and _is_forward(op) and random.random() < 0.3
     ]
-    return tuple(sorted([*marks, *more], key=lambda one: one[0]))
+    return tuple(sorted([*marks, *more], key=lambda item: item[0]))
 
 
 POLICIES = (
@@ -130,9 +130,9 @@ def _points(random: Random, module: ModuleOp) -> tuple[int, ...]:
 
 def _words(selection: Selection) -> str:
     """Return the options of a selection that differ from the default."""
-    different = {one.name: getattr(selection, one.name) for one in fields(selection)}
-    said = [f"{name}={value}" for name, value in different.items() if value != getattr(AUTO, name)]
-    return " ".join(said) or "nothing more"
+    different = {field.name: getattr(selection, field.name) for field in fields(selection)}
+    messages = [f"{name}={value}" for name, value in different.items() if value != getattr(AUTO, name)]
+    return " ".join(messages) or "nothing more"
 
 
 _RECOMPUTED = [policy for policy in Policy if policy.recomputes]

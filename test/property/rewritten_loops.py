@@ -50,9 +50,9 @@ def check(seed: int) -> str:
     `other`: proved, but different results. Otherwise `same text`, `rejected`, `same`, `endless` or `invalid`.
     """
     programs = pair(seed)
-    if not all(loop.ends() for one in programs for loop in one.loops):
+    if not all(loop.ends() for program in programs for loop in program.loops):
         return "endless"
-    texts = [written(one) for one in programs]
+    texts = [written(program) for program in programs]
     if texts[0] == texts[1]:
         return "same text"
     try:

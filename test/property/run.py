@@ -55,9 +55,9 @@ class Ledger:
         """Return the ledger in a file, or an empty one if there is no such file."""
         if not path.exists():
             return cls()
-        found = cls(**json.loads(path.read_text()))
-        found.refusals, found.operations = Counter(found.refusals), Counter(found.operations)
-        return found
+        result = cls(**json.loads(path.read_text()))
+        result.refusals, result.operations = Counter(result.refusals), Counter(result.operations)
+        return result
 
     def write(self, path: Path) -> None:
         """Write the ledger atomically."""
@@ -81,16 +81,16 @@ class Ledger:
 
     def lines(self) -> list[str]:
         """Return the ledger as lines of text."""
-        found = [
+        matches = [
             f"programs        {self.programs}",
             f"fired           {self.fired} ({self.fired_share:.1%})",
             f"copies          {self.copies}",
             f"operations      {len(self.operations)} distinct: {' '.join(sorted(self.operations))}",
             f"seconds         {self.seconds:.0f} ({1000 * self.seconds / max(1, self.programs):.0f} ms a program)",
         ]
-        found += [f"refused         {count} x {reason}" for reason, count in self.refusals.most_common()]
-        found += [f"FAILED          {_failed(kind, seeds)}" for kind, seeds in sorted(self.failures.items())]
-        return [*found, "failures        none"] if not self.failures else found
+        matches += [f"refused         {count} x {reason}" for reason, count in self.refusals.most_common()]
+        matches += [f"FAILED          {_failed(kind, seeds)}" for kind, seeds in sorted(self.failures.items())]
+        return [*matches, "failures        none"] if not self.failures else matches
 
 
 def _failed(kind: str, seeds: Sequence[int]) -> str:

@@ -124,8 +124,8 @@ class Shape:
     def loss(self, w: Any, x: Any) -> Any:
         numbers = jnp.arange(self.length)
         carry = tuple(jnp.cos(x * (j + 1)) for j in range(self.carries)), jax.random.key(1)
-        how: dict[str, Any] = {"reverse": self.reverse, "unroll": self.unroll}
-        carry, stacks = jax.lax.scan(self.body, carry, (w[: self.length], numbers), **how)
+        entries: dict[str, Any] = {"reverse": self.reverse, "unroll": self.unroll}
+        carry, stacks = jax.lax.scan(self.body, carry, (w[: self.length], numbers), **entries)
         total = sum(h.sum() for h in carry[0])
         if stacks is not None:
             total = total + (stacks[0] * numbers).sum() + jnp.where(stacks[1], 0.5, 0.1).sum()
@@ -155,15 +155,15 @@ def check(seed: int) -> str:
     given = arguments(seed)
     text = jax.jit(Shape.of(seed).step, keep_unused=True).lower(*given).as_text(debug_info=True)
     try:
-        done = rewrite(text, RecomputeOptions(loops=ASKED[seed % len(ASKED)]))
+        result = rewrite(text, RecomputeOptions(loops=ASKED[seed % len(ASKED)]))
     except (NotProved, Refusal) as error:
         return f"refused: {error}"
-    said = [str(remark) for remark in done.remarks]
-    if any("not proved" in one for one in said):
+    messages = [str(remark) for remark in result.remarks]
+    if any("not proved" in message for message in messages):
         return "the loops are not proved"
-    if not compare(parse_module(text, "scan.mlir", make_context()), done.module, given).equal:
+    if not compare(parse_module(text, "scan.mlir", make_context()), result.module, given).equal:
         return "other results"
-    return "cut" if any("hands on" in one for one in said) else "left"
+    return "cut" if any("hands on" in message for message in messages) else "left"
 
 
 RIGHT = ("cut", "left")

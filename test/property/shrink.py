@@ -22,10 +22,10 @@ Edit = Callable[[ModuleOp], None]
 
 def shrink(before: ModuleOp, request: Request, problem: Problem, checks: Checks) -> ModuleOp:
     """Return a smaller program with a problem of the same kind; `before` is not changed."""
-    only = {name: one for name, one in checks.items() if name == problem.check}
+    only = {name: first for name, first in checks.items() if name == problem.check}
 
     def fails(module: ModuleOp) -> bool:
-        return any(one.kind == problem.kind for one in check(module, request, only).problems)
+        return any(actual.kind == problem.kind for actual in check(module, request, only).problems)
 
     smallest = _try(before, _flatten, fails) or before
     size = -1
@@ -107,8 +107,8 @@ def _bypass(module: ModuleOp, first: int, last: int) -> None:
 
 def _stand_in(block: Block, op: Operation, result: SSAValue) -> SSAValue:
     near = (value for value in op.operands if value.type == result.type)
-    if (found := next(near, None)) is not None:
-        return found
+    if (item := next(near, None)) is not None:
+        return item
     earlier = list[SSAValue](block.args)
     for other in block.ops:
         if other is op:

@@ -19,14 +19,14 @@ the others: dead code, taken for what no plan changes."""
 def test_budgets_are_kept_or_refused_with_reason(part: int) -> None:
     kinds, problems = Counter[str](), list[str]()
     for seed in SEEDS[part::PARTS]:
-        answers, found = check(seed)
-        kinds.update(one.kind for one in answers)
-        problems += [f"seed {seed}: {words}" for words in found]
+        answers, result = check(seed)
+        kinds.update(answer.kind for answer in answers)
+        problems += [f"seed {seed}: {words}" for words in result]
     assert problems == []
     assert kinds["kept by copies"] >= 4 and kinds["refused: proved"] >= 2, kinds
 
 
-def test_some_steps_are_small_enough_for_an_exhaustive_search() -> None:
+def test_some_steps_allow_exhaustive_search() -> None:
     small = [seed for seed in SEEDS if seed % 3 == 1 and problem_for(step_for(seed), request_for(seed)) is not None]
     assert len(small) >= 3
 

@@ -9,7 +9,7 @@ from recompute.test.property.devices import check
 PAIRS = 400
 
 
-def test_what_is_proved_computes_the_same_on_devices() -> None:
+def test_proved_pairs_agree_on_devices() -> None:
     verdicts = Counter(check(seed) for seed in range(PAIRS))
     assert verdicts["other"] == 0
     assert verdicts["same"] > PAIRS // 20 and verdicts["rejected"] > PAIRS // 50

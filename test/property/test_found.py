@@ -19,7 +19,7 @@ HEADER = re.compile(r"// check: (?P<check>.*)\n// request: segments=(?P<segments
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda path: path.stem)
-def test_what_was_found(path: Path) -> None:
+def test_found_cases_pass_their_check(path: Path) -> None:
     text = path.read_text()
     header = HEADER.match(text)
     assert header is not None, "the first two lines say what is checked"
@@ -33,5 +33,5 @@ def test_what_was_found(path: Path) -> None:
         region_dce(step_of(living).body)
         assert run(module, request).done.copies == run(living, request).done.copies
     else:
-        only = {name: one for name, one in CHECKS.items() if name == header["check"]}
+        only = {name: first for name, first in CHECKS.items() if name == header["check"]}
         assert check(module, request, only).problems == ()

@@ -26,7 +26,7 @@ def test_every_cut_is_proved_and_computes_the_same() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_accepted_computes_the_same() -> None:
+def test_accepted_edits_keep_results() -> None:
     verdicts = Counter(check(seed) for seed in range(EDITS))
     assert verdicts["other"] == 0
     assert verdicts["rejected"] > EDITS // 3 and verdicts["same"]

@@ -120,6 +120,6 @@ def _without_verification(patch: pytest.MonkeyPatch) -> None:
 )
 def test_a_planted_bug_is_found(plant: Plant, found_by: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    checks = {name: one for name, one in (CHECKS | EXECUTION).items() if name in found_by}
-    found = {problem.check for seed in SEEDS for problem in run_one(seed, checks)[2].problems}
-    assert found == found_by
+    checks = {name: first for name, first in (CHECKS | EXECUTION).items() if name in found_by}
+    actual = {problem.check for seed in SEEDS for problem in run_one(seed, checks)[2].problems}
+    assert actual == found_by

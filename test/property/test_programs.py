@@ -35,7 +35,7 @@ SLOW: Checks = {name: CHECKS[name] for name in ("text", "second run", "scheduled
 
 def checks_for(seed: int) -> Checks:
     turn = list(SLOW)[seed % len(SLOW)]
-    return {name: one for name, one in (CHECKS | EXECUTION | SLOW).items() if name == turn or name not in SLOW}
+    return {name: first for name, first in (CHECKS | EXECUTION | SLOW).items() if name == turn or name not in SLOW}
 
 
 @cache
@@ -45,13 +45,13 @@ def ledger_of(first: int) -> tuple[Ledger, list[str]]:
     for seed in range(first, first + PART):
         request, module, outcome = run_one(seed, checks_for(seed))
         ledger.add(seed, {name_of(op) for op in module.walk()}, outcome)
-        problems += [f"seed {seed}, {request}: {one.check}: {one.detail}" for one in outcome.problems]
+        problems += [f"seed {seed}, {request}: {problem.check}: {problem.detail}" for problem in outcome.problems]
     return ledger, problems
 
 
 @pytest.mark.slow("40", "80")
 @pytest.mark.parametrize("first", range(0, COUNT, PART))
-def test_what_is_promised_of_every_program(first: int) -> None:
+def test_every_program_passes_all_checks(first: int) -> None:
     assert ledger_of(first)[1] == []
 
 
@@ -59,15 +59,15 @@ def test_what_is_promised_of_every_program(first: int) -> None:
 def test_the_pipeline_has_something_to_do() -> None:
     """Check that most random programs are recomputed, since unchanged ones test nothing."""
     ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]
-    assert sum(one.fired for one in ledgers) >= 0.7 * COUNT
-    operations = sum((one.operations for one in ledgers), Counter[str]())
+    assert sum(ledger.fired for ledger in ledgers) >= 0.7 * COUNT
+    operations = sum((ledger.operations for ledger in ledgers), Counter[str]())
     expected = "stablehlo.while func.call stablehlo.dot_general other.mystery stablehlo.if stablehlo.case"
     expected += " stablehlo.gather stablehlo.dynamic_slice stablehlo.dynamic_update_slice stablehlo.scatter"
     expected += " stablehlo.rng_bit_generator"
     assert set(expected.split()) <= operations.keys()
 
 
-def test_an_interrupted_run_goes_on_and_ends_alike(tmp_path: Path) -> None:
+def test_interrupted_run_resumes_with_same_result(tmp_path: Path) -> None:
     def run_up_to(count: int, *more: str) -> Ledger:
         return run_many(range(7, 7 + count), parse(["--essential", *more]))
 
@@ -84,9 +84,9 @@ def test_a_seed_is_a_program_in_every_process() -> None:
     )
     texts = [
         subprocess.run(
-            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": one}, capture_output=True, check=True
+            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": item}, capture_output=True, check=True
         ).stdout.decode()
-        for one in ("1", "2")
+        for item in ("1", "2")
     ]
     assert texts[0] == texts[1] == "".join(generate(seed).text for seed in range(5)) + "\n"
 
@@ -99,7 +99,7 @@ def test_values_are_moderate() -> None:
         results = execute(step_of(module), random_inputs(step_of(module), seed))
         # The state of a random generator is no number to be moderate.
         numbers = (result.astype(np.float64) for result in results if result.dtype != np.uint64)
-        largest = max(float(np.max(np.abs(one))) for one in numbers)
+        largest = max(float(np.max(np.abs(number))) for number in numbers)
         assert largest < 1e4, f"seed {seed}"
 
 
@@ -130,8 +130,8 @@ def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
     """
     program = generate(seed, only_loss_and_gradients)
     function = step_of(parse_module(program.text))
-    weights = [index for index, one in enumerate(function.body.block.args) if (one.name_hint or "").startswith("w")]
-    if not weights or any(one in program.text for one in NO_SLOPE):
+    weights = [index for index, first in enumerate(function.body.block.args) if (first.name_hint or "").startswith("w")]
+    if not weights or any(item in program.text for item in NO_SLOPE):
         return None
     # Rows of a table are differentiated, rows of a block's value are not.
     if program.text.count('"stablehlo.gather"') != program.text.count('"stablehlo.scatter"'):
@@ -141,7 +141,9 @@ def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
     directions = {index: generator.normal(0, 1, inputs[index].shape).astype(np.float32) for index in weights}
 
     def at(distance: float) -> tuple[Any, ...]:
-        moved = [one + np.float32(distance) * directions[i] if i in directions else one for i, one in enumerate(inputs)]
+        moved = [
+            first + np.float32(distance) * directions[i] if i in directions else first for i, first in enumerate(inputs)
+        ]
         return execute(function, moved)
 
     slope = float(at(step)[0] - at(-step)[0]) / (2 * step)

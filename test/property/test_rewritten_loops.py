@@ -13,14 +13,14 @@ pytestmark = pytest.mark.slow
 PAIRS = 200
 
 
-def test_what_is_proved_computes_the_same() -> None:
+def test_proved_pairs_compute_same_results() -> None:
     verdicts = Counter(check(seed) for seed in range(PAIRS))
     assert not any(verdicts[verdict] for verdict in WRONG)
     assert verdicts["rejected"] > PAIRS // 3 and verdicts["same"] > PAIRS // 10
 
 
 @pytest.mark.slow
-def test_what_the_passes_make_is_proved_and_computes_the_same() -> None:
+def test_pass_output_is_proved_and_keeps_results() -> None:
     verdicts = Counter(check_passes(seed) for seed in range(PAIRS))
     assert not any(verdicts[verdict] for verdict in WRONG)
     assert verdicts["same"] > PAIRS // 20

@@ -87,10 +87,10 @@ class Dot:
     def free(self, side: int, rank: int) -> tuple[int, ...]:
         return tuple(dim for dim in range(rank) if dim not in self.contract[side] + self.batch[side])
 
-    def type_of(self, one: Type, other: Type) -> Type:
-        left = self.batch[0] + self.free(0, len(one.shape))
+    def type_of(self, type_: Type, other: Type) -> Type:
+        left = self.batch[0] + self.free(0, len(type_.shape))
         right = self.free(1, len(other.shape))
-        return Type(tuple(one.shape[dim] for dim in left) + tuple(other.shape[dim] for dim in right), one.element)
+        return Type(tuple(type_.shape[dim] for dim in left) + tuple(other.shape[dim] for dim in right), type_.element)
 
     def __str__(self) -> str:
         batch, contract = (f"{list(left)} x {list(right)}" for left, right in (self.batch, self.contract))
@@ -163,8 +163,8 @@ def _slice(values: Sequence[Value], type_: Type, parameters: Parameters) -> str:
 
 
 def _reduce(values: Sequence[Value], type_: Type, parameters: Parameters) -> str:
-    how = f"applies stablehlo.{parameters.combine} across dimensions = {list(parameters.dims)}"
-    return f"({values[0]} init: {values[1]}) {how} : {_function_type(values, type_)}"
+    options = f"applies stablehlo.{parameters.combine} across dimensions = {list(parameters.dims)}"
+    return f"({values[0]} init: {values[1]}) {options} : {_function_type(values, type_)}"
 
 
 FORMATS: dict[str, Format] = {
@@ -256,14 +256,14 @@ class Pen:
         type_ = Type(tuple(value.type.shape[dim] for dim in dims), value.type.element)
         return self.op("transpose", value, type=type_, parameters=Parameters(dims=tuple(dims)))
 
-    def compare(self, direction: str, one: Value, other: Value) -> Value:
+    def compare(self, direction: str, value: Value, other: Value) -> Value:
         return self.op(
-            "compare", one, other, type=Type(one.type.shape, "i1"), parameters=Parameters(direction=direction)
+            "compare", value, other, type=Type(value.type.shape, "i1"), parameters=Parameters(direction=direction)
         )
 
-    def dot(self, one: Value, other: Value, numbers: Dot) -> Value:
-        type_ = numbers.type_of(one.type, other.type)
-        return self.op("dot_general", one, other, type=type_, parameters=Parameters(numbers=numbers))
+    def dot(self, value: Value, other: Value, numbers: Dot) -> Value:
+        type_ = numbers.type_of(value.type, other.type)
+        return self.op("dot_general", value, other, type=type_, parameters=Parameters(numbers=numbers))
 
     def call(self, name: str, operands: Sequence[Value], types: Sequence[Type]) -> tuple[Value, ...]:
         results = self.writer.several(types)

@@ -37,8 +37,8 @@ def run_pipeline(pipeline: Pipeline) -> tuple[int, str, str]:
     """Return (exit status, output, errors). The status is that of the last command that failed, as with `pipefail`."""
     code, piped, errors = 0, b"", BytesIO()
     for command in pipeline:
-        found, piped = run_command(command, piped, errors)
-        code = found or code
+        result, piped = run_command(command, piped, errors)
+        code = result or code
     return code, piped.decode(), errors.getvalue().decode()
 
 
@@ -47,11 +47,11 @@ def run_command(command: Command, given: bytes, errors: IO[bytes]) -> tuple[int,
     piped = BytesIO()
     with ExitStack() as stack:
         streams: dict[int, IO[bytes]] = {1: piped, 2: errors}
-        for one in command.redirects:
-            if one.operator == ">&":
-                streams[one.descriptor] = streams[int(one.where)]
+        for redirect in command.redirects:
+            if redirect.operator == ">&":
+                streams[redirect.descriptor] = streams[int(redirect.where)]
             else:
-                streams[one.descriptor] = stack.enter_context(open(one.where, MODES[one.operator]))
+                streams[redirect.descriptor] = stack.enter_context(open(redirect.where, MODES[redirect.operator]))
         out = stack.enter_context(_text(streams[1]))
         same = streams[2] is streams[1]
         code = _call(command.arguments, given, out, out if same else stack.enter_context(_text(streams[2])))
@@ -97,20 +97,20 @@ def program(name: str) -> Callable[[], object]:
     """Return the entry point of a console script."""
     if name in OTHERS:
         return OTHERS[name]
-    (found,) = entry_points(group="console_scripts", name=name)
-    return found.load()
+    (result,) = entry_points(group="console_scripts", name=name)
+    return result.load()
 
 
 def _sed() -> int:
-    done = subprocess.run(sys.argv, input=sys.stdin.read(), capture_output=True, text=True, check=False)
-    print(done.stdout, end="")
-    print(done.stderr, end="", file=sys.stderr)
-    return done.returncode
+    completed = subprocess.run(sys.argv, input=sys.stdin.read(), capture_output=True, text=True, check=False)
+    print(completed.stdout, end="")
+    print(completed.stderr, end="", file=sys.stderr)
+    return completed.returncode
 
 
 def _diff() -> int:
-    one, other = (Path(name).read_text() for name in sys.argv[1:])
-    if one == other:
+    first, other = (Path(name).read_text() for name in sys.argv[1:])
+    if first == other:
         return 0
     print(f"{sys.argv[1]} and {sys.argv[2]} differ")
     return 1

@@ -36,10 +36,10 @@ def report_of(file: Path, suite: Path) -> Report:
 def report_here(file: Path) -> Report | None:
     """Run a file in this process; return None if lit itself has to run it."""
     try:
-        found = failure(file)
+        result = failure(file)
     except NotUnderstood:
         return None
-    return Report("PASS", "") if found is None else Report("FAIL", found)
+    return Report("PASS", "") if result is None else Report("FAIL", result)
 
 
 def reports_of_lit(files: list[Path], suite: Path) -> dict[Path, Report]:
@@ -48,8 +48,8 @@ def reports_of_lit(files: list[Path], suite: Path) -> dict[Path, Report]:
     with TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"
         command = [lit, "--quiet", "--ignore-fail", "--skip-test-time-recording", "--output", results, *files]
-        done = subprocess.run(command, capture_output=True, text=True)
+        completed = subprocess.run(command, capture_output=True, text=True)
         if not results.exists():
-            raise RuntimeError(f"lit did not run:\n{done.stdout}{done.stderr}")
+            raise RuntimeError(f"lit did not run:\n{completed.stdout}{completed.stderr}")
         tests = json.loads(results.read_text())["tests"]
-    return {suite / one["name"].split(" :: ", 1)[1]: Report(one["code"], one["output"]) for one in tests}
+    return {suite / test["name"].split(" :: ", 1)[1]: Report(test["code"], test["output"]) for test in tests}

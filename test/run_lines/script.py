@@ -56,8 +56,8 @@ class Line:
 def script_of(file: Path, folder: Path) -> list[Line]:
     """Return the RUN lines of a file, with `%t` in `folder`. Raises `NotUnderstood` if the file needs lit itself."""
     text = file.read_text()
-    if found := [word for word in OTHER_KEYWORDS if word in text]:
-        raise NotUnderstood(found[0])
+    if words := [word for word in OTHER_KEYWORDS if word in text]:
+        raise NotUnderstood(words[0])
     values = {"s": str(file), "S": str(file.parent), "t": str(folder / f"{file.name}.tmp"), "%": "%"}
     lines = [line.partition("RUN:")[2].strip() for line in text.splitlines() if "RUN:" in line]
     # A line that ends with a backslash goes on in the next one.
@@ -68,9 +68,9 @@ def script_of(file: Path, folder: Path) -> list[Line]:
 
 
 def _substituted(line: str, values: dict[str, str]) -> str:
-    if found := _OTHER_SUBSTITUTION.search(line):
-        raise NotUnderstood(found[0])
-    return _SUBSTITUTION.sub(lambda found: values[found[1]], line)
+    if match := _OTHER_SUBSTITUTION.search(line):
+        raise NotUnderstood(match[0])
+    return _SUBSTITUTION.sub(lambda value: values[value[1]], line)
 
 
 def _parsed(line: str) -> Any:
@@ -85,7 +85,7 @@ def _parsed(line: str) -> Any:
 
 def _pipelines(tree: Any) -> Iterator[Pipeline]:
     if not hasattr(tree, "op"):
-        yield tuple(_command(one.args, one.redirects) for one in tree.commands)
+        yield tuple(_command(command.args, command.redirects) for command in tree.commands)
     elif tree.op == "&&":
         yield from _pipelines(tree.lhs)
         yield from _pipelines(tree.rhs)
@@ -100,7 +100,7 @@ def _command(words: list[Any], redirects: list[Any]) -> Command:
     arguments = tuple(words[negated:])
     if not arguments or arguments[0] not in PROGRAMS or (arguments[0] == "diff" and len(arguments) != 3):
         raise NotUnderstood(" ".join(words))
-    return Command(arguments, tuple(_redirect(*one) for one in redirects), negated)
+    return Command(arguments, tuple(_redirect(*redirect) for redirect in redirects), negated)
 
 
 def _redirect(token: tuple[Any, ...], where: Any) -> Redirect:

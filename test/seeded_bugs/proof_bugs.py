@@ -125,9 +125,9 @@ def other_result(module: ModuleOp) -> Iterator[Edit]:
     """Let a reader of one result of an operation read another result."""
     alive = live_values(module)
     for op in live(module, "while", "func.call"):
-        for one, other in combinations([result for result in op.results if result in alive], 2):
-            if one.type == other.type and one.uses.get_length():
-                yield partial(one.replace_all_uses_with, other)
+        for first, other in combinations([result for result in op.results if result in alive], 2):
+            if first.type == other.type and first.uses.get_length():
+                yield partial(first.replace_all_uses_with, other)
 
 
 # Random keys

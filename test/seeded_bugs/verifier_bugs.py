@@ -22,8 +22,8 @@ def copies(module: ModuleOp) -> list[Operation]:
 def delays(module: ModuleOp) -> list[Operation]:
     """Return the depends and barriers that delay copies, without those of recompute-stagger, which delay the forward
     pass."""
-    found = (op for op in main_block(module).ops if isinstance(op, DependOp | OptimizationBarrierOp))
-    return [op for op in found if any(Names.COPY in use.operation.attributes for r in op.results for use in r.uses)]
+    ops = (op for op in main_block(module).ops if isinstance(op, DependOp | OptimizationBarrierOp))
+    return [op for op in ops if any(Names.COPY in use.operation.attributes for r in op.results for use in r.uses)]
 
 
 def reads(op: Operation, value: SSAValue, index: int) -> Edit:

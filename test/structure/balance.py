@@ -27,12 +27,12 @@ def end_of(text: str, start: int, stops: str) -> int:
 
 def pieces(text: str, separator: str = ",") -> list[str]:
     """Return the text split at the separators outside brackets; empty for an empty text."""
-    found: list[str] = []
+    matches: list[str] = []
     at = 0
     while text[at:].strip():
         end = end_of(text, at, separator)
         if end < len(text) and text[end] != separator:
             end = len(text)
-        found.append(text[at:end].strip())
+        matches.append(text[at:end].strip())
         at = end + 1
-    return found
+    return matches

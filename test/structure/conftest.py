@@ -14,8 +14,8 @@ SMALL = "calls barriers dead_and_double unknown_regions sharding effects tiny_mo
 
 @pytest.fixture(scope="session")
 def judge() -> Generator[Judge]:
-    with Judge() as one:
-        yield one
+    with Judge() as context:
+        yield context
 
 
 @pytest.fixture(scope="session")

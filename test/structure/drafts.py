@@ -73,7 +73,7 @@ class Draft:
 
 def edited_trees(seed: int, bases: Sequence[Base]) -> Draft:
     common = Random(f"setting {seed // ALIKE}")
-    base = common.choices(bases, [one.weight for one in bases])[0]
+    base = common.choices(bases, [actual.weight for actual in bases])[0]
     draft = Draft(base, common, Random(seed), Changed(base.text))
     for _ in range(common.choice([0, 0, 0, 1, 1, 2])):
         draft.before = edited(draft.before, SETTINGS, common)
@@ -98,8 +98,8 @@ def edited(changed: Changed, names: Sequence[str], rng: Random) -> Changed:
         return changed
     for _ in range(_TRIES):
         name = rng.choice(names)
-        if (done := TREE_EDITS[name](program, rng)) is not None:
-            return Changed(written(program), (*changed.edits, name), (*changed.words, done))
+        if (result := TREE_EDITS[name](program, rng)) is not None:
+            return Changed(written(program), (*changed.edits, name), (*changed.words, result))
     return changed
 
 
@@ -120,6 +120,6 @@ def edit_text(draft: Draft) -> None:
 def edited_text(changed: Changed, names: Sequence[str], rng: Random) -> Changed:
     for _ in range(_TRIES):
         name = rng.choice(names)
-        if (done := TEXT_EDITS[name](changed.text, rng)) is not None:
-            return Changed(done[1], (*changed.edits, name), (*changed.words, done[0]))
+        if (result := TEXT_EDITS[name](changed.text, rng)) is not None:
+            return Changed(result[1], (*changed.edits, name), (*changed.words, result[0]))
     return changed

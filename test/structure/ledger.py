@@ -27,9 +27,9 @@ class Ledger:
         """Return the ledger in a file, or an empty one if there is no such file."""
         if not path.exists():
             return cls()
-        found = cls(**json.loads(path.read_text()))
-        found.counts, found.rules = Counter(found.counts), Counter(found.rules)
-        return found
+        result = cls(**json.loads(path.read_text()))
+        result.counts, result.rules = Counter(result.counts), Counter(result.rules)
+        return result
 
     def write(self, path: Path) -> None:
         """Write the ledger atomically."""
@@ -45,15 +45,15 @@ class Ledger:
         accepted = outcome.printed is not None
         for edit in dict.fromkeys(outcome.mutant.change.edits):
             row = self.edits.setdefault(edit, [0, 0, 0, 0])
-            said = 1, int(accepted), int("proved" in outcome.counts), int(bool(outcome.findings))
-            self.edits[edit] = [before + more for before, more in zip(row, said, strict=True)]
+            message = 1, int(accepted), int("proved" in outcome.counts), int(bool(outcome.findings))
+            self.edits[edit] = [before + more for before, more in zip(row, message, strict=True)]
         for kind in dict.fromkeys(outcome.kinds()):
             self.findings.setdefault(kind, []).append(outcome.mutant.seed)
 
     def progress(self) -> str:
-        found = sum(map(len, self.findings.values()))
+        result = sum(map(len, self.findings.values()))
         speed = self.mutants / max(self.seconds, 0.1)
-        return f"{self.mutants} mutants, {speed:.0f} a second; {found} findings of {len(self.findings)} kinds"
+        return f"{self.mutants} mutants, {speed:.0f} a second; {result} findings of {len(self.findings)} kinds"
 
     def lines(self) -> list[str]:
         """Return the ledger as lines of text."""

@@ -48,7 +48,7 @@ def finished(seeds: Sequence[int], drafts: Sequence[Draft], judge: Judge) -> lis
     for draft, answers in _shared(drafts, forms):
         _take_forms(draft, answers)
         edit_text(draft)
-    meanings = judge.ask(*(canonical(spelled_out(one)) for draft in drafts for one in draft.texts()))
+    meanings = judge.ask(*(canonical(spelled_out(text)) for draft in drafts for text in draft.texts()))
     return [
         _finished(seed, draft, answers) for seed, (draft, answers) in zip(seeds, _shared(drafts, meanings), strict=True)
     ]

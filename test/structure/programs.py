@@ -34,16 +34,16 @@ def names() -> list[str]:
 def bases(judge: Judge, wanted: Sequence[str] | None = None) -> list[Base]:
     """Return the programs with these names, all by default; the judge reads each of them."""
     chosen = list(wanted) if wanted is not None else names()
-    made = [name.removeprefix("jax ") for name in chosen if name.startswith("jax ")]
-    lowered_texts = dict(zip(made, judge.ask(*map(lowered, made)), strict=True))
+    removeprefixs = [name.removeprefix("jax ") for name in chosen if name.startswith("jax ")]
+    lowered_texts = dict(zip(removeprefixs, judge.ask(*map(lowered, removeprefixs)), strict=True))
     given = [
         lowered_texts[name.removeprefix("jax ")].text if name.startswith("jax ") else _file(name) for name in chosen
     ]
-    found: list[Base] = []
+    matches: list[Base] = []
     for name, text, answer in zip(chosen, given, judge.ask(*(canonical(text or "") for text in given)), strict=True):
         assert text is not None and answer.text is not None, f"{name} cannot be read: {answer.error}"
-        found.append(Base(name, text, answer.text))
-    return found
+        matches.append(Base(name, text, answer.text))
+    return matches
 
 
 def _file(name: str) -> str:

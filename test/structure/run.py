@@ -56,8 +56,8 @@ class Worker:
     def sites(self) -> list[Site]:
         return list(every_site(self._programs))
 
-    def _judged(self, found: Sequence[Mutant]) -> list[Outcome]:
-        outcomes = [tried(mutant, self._subject) for mutant in found]
+    def _judged(self, actual: Sequence[Mutant]) -> list[Outcome]:
+        outcomes = [tried(mutant, self._subject) for mutant in actual]
         judged(outcomes, self._judge)
         return outcomes
 

@@ -18,8 +18,8 @@ def signature(words: str) -> str:
     if len(sections) >= 2 and sections[-1] != sections[-2]:
         return _first_difference(*sections[-2:])
     lines = [line for line in words.splitlines() if line.strip()]
-    said = [line for line in lines if "error" in line] or _SECTION.split(words)[0].strip().splitlines()[-1:] or [""]
-    return _masked(said[0].strip())
+    message = [line for line in lines if "error" in line] or _SECTION.split(words)[0].strip().splitlines()[-1:] or [""]
+    return _masked(message[0].strip())
 
 
 def _traceback(lines: list[str]) -> str:
@@ -28,8 +28,8 @@ def _traceback(lines: list[str]) -> str:
     return f"{_masked(lines[-1])} at {re.sub(r', line [0-9]+', '', where)}"
 
 
-def _first_difference(one: str, other: str) -> str:
-    lines = difflib.unified_diff(one.splitlines(), other.splitlines(), n=0, lineterm="")
+def _first_difference(first: str, other: str) -> str:
+    lines = difflib.unified_diff(first.splitlines(), other.splitlines(), n=0, lineterm="")
     changed = [line for line in lines if line[0] in "+-" and not line.startswith(("+++", "---"))]
     gone = next((line for line in changed if line[0] == "-"), "")
     come = next((line for line in changed if line[0] == "+"), "")

@@ -47,13 +47,13 @@ def _opaque_with_values(text: str, known: dict[str, str]) -> str:
 
 
 def _with_bodies(text: str, new: Callable[[str], str]) -> str:
-    found: list[str] = []
+    matches: list[str] = []
     at = 0
     while (match := _OPAQUE.search(text, at)) is not None:
         end = end_of(text, match.end(), "")
-        found += [text[at : match.end()], new(text[match.end() : end])]
+        matches += [text[at : match.end()], new(text[match.end() : end])]
         at = end
-    return "".join([*found, text[at:]])
+    return "".join([*matches, text[at:]])
 
 
 def _with_values(body: str, known: dict[str, str]) -> str:
@@ -62,12 +62,12 @@ def _with_values(body: str, known: dict[str, str]) -> str:
 
 def without_locations(text: str) -> str:
     """Return the text without its locations and the definitions of their aliases."""
-    found: list[str] = []
+    matches: list[str] = []
     at = 0
     while (match := _LOCATION.search(text, at)) is not None:
-        found.append(text[at : match.start()])
+        matches.append(text[at : match.start()])
         at = end_of(text, match.end(), "") + 1
-    return "".join([*found, text[at:]])
+    return "".join([*matches, text[at:]])
 
 
 def resources_numbered(text: str) -> str:

@@ -40,17 +40,17 @@ def every_site(bases: Sequence[Base]) -> Iterator[Site]:
     for index, base in enumerate(bases):
         for name, edit in TREE_EDITS.items():
             first = FirstChosen(0, 0)
-            done = edit(read(base.text), first)
+            result = edit(read(base.text), first)
             # An edit without a choice, such as of an order, is one place.
-            yield from (Site(index, name, number) for number in range(first.places or int(done is not None)))
+            yield from (Site(index, name, number) for number in range(first.places or int(result is not None)))
 
 
 def edited_at(site: Site, seed: int, bases: Sequence[Base]) -> Draft:
     """Return the draft edited at a site; further choices depend on the seed."""
     base = bases[site.base]
     program = read(base.text)
-    done = TREE_EDITS[site.edit](program, FirstChosen(site.number, seed))
+    result = TREE_EDITS[site.edit](program, FirstChosen(site.number, seed))
     draft = Draft(base, Random(f"form of {base.name}"), Random(seed), Changed(base.text))
     draft.wild, draft.in_text = True, False
-    draft.afters = [Changed(written(program), (site.edit,), (done or "nothing",))]
+    draft.afters = [Changed(written(program), (site.edit,), (result or "nothing",))]
     return draft

@@ -21,20 +21,20 @@ def test_resources_keep_their_names(judge: Judge) -> None:
     text = """
       "foo.op"() {k = dense_resource<blob> : tensor<1xf32>} : () -> ()
       {-# dialect_resources: { builtin: { blob: "0x040000000000803F" } } #-}"""
-    one, other = judge.ask(canonical(text), canonical(text))
-    assert one == other
-    assert one.text is not None and 'blob: "0x040000000000803F"' in one.text
+    first, other = judge.ask(canonical(text), canonical(text))
+    assert first == other
+    assert first.text is not None and 'blob: "0x040000000000803F"' in first.text
 
 
-def test_it_goes_on_behind_a_text_that_it_does_not_survive() -> None:
-    with Judge() as one:
-        (before,) = one.ask(canonical(TEXT))
-        one.stop()
-        lost, after = one.ask(canonical(TEXT), canonical(TEXT))
-        assert (lost, after, one.crashes) == (Answer(), before, 1)
+def test_judge_recovers_after_crash() -> None:
+    with Judge() as context:
+        (before,) = context.ask(canonical(TEXT))
+        context.stop()
+        lost, after = context.ask(canonical(TEXT), canonical(TEXT))
+        assert (lost, after, context.crashes) == (Answer(), before, 1)
 
 
-def test_it_does_not_wait_for_ever() -> None:
-    with Judge(seconds=0.01) as one:
+def test_judge_times_out() -> None:
+    with Judge(seconds=0.01) as context:
         # A process that has just been started needs longer than that to answer.
-        assert one.ask(canonical(TEXT)) == [Answer()]
+        assert context.ask(canonical(TEXT)) == [Answer()]

@@ -54,8 +54,8 @@ def mutant(before: str, after: str, *means: Answer, edits: tuple[str, ...] = (),
 def edited(name: str, base: Base, rng: Random) -> str | None:
     """Return the program after one edit, as text."""
     if name in TEXT_EDITS:
-        done = TEXT_EDITS[name](base.text, rng)
-        return None if done is None else done[1]
+        result = TEXT_EDITS[name](base.text, rng)
+        return None if result is None else result[1]
     program = read(base.text)
     return None if TREE_EDITS[name](program, rng) is None else written(program)
 
@@ -63,7 +63,10 @@ def edited(name: str, base: Base, rng: Random) -> str | None:
 def wrongly_proved(name: str, programs: Sequence[Base], judge: Judge, tries: int = 6) -> Iterator[bool]:
     """Yield for several tries whether the harness detects a prover that ignores one kind of edit."""
     pairs = [
-        (one, text) for i in range(tries) for one in programs if (text := edited(name, one, Random(i))) is not None
+        (program, text)
+        for i in range(tries)
+        for program in programs
+        if (text := edited(name, program, Random(i))) is not None
     ]
     answers = judge.ask(*(canonical(text) for _, text in pairs))
     for (base, text), answer in zip(pairs, answers, strict=True):
@@ -88,7 +91,7 @@ def test_a_prover_that_believes_everything_is_found(name: str, programs: Sequenc
 
 @pytest.mark.parametrize("name", harmless.EDITS)
 def test_harmless_edits_are_explained(name: str, programs: Sequence[Base], judge: Judge) -> None:
-    assert not any(wrongly_proved(name, [one for one in programs if one.name in HARMLESS], judge, tries=2))
+    assert not any(wrongly_proved(name, [program for program in programs if program.name in HARMLESS], judge, tries=2))
 
 
 def with_aliases(base: Base) -> Base:
@@ -133,7 +136,7 @@ def one_sided(before: ModuleOp, after: ModuleOp) -> Proof:
 
 
 @pytest.mark.parametrize(
-    ("subject", "found"),
+    ("subject", "expected"),
     [
         (Subject(), set[str]()),
         (Subject(parse=sleepy, seconds=0.05), {"hang while reading"}),
@@ -147,6 +150,6 @@ def one_sided(before: ModuleOp, after: ModuleOp) -> Proof:
         (Subject(proof=one_sided), {"proved in one direction only", "wrong proof"}),
     ],
 )
-def test_a_planted_mistake_is_found(subject: Subject, found: set[str], judge: Judge) -> None:
+def test_a_planted_mistake_is_found(subject: Subject, expected: set[str], judge: Judge) -> None:
     other = PROGRAM.replace("k = 1", "k = 2")
-    assert kinds(mutant(PROGRAM, other, *judge.ask(canonical(PROGRAM), canonical(other))), subject, judge) == found
+    assert kinds(mutant(PROGRAM, other, *judge.ask(canonical(PROGRAM), canonical(other))), subject, judge) == expected

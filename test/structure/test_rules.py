@@ -12,15 +12,15 @@ NOTHING = f": ({T}) -> ()"
 
 
 def module(*functions: str, properties: str = "", attributes: str = "") -> str:
-    said = f" <{{{properties}}}>" if properties else ""
+    message = f" <{{{properties}}}>" if properties else ""
     more = f" {{{attributes}}}" if attributes else ""
-    return f'"builtin.module"(){said} ({{\n' + "\n".join(functions) + f"\n}}){more} : () -> ()\n"
+    return f'"builtin.module"(){message} ({{\n' + "\n".join(functions) + f"\n}}){more} : () -> ()\n"
 
 
 def function(body: str, name: str = "main", more: str = "", attributes: str = "") -> str:
     properties = f'function_type = ({T}) -> {T}, sym_name = "{name}"{more}'
-    said = f" {{{attributes}}}" if attributes else ""
-    return f'"func.func"() <{{{properties}}}> ({{\n^bb0(%x: {T}):\n{body}\n}}){said} : () -> ()'
+    message = f" {{{attributes}}}" if attributes else ""
+    return f'"func.func"() <{{{properties}}}> ({{\n^bb0(%x: {T}):\n{body}\n}}){message} : () -> ()'
 
 
 def main(body: str) -> str:
@@ -110,13 +110,13 @@ SAME: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("rule", SAME)
-def test_a_rule_explains_what_it_says(rule: str) -> None:
+def test_each_rule_explains_its_example(rule: str) -> None:
     before, after = SAME[rule]
     assert explanation(before, after) == {rule}
     assert explanation(after, before) == {rule}
 
 
-def test_calls_are_explained_together_with_the_function_that_is_left_over() -> None:
+def test_inlined_call_and_unused_function_need_both_rules() -> None:
     called = module(function(CALL), function(SINE, "g", PRIVATE))
     both = {"calls are the body of the function", "private functions that nobody calls are ignored"}
     assert explanation(PLAIN, called) == both

@@ -24,7 +24,7 @@ SEEDS = range(120)
 
 
 @pytest.mark.slow
-def test_nothing_is_found_in_a_slice_of_the_long_run(judge: Judge, programs: Sequence[Base]) -> None:
+def test_short_run_has_no_findings(judge: Judge, programs: Sequence[Base]) -> None:
     ledger = Ledger()
     for outcome in Worker(judge, programs).outcomes(SEEDS):
         ledger.add(outcome)
@@ -35,7 +35,7 @@ def test_nothing_is_found_in_a_slice_of_the_long_run(judge: Judge, programs: Seq
     assert len(ledger.edits) >= len({*TREE_EDITS, *TEXT_EDITS}) / 2
 
 
-def test_an_interrupted_run_goes_on_and_ends_alike(judge: Judge, programs: Sequence[Base], tmp_path: Path) -> None:
+def test_interrupted_run_resumes_with_same_result(judge: Judge, programs: Sequence[Base], tmp_path: Path) -> None:
     outcomes_of = partial(map, Worker(judge, programs).outcomes)
 
     def run_up_to(count: int, *more: str) -> Ledger:
@@ -69,9 +69,9 @@ def test_a_seed_is_a_mutant_in_every_process(judge: Judge, programs: Sequence[Ba
     )
     texts = [
         subprocess.run(
-            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": one}, capture_output=True, check=True
+            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": item}, capture_output=True, check=True
         ).stdout
-        for one in ("1", "2")
+        for item in ("1", "2")
     ]
     assert texts[0] == texts[1] != b""
     assert mutants(range(8), programs, judge) == mutants(range(8), programs, judge)
@@ -88,7 +88,7 @@ def test_a_seed_is_a_mutant_in_every_process(judge: Judge, programs: Sequence[Ba
         ("<input>:3:4\n  ^^^ here\nexpected 17", "expected N"),
     ],
 )
-def test_a_signature_is_what_findings_have_in_common(words: str, kind: str) -> None:
+def test_signature_omits_numbers_and_details(words: str, kind: str) -> None:
     assert signature(words) == kind
 
 

@@ -11,11 +11,11 @@ from .tree import TreeError, read
 from .writing import written
 
 
-def test_what_is_read_is_written_with_the_same_meaning(judge: Judge) -> None:
+def test_round_trip_keeps_the_meaning(judge: Judge) -> None:
     programs = bases(judge)
     assert len(programs) == len(names()) >= 45
-    answers = judge.ask(*(canonical(written(read(one.text))) for one in programs))
-    different = [one.name for one, answer in zip(programs, answers, strict=True) if answer.text != one.text]
+    answers = judge.ask(*(canonical(written(read(program.text))) for program in programs))
+    different = [first.name for first, answer in zip(programs, answers, strict=True) if answer.text != first.text]
     assert different == []
 
 
@@ -25,7 +25,7 @@ def test_a_tree_is_new_each_time() -> None:
     assert [op.name for op in read(text).body.operations] == ["foo.op"]
 
 
-def test_values_may_be_read_before_their_definition() -> None:
+def test_uses_may_precede_definitions() -> None:
     text = '"builtin.module"() ({\n"foo.a"(%0) : (i32) -> ()\n%0 = "foo.b"() : () -> i32\n}) : () -> ()'
     reader, maker = read(text).body.operations
     assert reader.operands == maker.results
@@ -34,13 +34,13 @@ def test_values_may_be_read_before_their_definition() -> None:
 @pytest.mark.parametrize(
     "text", ["", "module {}", '"builtin.module"() ({ "foo.op" }) : () -> ()', '"foo.op"() : () -> ()']
 )
-def test_what_is_no_generic_form_is_an_error(text: str) -> None:
+def test_invalid_generic_form_is_an_error(text: str) -> None:
     with pytest.raises(TreeError):
         read(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("", []),
         ("a, b", ["a", "b"]),
@@ -51,5 +51,5 @@ def test_what_is_no_generic_form_is_an_error(text: str) -> None:
         ("affine_set<(d0) : (d0 >= 0)>, d", ["affine_set<(d0) : (d0 >= 0)>", "d"]),
     ],
 )
-def test_a_list_is_split_outside_of_brackets(text: str, found: list[str]) -> None:
-    assert pieces(text) == found
+def test_a_list_is_split_outside_of_brackets(text: str, expected: list[str]) -> None:
+    assert pieces(text) == expected

@@ -142,9 +142,9 @@ class _Reader:
 
     def _optional(self, word: str) -> bool:
         self._skip_space()
-        found = self._text.startswith(word, self._at)
-        self._at += len(word) if found else 0
-        return found
+        result = self._text.startswith(word, self._at)
+        self._at += len(word) if result else 0
+        return result
 
     def _expect(self, word: str) -> None:
         if not self._optional(word):
@@ -155,8 +155,8 @@ class _Reader:
 
     def _raw(self, stops: str) -> str:
         end = end_of(self._text, self._at, stops)
-        found, self._at = self._text[self._at : end].strip(), end
-        return found
+        result, self._at = self._text[self._at : end].strip(), end
+        return result
 
     def operation(self) -> Operation:
         defined = self._take(_DEFINED)
@@ -198,12 +198,12 @@ class _Reader:
         op.results = [Value(type_) for type_ in given]
 
     def _dictionary(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        entries: dict[str, str] = {}
         while not self._optional("}"):
             key = self._must(_KEY)[0]
-            found[key] = self._raw(",}") if self._optional("=") else UNIT
+            entries[key] = self._raw(",}") if self._optional("=") else UNIT
             self._optional(",")
-        return found
+        return entries
 
     def _region(self) -> list[Block]:
         self._expect("{")

@@ -95,9 +95,9 @@ def _read_again(outcome: Outcome, subject: Subject, after: ModuleOp) -> None:
 
 def _prove(outcome: Outcome, subject: Subject, before: ModuleOp, after: ModuleOp) -> None:
     proof, mirrored = subject.proved(before, after), subject.proved(after, before)
-    for one in (proof, mirrored):
-        if isinstance(one, Failed):
-            outcome.findings.append((f"{one.kind} while proving", one.words))
+    for item in (proof, mirrored):
+        if isinstance(item, Failed):
+            outcome.findings.append((f"{item.kind} while proving", item.words))
             return
     assert isinstance(proof, Proof) and isinstance(mirrored, Proof)
     if proof.proved != mirrored.proved:

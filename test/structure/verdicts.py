@@ -19,9 +19,9 @@ _NO_MLIR = "proved, though no MLIR"
 
 def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
     """Add the judge's verdicts on printed outputs and on proofs."""
-    _judge_outputs([one for one in outcomes if one.printed is not None and one.mutant.means[1].text], judge)
+    _judge_outputs([actual for actual in outcomes if actual.printed is not None and actual.mutant.means[1].text], judge)
     for outcome in outcomes:
-        if "proved" in outcome.counts or any(one.startswith("not proved") for one in outcome.counts):
+        if "proved" in outcome.counts or any(count.startswith("not proved") for count in outcome.counts):
             compare_verdict(outcome)
     _look_without_locations([outcome for outcome in outcomes if _NO_MLIR in dict(outcome.findings)], judge)
     doubtful = [outcome for outcome in outcomes if outcome.rules]
@@ -32,16 +32,16 @@ def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
 
 def _look_without_locations(doubtful: Sequence[Outcome], judge: Judge) -> None:
     """Disregard texts that are invalid only because of a location."""
-    texts = [text for one in doubtful for text in (one.mutant.before, one.mutant.after)]
+    texts = [text for item in doubtful for text in (item.mutant.before, item.mutant.after)]
     answers = judge.ask(*(canonical(spelled_out(without_locations(text))) for text in texts))
     for outcome, (before, after) in zip(doubtful, _pairs(answers), strict=True):
         if before.text is not None and before == after:
-            outcome.findings = [one for one in outcome.findings if one[0] != _NO_MLIR]
+            outcome.findings = [finding for finding in outcome.findings if finding[0] != _NO_MLIR]
             outcome.counts.append("proved, no MLIR in locations only")
 
 
 def _judge_outputs(printed: Sequence[Outcome], judge: Judge) -> None:
-    answers = judge.ask(*(canonical(spelled_out(one.printed or "")) for one in printed))
+    answers = judge.ask(*(canonical(spelled_out(item.printed or "")) for item in printed))
     doubtful = [pair for pair in zip(printed, answers, strict=True) if not _means_the_same(*pair)]
     # Some of what jaxlib prints it cannot read.
     own = judge.ask(*(canonical(outcome.mutant.means[1].text or "") for outcome, _ in doubtful))
@@ -81,8 +81,8 @@ def _explain_output(outcome: Outcome, answer: Answer) -> None:
     elif spells and without_opaque_bodies(means) == without_opaque_bodies(meant):
         outcome.counts.append("output spells an alias out in other words")
     else:
-        said = means or answer.error or "jaxlib crashes"
-        words = f"--- output\n{outcome.printed}\n--- means\n{said}\n--- instead of\n{meant}"
+        message = means or answer.error or "jaxlib crashes"
+        words = f"--- output\n{outcome.printed}\n--- means\n{message}\n--- instead of\n{meant}"
         outcome.findings.append(("output means something else to jaxlib", words))
 
 
@@ -99,10 +99,10 @@ def compare_verdict(outcome: Outcome) -> None:
     proved = "proved" in outcome.counts
     if before is None or after is None:
         if proved:
-            errors = [message_kind(one.error or "crash") for one in outcome.mutant.means if one.text is None]
+            errors = [message_kind(mean.error or "crash") for mean in outcome.mutant.means if mean.text is None]
             outcome.counts.append(f"proved, not readable for jaxlib: {errors[-1]}")
             if outcome.mutant.before != outcome.mutant.after and not _is_verification(outcome.mutant.means):
-                outcome.findings.append((_NO_MLIR, "\n".join(one.error or "" for one in outcome.mutant.means)))
+                outcome.findings.append((_NO_MLIR, "\n".join(mean.error or "" for mean in outcome.mutant.means)))
         return
     if before == after:
         outcome.counts.append("same text: proved" if proved else "same text: not proved")

@@ -28,7 +28,7 @@ def missed(benchmark: Any, ours: dict[str, float]) -> list[str]:
 
 
 @pytest.mark.parametrize("ours", [{}, {"temp_bytes": 404, "flops": 2009.0}, {"temp_bytes": 1, "flops": 1.0}])
-def test_as_good_as_jax_checkpoint_misses_nothing(benchmark: Any, ours: dict[str, float]):
+def test_results_equal_to_jax_checkpoint_miss_no_bar(benchmark: Any, ours: dict[str, float]):
     assert missed(benchmark, ours) == []
 
 
@@ -40,5 +40,5 @@ def test_as_good_as_jax_checkpoint_misses_nothing(benchmark: Any, ours: dict[str
         ({"alias_bytes": 0}, "aliased 0 bytes, plain 64"),
     ],
 )
-def test_a_missed_bar_is_told(benchmark: Any, ours: dict[str, float], expected: str):
+def test_missed_bar_is_reported(benchmark: Any, ours: dict[str, float], expected: str):
     assert missed(benchmark, ours) == [expected]

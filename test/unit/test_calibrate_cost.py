@@ -13,7 +13,7 @@ from recompute.rules.costs.device import read_device
 SMALL = Sizes(matrix=64, copied=1 << 16)
 
 
-def test_it_writes_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_calibration_writes_device_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "mine.json")
     main(["-o", path, "--name", "mine", "--rounds", "2", "--matrix", "64", "--copied", "65536"])
     device = read_device(path)
@@ -27,6 +27,6 @@ def test_a_name_that_no_cost_could_read_is_refused(tmp_path: Path) -> None:
         main(["-o", str(tmp_path / "mine.txt")])
 
 
-def test_rates_are_of_what_was_done() -> None:
+def test_measured_rates_have_plausible_magnitude() -> None:
     """Measure rates of a plausible magnitude: a wrong unit would be off by a factor of a thousand."""
     assert 1e7 < products("float32", SMALL, 2).best < 1e13 and 1e7 < copies(SMALL, 2).best < 1e13

@@ -50,19 +50,17 @@ def test_the_example(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_option_that_is_named_is_there(name: str) -> None:
-    asked = requests(PAGES[name])
-    assert len(asked) >= 4
-    for passed, options in asked:
+def test_options_named_on_page_exist(name: str) -> None:
+    result = requests(PAGES[name])
+    assert len(result) >= 4
+    for passed, options in result:
         known = {field.name for field in fields(PASSES[passed])}
         assert options and set(options) <= known, f"{passed}: {options}"
 
 
 @pytest.mark.slow("coming_from_pytorch")
 @pytest.mark.parametrize("name", PAGES)
-def test_every_request_without_names_of_another_step_runs(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_portable_requests_on_page_run(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Run every request that fits any step with segments: it is carried out, or the step is left alone with a
     remark. A number `k` of the reader is 2."""
     source = tmp_path / "step.mlir"

@@ -38,19 +38,19 @@ EXPECTED = {
 def rows() -> list[Row]:
     """Return the rows of the benchmark, run in another process, which has two devices and may be aborted by XLA."""
     command = [sys.executable, "-m", "recompute.benchmarks.consumers", "--json", *EXPECTED, "--options", *OPTIONS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [Row(**json.loads(line)) for line in done.stdout.splitlines()]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return [Row(**json.loads(line)) for line in completed.stdout.splitlines()]
 
 
 @pytest.mark.slow
 def test_each_step_is_written_or_refused_as_expected(rows: list[Row]) -> None:
-    found = {name: tuple(row.outcome for row in rows if row.step == name) for name in EXPECTED}
-    assert found == EXPECTED
+    entries = {name: tuple(row.outcome for row in rows if row.step == name) for name in EXPECTED}
+    assert entries == EXPECTED
 
 
 @pytest.mark.slow
-def test_what_is_written_is_proved_compiled_and_equal(rows: list[Row]) -> None:
+def test_written_modules_are_proved_compiled_and_equal(rows: list[Row]) -> None:
     written = [row for row in rows if row.outcome != REFUSED]
     assert {row.xla for row in written} == {"ok"}
     assert {row.proof for row in written} <= {"1", "2", "text"}
@@ -70,14 +70,18 @@ runpy.run_module("recompute.benchmarks.consumers", run_name="__main__")
 @pytest.mark.slow
 def test_xla_aborts_where_no_name_is_reserved() -> None:
     """Check the benchmark itself: without reserved names XLA aborts, and this is noticed."""
-    done = subprocess.run([sys.executable, "-c", WITHOUT_RESERVED_NAMES], capture_output=True, text=True, check=False)
-    assert done.returncode not in (0, 1) and "Check failed" in done.stderr, done.stdout + done.stderr
+    completed = subprocess.run(
+        [sys.executable, "-c", WITHOUT_RESERVED_NAMES], capture_output=True, text=True, check=False
+    )
+    assert completed.returncode not in (0, 1) and "Check failed" in completed.stderr, (
+        completed.stdout + completed.stderr
+    )
 
 
 GOOD = Row("step", "plain", WRITTEN, "", "1", "equal", "ok", "0", "0")
 
 
-def test_a_good_row_is_no_bug() -> None:
+def test_good_row_is_not_a_bug() -> None:
     assert not GOOD.is_bug
     assert not replace(GOOD, proof="2", numpy="cannot").is_bug
     assert not Row("step", "plain", REFUSED, "a.py:1:2: error: no gradient found").is_bug
@@ -99,14 +103,14 @@ def test_a_row_that_breaks_a_promise_is_a_bug(change: dict[str, Any]) -> None:
 
 def test_the_tables_have_a_line_for_each_step() -> None:
     refused = Row("other", "plain", REFUSED, "a.py:1:2: error: no gradient found")
-    made = tables([GOOD, replace(GOOD, options="auto", proof="2", ours="1.5 / 2.0e-08"), refused])
-    assert made["consumers"].splitlines()[2:] == [
+    result = tables([GOOD, replace(GOOD, options="auto", proof="2", ours="1.5 / 2.0e-08"), refused])
+    assert result["consumers"].splitlines()[2:] == [
         "| step | written | 1, 2 | equal | ok | 1.5 / 2.0e-08 | 0 |",
         "| other | refused | - | - | - | - | - |",
     ]
-    assert made["reasons"].splitlines()[2:] == ["| other | refused | no gradient found |"]
+    assert result["reasons"].splitlines()[2:] == ["| other | refused | no gradient found |"]
     with pytest.raises(AssertionError, match="no place for consumers"):
-        with_tables("# Page\n", made)
+        with_tables("# Page\n", result)
 
 
 def test_the_page_has_a_line_for_each_step() -> None:

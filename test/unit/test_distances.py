@@ -48,18 +48,18 @@ def f32(*numbers: float) -> Any:
 def test_distances_are_the_largest_of_all_results(
     distances: Any, reference: Any, results: Any, differing: set[int], units: float, relative: float
 ) -> None:
-    found = distances.Closeness.of(reference, results)
-    assert found.leaves == len(reference)
-    assert found.differing == differing
-    assert found.units == pytest.approx(units)
-    assert found.relative == pytest.approx(relative)
+    result = distances.Closeness.of(reference, results)
+    assert result.leaves == len(reference)
+    assert result.differing == differing
+    assert result.units == pytest.approx(units)
+    assert result.relative == pytest.approx(relative)
 
 
-def test_a_result_differs_if_it_does_in_one_of_the_runs(distances: Any) -> None:
-    found = distances.Closeness.worst([distances.Closeness.of([f32(1), f32(8)], [f32(*a), f32(*b)]) for a, b in RUNS])
-    assert (found.differing, found.relative) == ({0, 1}, 0.5)
-    assert found.units == pytest.approx(0.5 / EPS)
-    assert distances.cell(found) == "2 / 4.2e+06 / 5.0e-01"
+def test_result_differs_if_any_run_differs(distances: Any) -> None:
+    result = distances.Closeness.worst([distances.Closeness.of([f32(1), f32(8)], [f32(*a), f32(*b)]) for a, b in RUNS])
+    assert (result.differing, result.relative) == ({0, 1}, 0.5)
+    assert result.units == pytest.approx(0.5 / EPS)
+    assert distances.cell(result) == "2 / 4.2e+06 / 5.0e-01"
 
 
 RUNS = (((1.5,), (8.0,)), ((1.0,), (9.0,)), ((1.0,), (8.0,)))
@@ -99,21 +99,21 @@ def test_a_row_of_the_table(distances: Any, forms: Any, number: int) -> None:
     """Find all forms within rounding of each other under each setting of XLA."""
     row = distances.measure("small chain", forms, distances.SETTINGS[number], 2)
     assert list(row.other_numbers()) == []
-    assert all(found.leaves == 2 and found.relative < 1e-5 for found in row.distances.values())
+    assert all(value.leaves == 2 and value.relative < 1e-5 for value in row.distances.values())
     (line,) = distances.table([row], distances.PAIRS).splitlines()[2:]
     assert re.fullmatch(r"\| small chain \| 2 \| (default|barriers kept) \|( (0|\d / \S+ / \S+) \|){7}", line)
 
 
-def test_a_form_with_other_numbers_is_told(distances: Any) -> None:
+def test_form_with_other_numbers_is_reported(distances: Any) -> None:
     forms = distances.Forms.of(chain_of(distances, False), chain_of(distances, True, factor=1.25))
-    told = list(forms.unequal())
-    assert told[0].startswith("jax.checkpoint is not proved: ")
-    assert [line.partition(":")[0] for line in told[1:]] == [
+    message = list(forms.unequal())
+    assert message[0].startswith("jax.checkpoint is not proved: ")
+    assert [line.partition(":")[0] for line in message[1:]] == [
         f"jax.checkpoint differs in numpy on {kind} inputs" for kind in ("random", "positive", "adversarial")
     ]
 
 
-def test_a_setting_with_other_numbers_is_told(distances: Any) -> None:
+def test_setting_with_other_numbers_is_reported(distances: Any) -> None:
     """Report a setting in which XLA's numbers differ from those of numpy, as with one of its passes disabled."""
     near, far = (distances.Closeness.of([f32(1)], [f32(number)]) for number in (1.001, 1.1))
     row = distances.Row("step", "default", {pair: near for pair in distances.PAIRS})

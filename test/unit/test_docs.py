@@ -95,7 +95,7 @@ def test_each_block_has_a_language() -> None:
     assert {str(block): block.language for block in BLOCKS if block.language not in LANGUAGES} == {}
 
 
-def test_other_tests_run_what_is_left_to_them() -> None:
+def test_excluded_blocks_are_run_by_other_tests() -> None:
     pages = {(block.page, block.language) for block in BLOCKS}
     for (page, language), files in RUN_BY_OTHER_TESTS.items():
         assert (page, language) in pages, f"{page} has no block of {language}"
@@ -340,7 +340,7 @@ NAME_IN_FILE = re.compile(r"`(\w+)(?:\(\))?`(?:, [^`.;|]*)? (?:in|\() ?`([\w/]+/
 """`choose` in `search/choose.py`, or `choose` (`search/choose.py`)."""
 
 
-def test_names_are_defined_in_the_files_that_the_architecture_names() -> None:
+def test_architecture_names_are_defined_in_stated_files() -> None:
     pairs = NAME_IN_FILE.findall(" ".join(prose(DOCS / "architecture.md").split()))
     assert len(pairs) >= 15
     for name, path in pairs:
@@ -372,11 +372,11 @@ OF_OTHER_PROJECTS = {
 
 def words_of_sources() -> set[str]:
     """Return the words of all sources, tests and programs, except those of this file."""
-    found = set[str]()
+    result = set[str]()
     for path in tracked_paths():
         if path.endswith((".py", ".mlir", ".toml", ".yml", ".json")) and (ROOT / path) != Path(__file__).resolve():
-            found.update(re.findall(r"\w+", (ROOT / path).read_text()))
-    return found
+            result.update(re.findall(r"\w+", (ROOT / path).read_text()))
+    return result
 
 
 def test_identifiers_on_the_pages_exist() -> None:
@@ -390,7 +390,7 @@ def test_identifiers_on_the_pages_exist() -> None:
     assert "state_phases" not in sources and "write_phases" in sources
 
 
-def test_the_index_leads_to_every_page() -> None:
+def test_index_links_to_every_page() -> None:
     index = ROOT / "docs" / "index.md"
     targets = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
     pages = {page for page in PAGES if page.parent in (index.parent, index.parent / "measured")} - {index}

@@ -50,9 +50,9 @@ def test_snippet(
     Path("snippet.py").write_text(SNIPPETS[number])
     with registrations_undone():
         runpy.run_path("snippet.py")
-    said = capsys.readouterr().out
+    message = capsys.readouterr().out
     expected = ("bytes, ", "", "copies; proved: True", "measured: unchanged: ", "recompute.copy = 1")[number]
-    assert expected in said
+    assert expected in message
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -61,6 +61,6 @@ def test_commands(tmp_path: Path) -> None:
     rewriting, checking = (shlex.split(line) for line in COMMANDS[0].splitlines())
     subprocess.run([scripts / rewriting[0], *rewriting[1:]], cwd=tmp_path, check=True)
     checked = [scripts / checking[0], *checking[1:]]
-    done = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("proved equal")
+    completed = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert completed.stdout.startswith("proved equal")
     assert "recompute.copy" in (tmp_path / "less_memory.mlir").read_text()

@@ -60,9 +60,9 @@ def test_loops_without_a_rule() -> None:
         recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(loops="binomial(4)"))
 
 
-def test_no_message_outside_the_tools_names_a_flag_for_everyone() -> None:
+def test_messages_outside_tools_name_no_flags() -> None:
     """Strings with a flag are arguments of `by_interface` or docstrings."""
-    found = dict[str, set[str]]()
+    result = dict[str, set[str]]()
     for package in CALLED_FROM_PYTHON:
         for path in sorted((ROOT / package).rglob("*.py")):
             tree = ast.parse(path.read_text())
@@ -71,8 +71,8 @@ def test_no_message_outside_the_tools_names_a_flag_for_everyone() -> None:
             strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in allowed]
             flags = {flag for node in strings if isinstance(node.value, str) for flag in FLAG.findall(node.value)}
             if flags := flags - OF_OTHER_TOOLS:
-                found[path.relative_to(ROOT).as_posix()] = flags
-    assert found == {}
+                result[path.relative_to(ROOT).as_posix()] = flags
+    assert result == {}
 
 
 def _is_call(node: ast.AST) -> bool:

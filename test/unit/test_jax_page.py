@@ -55,9 +55,9 @@ def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run(SNIPPETS["jax_selection"][0], tmp_path)
-    said = capsys.readouterr().out
-    assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", said, re.MULTILINE)
-    assert "computed again: " in said
+    message = capsys.readouterr().out
+    assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", message, re.MULTILINE)
+    assert "computed again: " in message
 
 
 def test_the_warning(tmp_path: Path):
@@ -75,7 +75,7 @@ def test_the_off_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Run the first lines of the README on the step of this page."""
     readme = (ROOT / "README.md").read_text()
-    (snippet,) = [one for one in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in one]
+    (snippet,) = [match for match in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in match]
     assert len([line for line in snippet.splitlines() if line]) <= 5
     before = SNIPPETS["jax"][0][: SNIPPETS["jax"][0].index("step = recompute")]
     run(f"{before}state, batch = weights, x\n{snippet.replace('state, loss', 'loss, state')}", tmp_path)

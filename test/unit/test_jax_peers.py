@@ -50,17 +50,17 @@ def test_as_good_as_theirs(ours: dict[str, Any]):
         ({"alias": 0}, "ours, same blocks: 0 bytes donated, plain 64"),
     ],
 )
-def test_a_missed_bar_is_told(ours: dict[str, Any], expected: str):
+def test_missed_bar_is_reported(ours: dict[str, Any], expected: str):
     assert list(bars.missed(of_setting(**ours))) == [expected]
 
 
 def test_the_bar_with_products_saved():
-    found = of_setting() | {SAME_DOTS: cost(800)}
-    assert list(bars.missed(found)) == [
+    result = of_setting() | {SAME_DOTS: cost(800)}
+    assert list(bars.missed(result)) == [
         "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, bar 1.02"
     ]
-    del found[SAME_DOTS]
-    assert list(bars.missed(found)) == []
+    del result[SAME_DOTS]
+    assert list(bars.missed(result)) == []
 
 
 def rows() -> dict[str, Any]:
@@ -71,40 +71,43 @@ def rows() -> dict[str, Any]:
         "errors": {SAME_DOTS: "Refusal: no"},
         "distances": {"leaves": leaves, "is_plain": True},
     }
-    made = {"one": {"barriers kept": of_setting(temp=600, own_seconds=1.0), "default flags": of_setting()}}
-    return {"gpt": {**measured, "costs": made["one"]}, "unet": {"platform": "cpu", "skipped": "8 devices are needed"}}
+    entries = {"one": {"barriers kept": of_setting(temp=600, own_seconds=1.0), "default flags": of_setting()}}
+    return {
+        "gpt": {**measured, "costs": entries["one"]},
+        "unet": {"platform": "cpu", "skipped": "8 devices are needed"},
+    }
 
 
 def test_tables():
-    made = jax_peers.text(rows())
-    assert "| gpt | 0.400 | 0.400 | 0.600 | 0.400 | 0.400 | 1.500 | 1.000 |" in made["setting 0"]
-    assert "| gpt | 0.400 | 0.400 | 0.400 | 0.400 | 0.400 | 1.000 | 1.000 |" in made["setting 1"]
-    assert "| gpt | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 1.000 | 1.000 |" in made["setting 0"]
-    assert "| gpt | 3 | 1 | 1 | 1 | 1.00 | 1.00 | 1.00 | 0.50 | 0.00 |" in made["setting 0"]
-    assert "| gpt | `jax.checkpoint` | `block*` |" in made["peers"]
-    assert made["missed"].splitlines() == [
+    result = jax_peers.text(rows())
+    assert "| gpt | 0.400 | 0.400 | 0.600 | 0.400 | 0.400 | 1.500 | 1.000 |" in result["setting 0"]
+    assert "| gpt | 0.400 | 0.400 | 0.400 | 0.400 | 0.400 | 1.000 | 1.000 |" in result["setting 1"]
+    assert "| gpt | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 1.000 | 1.000 |" in result["setting 0"]
+    assert "| gpt | 3 | 1 | 1 | 1 | 1.00 | 1.00 | 1.00 | 0.50 | 0.00 |" in result["setting 0"]
+    assert "| gpt | `jax.checkpoint` | `block*` |" in result["peers"]
+    assert result["missed"].splitlines() == [
         f"- gpt: {SAME_DOTS}: Refusal: no",
         "- unet: not run: 8 devices are needed",
         f"- gpt: {SAME}: 1.500 × the temporaries of theirs, bar 1.02",
     ]
-    assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in made["distances"]
-    assert made["distances"].endswith("- gpt: 1 above 8")
+    assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in result["distances"]
+    assert result["distances"].endswith("- gpt: 1 above 8")
 
 
-def test_a_device_that_is_timed():
+def test_peaks_are_measured_in_separate_processes():
     """Measure each peak in a process of its own; add columns for peaks and seconds per step."""
     row = rows()["gpt"]
-    asked = list[tuple[str, ...]]()
+    items = list[tuple[str, ...]]()
 
     def answer(*arguments: str) -> int:
-        asked.append(arguments)
+        items.append(arguments)
         return 100 if PLAIN in arguments else 50
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jax_peers, "row_of", answer)
         jax_peers.add_peaks("gpt", "small", row["costs"])
-    assert len(asked) == len(set(asked)) == 2 * 6
-    assert ("gpt", "--what", "peak", "--size", "small", "--form", OURS, "--setting", "default flags") in asked
+    assert len(items) == len(set(items)) == 2 * 6
+    assert ("gpt", "--what", "peak", "--size", "small", "--form", OURS, "--setting", "default flags") in items
     table = tables.others({"gpt": row}, "default flags")
     assert table.splitlines()[0].endswith("| peak: theirs | peak: ours, same blocks | peak: ours |")
     assert table.splitlines()[2].endswith("| 0.500 | 0.500 | 0.500 |")
@@ -112,22 +115,22 @@ def test_a_device_that_is_timed():
 
 def test_settings():
     """Vary the option for barriers on CPU, and the schedulers on GPU."""
-    assert [dict(one.options) for one in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
+    assert [dict(item.options) for item in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
     on, off, less = settings.settings_of("gpu")[1:]
     assert (on.options[settings.HIDING], off.options[settings.HIDING], less.options[settings.SLOP]) == (True, False, 50)
-    assert [one.name for one in settings.settings_of("tpu")] == ["default flags"]
+    assert [item.name for item in settings.settings_of("tpu")] == ["default flags"]
 
 
-def test_what_ours_is_told():
+def test_options_passed_to_our_variants():
     same = {"segments": "block*"}
     assert options_of(PEERS["gpt"]) == {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
 
 
 def test_the_page_has_a_place_for_every_table():
     pages = {path: path.read_text() for path in jax_peers.PAGES}
-    made = jax_peers.text(rows())
-    written = "".join(jax_peers.with_tables(pages, made).values())
-    assert all(table in written for table in made.values())
+    result = jax_peers.text(rows())
+    written = "".join(jax_peers.with_tables(pages, result).values())
+    assert all(table in written for table in result.values())
     with pytest.raises(AssertionError, match="no page has a place for other"):
         jax_peers.with_tables(pages, {"other": ""})
 
@@ -157,9 +160,9 @@ def test_missed_distances():
 
 
 def test_how_far():
-    one, eps = np.array([1.0, 2.0], np.float32), float(np.finfo(np.float32).eps)
-    assert far(one, one) == 0 and far(one, one + np.float32(4 * eps)) == pytest.approx(2)
-    assert far(one, one.astype(np.float16)) == INF and far(one, one[:1]) == INF
+    first, eps = np.array([1.0, 2.0], np.float32), float(np.finfo(np.float32).eps)
+    assert far(first, first) == 0 and far(first, first + np.float32(4 * eps)) == pytest.approx(2)
+    assert far(first, first.astype(np.float16)) == INF and far(first, first[:1]) == INF
     assert far(np.array([1]), np.array([2])) == INF
 
 

@@ -56,16 +56,16 @@ def violations(path: str, source: str) -> list[str]:
     package = package_of(path)
     allowed = EXCEPTIONS.get(path, MAY_IMPORT.get(folder, frozenset(MAY_IMPORT)))
     own = OWN_FRAMEWORK.get("/".join(path.split("/")[:2]), frozenset[str]())
-    found: list[str] = []
+    matches: list[str] = []
     for entry in imports_of(ast.parse(source), package):
         first, second, *_ = (*entry.name.split("."), "")
         if first == "recompute" and second in MAY_IMPORT.keys() - allowed - {folder}:
-            found.append(f"{path}:{entry.line}: must not import {second}")
+            matches.append(f"{path}:{entry.line}: must not import {second}")
         if first in HEAVY and folder not in MAY_BE_HEAVY:
-            found.append(f"{path}:{entry.line}: must not import {first}")
+            matches.append(f"{path}:{entry.line}: must not import {first}")
         elif first in HEAVY - own and not entry.lazy:
-            found.append(f"{path}:{entry.line}: must import {first} inside a function")
-    return found
+            matches.append(f"{path}:{entry.line}: must import {first} inside a function")
+    return matches
 
 
 def test_imports_point_one_way():
@@ -73,7 +73,7 @@ def test_imports_point_one_way():
     assert [line for path, source in modules.items() for line in violations(path, source)] == []
 
 
-def test_the_checker_shares_nothing_with_the_passes():
+def test_checker_imports_nothing_from_passes():
     reached = reachable(CHECKER, modules_in(MAY_IMPORT))
     assert {path: by for path, by in reached.items() if path.split("/")[0] not in CHECKER_MAY_REACH} == {}
 
@@ -131,11 +131,11 @@ def test_a_wrong_import_is_seen(path: str, source: str, expected: str):
         ("frontends/jax/jitted.py", "import jax\nfrom jaxlib.mlir import ir\ndef f():\n  import torch"),
     ],
 )
-def test_a_right_import_is_left_alone(path: str, source: str):
+def test_allowed_import_is_accepted(path: str, source: str):
     assert violations(path, source) == []
 
 
-def test_nothing_but_the_package_attribute_leads_to_a_framework():
+def test_framework_imports_are_lazy():
     """Import no framework at the top of a module that only forwards to its frontend."""
     eager = [
         f"{path}:{entry.line}: imports {entry.name} at once"

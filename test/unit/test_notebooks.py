@@ -24,7 +24,7 @@ def test_there_are_two():
 
 @pytest.mark.slow("marks_and_policies")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs(path: Path):
+def test_notebook_runs(path: Path):
     notebook = nbformat.read(path, as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in cells)

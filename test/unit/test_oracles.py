@@ -21,11 +21,11 @@ NAME = re.compile(r"(.*,)?fusion(,.*)?")
 
 def uses(text: str, is_python: bool) -> list[int]:
     """Return the lines that disable fusion: by the flag in any text, or by the name of the pass in a Python string."""
-    found = {text.count("\n", 0, match.start()) + 1 for match in FLAG.finditer(text)}
+    matches = {text.count("\n", 0, match.start()) + 1 for match in FLAG.finditer(text)}
     if is_python and "fusion" in text:
         strings = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
-        found |= {node.lineno for node in strings if isinstance(node.value, str) and NAME.fullmatch(node.value)}
-    return sorted(found)
+        matches |= {node.lineno for node in strings if isinstance(node.value, str) and NAME.fullmatch(node.value)}
+    return sorted(matches)
 
 
 def files() -> Iterator[Path]:
@@ -34,7 +34,7 @@ def files() -> Iterator[Path]:
         yield from (Path(folder, name) for name in names if Path(name).suffix in SUFFIXES)
 
 
-def test_nothing_turns_fusion_off() -> None:
+def test_fusion_is_never_disabled() -> None:
     named = {path.relative_to(ROOT).as_posix(): path for path in files()}
     assert len(named) > 100
     assert {

@@ -44,8 +44,10 @@ def test_versions_agree() -> None:
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-v"]])
 def test_the_version_of_the_module(arguments: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "recompute", *arguments], capture_output=True, text=True, check=True)
-    assert done.stdout == f"recompute {recompute.__version__}\n"
+    completed = subprocess.run(
+        [sys.executable, "-m", "recompute", *arguments], capture_output=True, text=True, check=True
+    )
+    assert completed.stdout == f"recompute {recompute.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -58,8 +60,8 @@ def test_the_version_of_the_module(arguments: list[str]) -> None:
     ],
 )
 def test_the_module_runs_the_tools(arguments: list[str], code: int, text: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "recompute", *arguments], capture_output=True, text=True)
-    assert done.returncode == code and text in done.stdout + done.stderr
+    completed = subprocess.run([sys.executable, "-m", "recompute", *arguments], capture_output=True, text=True)
+    assert completed.returncode == code and text in completed.stdout + completed.stderr
 
 
 def test_the_readme_on_an_index() -> None:
@@ -82,8 +84,8 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packaging")
     shutil.copytree(ROOT, folder / "source", ignore=NOT_COPIED, symlinks=True)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder / "source"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     return folder / "dist"
 
 
@@ -94,7 +96,7 @@ def metadata(wheel: Path) -> Message:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_package_alone(archives: Path) -> None:
+def test_wheel_contains_only_the_package(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         files = {name.removeprefix("recompute/") for name in archive.namelist() if ".dist-info/" not in name}
@@ -104,11 +106,11 @@ def test_the_wheel_holds_the_package_alone(archives: Path) -> None:
 @pytest.mark.slow
 def test_the_metadata(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
-    found = metadata(wheel)
-    assert found["Name"] == "xdsl-recompute" and found["Version"] == recompute.__version__
-    assert found["License-Expression"] == "Apache-2.0 WITH LLVM-exception"
-    assert "Programming Language :: Python :: 3.13" in found.get_all("Classifier", [])
-    description = found.get_payload()
+    result = metadata(wheel)
+    assert result["Name"] == "xdsl-recompute" and result["Version"] == recompute.__version__
+    assert result["License-Expression"] == "Apache-2.0 WITH LLVM-exception"
+    assert "Programming Language :: Python :: 3.13" in result.get_all("Classifier", [])
+    description = result.get_payload()
     assert isinstance(description, str) and description.lstrip().startswith("# recompute")
     assert [link for link in re.findall(r"\]\(([^)]*)\)", description) if not link.startswith("http")] == []
 
@@ -135,11 +137,11 @@ def test_the_wheel_works_in_a_fresh_environment(archives: Path, tmp_path: Path) 
     shutil.copy(ROOT / "examples" / "stablehlo" / "mlp.small.mlir", tmp_path / "step.mlir")
 
     def run(*command: str) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             [scripts / command[0], *command[1:]], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stdout + completed.stderr
+        return completed.stdout
 
     place = run("python", "-c", "import recompute; print(recompute.__version__, recompute.__file__)")
     assert place.startswith(f"{recompute.__version__} {tmp_path}")

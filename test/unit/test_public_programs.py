@@ -87,11 +87,11 @@ def test_expectations_are_compared(folder: Path) -> None:
 
 
 def test_values_agree_to_the_tolerance_of_their_expectation() -> None:
-    one, near = np.array([1.0], np.float32), np.array([1.0 + 2**-22], np.float32)
-    assert not agree("eq", one, near, 1)
-    assert agree("almost_eq", one, near, 1)
-    assert agree("close", one, near, 3)
-    assert not agree("close", one, near, 1)
+    first, near = np.array([1.0], np.float32), np.array([1.0 + 2**-22], np.float32)
+    assert not agree("eq", first, near, 1)
+    assert agree("almost_eq", first, near, 1)
+    assert agree("close", first, near, 3)
+    assert not agree("close", first, near, 1)
     assert not agree("almost_eq", np.array([1]), np.array([2]), 1)
 
 

@@ -59,31 +59,33 @@ def test_the_structured_example(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def made_by(script: str, text: str) -> str:
     """Return the text that a script of docs/ generates for an expression."""
     code = f"import {script} as g; print({text}, end='')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", capture_output=True, text=True, check=True)
-    return done.stdout
+    completed = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "docs", capture_output=True, text=True, check=True
+    )
+    return completed.stdout
 
 
 def test_the_reference_is_fresh() -> None:
-    made = made_by("generate_reference", "g.reference()")
-    assert (ROOT / "docs" / "reference.md").read_text() == made, "run python docs/generate_reference.py"
+    result = made_by("generate_reference", "g.reference()")
+    assert (ROOT / "docs" / "reference.md").read_text() == result, "run python docs/generate_reference.py"
 
 
 def test_the_page_of_operations_is_fresh() -> None:
-    made = made_by("generate_operations", "g.operations_page()")
-    assert (ROOT / "docs" / "operations.md").read_text() == made, "run python docs/generate_operations.py"
-    rows = [line.split(" | ") for line in made.splitlines() if line.startswith("| `")]
+    result = made_by("generate_operations", "g.operations_page()")
+    assert (ROOT / "docs" / "operations.md").read_text() == result, "run python docs/generate_operations.py"
+    rows = [line.split(" | ") for line in result.splitlines() if line.startswith("| `")]
     assert len(rows) >= 140 and all(row[6].startswith("yes") for row in rows), "each operation has a test"
 
 
 def test_the_api_page_is_fresh() -> None:
     pytest.importorskip("jax", reason="the page lists recompute.jax, too")
-    made = made_by("generate_api", "g.api()")
-    assert (ROOT / "docs" / "api.md").read_text() == made, "run python docs/generate_api.py"
+    result = made_by("generate_api", "g.api()")
+    assert (ROOT / "docs" / "api.md").read_text() == result, "run python docs/generate_api.py"
 
 
 def test_the_measured_numbers_are_those_of_the_file() -> None:
-    made = made_by("generate_numbers", "g.json.dumps({str(path): text for path, text in g.pages().items()})")
-    for path, text in json.loads(made).items():
+    result = made_by("generate_numbers", "g.json.dumps({str(path): text for path, text in g.pages().items()})")
+    for path, text in json.loads(result).items():
         assert Path(path).read_text() == text, f"{path}: run python docs/generate_numbers.py"
 
 
@@ -101,7 +103,7 @@ def test_the_readme_counts_the_steps_of_another_author() -> None:
     assert f"at most 2 % more than `jax.checkpoint` on {round(100 * within / len(rows))} % of the steps" in text
 
 
-def test_a_number_of_another_measurement_is_seen() -> None:
+def test_number_of_other_measurement_is_detected() -> None:
     changed = "g.with_quotes('a b\\n0.395 of c', ('a b {x} of c',), {'x': '0.164'})"
     assert made_by("generate_numbers", changed) == "a b\n0.164 of c"
 
@@ -111,16 +113,16 @@ def test_the_modelled_numbers_of_the_concepts() -> None:
     page = " ".join(CONCEPTS.split())
     tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
     assert "from {} to {} MB.".format(*tied) in page
-    one, two = (outputs_too(copies) for copies in (1, 2))
-    assert f"leaves {one:.2f} of the plain peak" in page and f"a second time: {two:.2f}." in page
+    first, two = (outputs_too(copies) for copies in (1, 2))
+    assert f"leaves {first:.2f} of the plain peak" in page and f"a second time: {two:.2f}." in page
     reordered = [
         lowest_peak_schedule(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)
     ]
-    gpt, paddle = (found.peak_bytes / found.given_peak_bytes for found in reordered)
+    gpt, paddle = (item.peak_bytes / item.given_peak_bytes for item in reordered)
     assert f"falls to {gpt:.2f} of its peak, the step of Paddle's four layers to {paddle:.2f}." in page
 
 
-def test_the_demo_and_the_check_say_what_the_readme_says() -> None:
+def test_readme_matches_demo_and_check_output() -> None:
     name = "gpt_train.large.mlir"
     before, after = (round(peaks.in_order / 2**20) for peaks in (peaks_before(name), peaks_after(name)))
     assert f"{before} -> {after} MiB" in README

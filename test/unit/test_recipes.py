@@ -53,9 +53,9 @@ def losses_of(snippet: str, path: Path) -> list[float]:
     name = "value" if ", value = train_step" in snippet else "loss"
     traced = AFTER_EACH_CALL.sub(rf"\1\2\n\1losses.append(float({name}))", snippet)
     path.write_text(f"from functools import partial\n\nlosses = []\n{traced}")
-    found: dict[str, Any] = runpy.run_path(str(path))
-    assert len(found["losses"]) == 3
-    return found["losses"]
+    result: dict[str, Any] = runpy.run_path(str(path))
+    assert len(result["losses"]) == 3
+    return result["losses"]
 
 
 def with_their_jit(snippet: str) -> str:

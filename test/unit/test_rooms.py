@@ -40,18 +40,18 @@ MODULES = modules_in(MAY_IMPORT)
 @pytest.mark.parametrize("package", ARROWS)
 def test_rooms(package: str):
     depth = package.count("/") + 1
-    found = {room: set[str]() for room in ARROWS[package]}
+    entries = {room: set[str]() for room in ARROWS[package]}
     for path in MODULES:
         if path.startswith(f"{package}/") and path.count("/") > depth:
             room = path.split("/")[depth]
             targets = imported_by(path, MODULES, lazily=package == "analysis")
             rooms = {target.split("/")[depth] for target in targets if target.startswith(f"{package}/")}
-            found[room] |= rooms & ARROWS[package].keys() - {room}
-    assert found == ARROWS[package]
+            entries[room] |= rooms & ARROWS[package].keys() - {room}
+    assert entries == ARROWS[package]
     TopologicalSorter(ARROWS[package]).prepare()
 
 
-def test_nothing_stands_beside_the_rooms():
+def test_analysis_modules_are_in_subpackages():
     assert [path for path in MODULES if path.startswith("analysis/") and path.count("/") == 1] == [
         "analysis/__init__.py"
     ]
@@ -61,7 +61,7 @@ def test_no_circles():
     TopologicalSorter({path: set(imported_by(path, MODULES, lazily=False)) - {path} for path in MODULES}).prepare()
 
 
-def test_no_private_name_of_another_module():
+def test_private_names_are_not_imported():
     private = [
         f"{path}:{entry.line}: {entry.name}"
         for path, source in MODULES.items()

@@ -112,8 +112,8 @@ def test_a_script_that_fails(name: str, tmp_path: Path) -> None:
 def test_lit_says_the_same(suite: Path) -> None:
     scripts = PASS | {name: lines for name, (lines, _) in FAIL.items()}
     files = {name: written(suite, name, scripts[name]) for name in LIT_TOO}
-    found = reports_of_lit(list(files.values()), suite)
-    assert {name: found[file].code for name, file in files.items()} == {
+    result = reports_of_lit(list(files.values()), suite)
+    assert {name: result[file].code for name, file in files.items()} == {
         name: "PASS" if name in PASS else "FAIL" for name in LIT_TOO
     }
 
@@ -128,7 +128,7 @@ def test_an_unhandled_exception_ends_a_program(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("line", OTHERS)
-def test_what_is_not_understood_is_left_to_lit(line: str, tmp_path: Path) -> None:
+def test_unsupported_run_line_is_left_to_lit(line: str, tmp_path: Path) -> None:
     file = written(tmp_path, "a", line)
     with pytest.raises(NotUnderstood):
         script_of(file, tmp_path)
@@ -147,7 +147,7 @@ def test_a_file_without_run_lines_is_left_to_lit(tmp_path: Path) -> None:
     assert report_here(written(tmp_path, "a", "")) is None
 
 
-def test_lit_runs_what_is_left_to_it(suite: Path) -> None:
+def test_lit_runs_unsupported_files(suite: Path) -> None:
     file = written(suite, "fails", FAILING)
     assert report_of(file, suite).code == "FAIL"
     file.write_text(f"// XFAIL: *\n{file.read_text()}")

@@ -18,8 +18,8 @@ pytest.importorskip("material", reason="mkdocs-material builds the site: pip ins
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     return folder
 
 
@@ -29,18 +29,18 @@ def test_each_page_is_there(site: Path) -> None:
     assert (site / "memory.svg").exists() and not list(site.rglob("*.py"))
 
 
-def test_the_entry_page_leads_to_the_tutorials(site: Path) -> None:
+def test_entry_page_links_to_tutorials(site: Path) -> None:
     entry = (site / "index.html").read_text()
     assert 'href="tutorial_jax.html"' in entry and 'href="tutorial_mlir.html"' in entry
 
 
-def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_site_loads_nothing_from_other_hosts(site: Path) -> None:
     """Load no script or font from another host, so that the pages can be read offline."""
     entry = (site / "index.html").read_text()
     assert 'src="http' not in entry and "fonts.g" not in entry
 
 
-def test_the_search_knows_the_sections(site: Path) -> None:
+def test_search_index_contains_sections(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
     titles = {entry["title"] for entry in index["docs"]}
     assert {"The first saving", "Give a budget", "Terms of the field", "<code>recompute-clone</code>"} <= titles
@@ -52,5 +52,5 @@ def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[nowhere](nowhere.md)\n")
     (tmp_path / "mkdocs.yml").write_text("site_name: x\nstrict: true\ntheme: material\nplugins: [search]\n")
     command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", tmp_path / "site"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode != 0 and "nowhere.md" in done.stderr
+    completed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert completed.returncode != 0 and "nowhere.md" in completed.stderr

@@ -16,16 +16,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_its_file_and_its_test_have_one_name(name: str) -> None:
-    found = PASSES[name]()
+    result = PASSES[name]()
     word = name.removeprefix("recompute-")
-    assert found.name == name
-    assert found.__name__ == f"{word.title().replace('-', '')}Pass"
+    assert result.name == name
+    assert result.__name__ == f"{word.title().replace('-', '')}Pass"
     assert (ROOT / "transforms" / f"{word.replace('-', '_')}.py").is_file()
     assert (ROOT / "test" / "filecheck" / "transforms" / f"{word}.mlir").is_file()
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_has_the_name_that_it_is_found_by(name: str) -> None:
+def test_target_name_equals_registered_name(name: str) -> None:
     assert TARGETS[name]().name == name
 
 
@@ -40,12 +40,14 @@ def test_stock_xdsl_opt_runs_our_passes() -> None:
         " %a = stablehlo.sine %x : tensor<4xf32> func.return %a : tensor<4xf32> }"
     )
     tool = Path(sys.executable).with_name("xdsl-opt")
-    done = subprocess.run([tool, "-p", "recompute-inline,recompute-verify"], input=text, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "stablehlo.sine" in done.stdout
+    completed = subprocess.run(
+        [tool, "-p", "recompute-inline,recompute-verify"], input=text, capture_output=True, text=True
+    )
+    assert completed.returncode == 0, completed.stderr
+    assert "stablehlo.sine" in completed.stdout
 
 
-def test_next_to_xdsl_jax_the_plugin_leaves_its_stablehlo_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_omits_stablehlo_beside_xdsl_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(name: str) -> str:
         return name
 

@@ -46,11 +46,11 @@ def test_there_are_reproducers() -> None:
 
 def test_xdsl_alone_answers_as_the_page_says() -> None:
     texts = json.dumps([text for text, _ in CASES.values()])
-    done = subprocess.run([sys.executable, "-c", ALONE], input=texts, capture_output=True, text=True, check=True)
-    for (title, (_, words)), answer in zip(CASES.items(), json.loads(done.stdout), strict=True):
+    completed = subprocess.run([sys.executable, "-c", ALONE], input=texts, capture_output=True, text=True, check=True)
+    for (title, (_, words)), answer in zip(CASES.items(), json.loads(completed.stdout), strict=True):
         assert words in answer, f"{title}: {answer or 'xDSL reads it now: remove the workaround and the section'}"
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_this_project_reads_it(title: str) -> None:
+def test_upstream_case_is_parsed_and_verified(title: str) -> None:
     verify_module(parse_module(CASES[title][0], "upstream.mlir"))

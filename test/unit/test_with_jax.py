@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*command: str) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 @pytest.mark.slow
@@ -34,14 +34,14 @@ def test_the_recipe_saves_memory_and_computes_the_same():
 
 @pytest.mark.slow
 def test_as_little_memory_and_work_as_jax_checkpoint(tmp_path: Path):
-    found = tmp_path / "found.json"
-    output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp", "--json", str(found))
+    result = tmp_path / "found.json"
+    output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp", "--json", str(result))
     assert re.findall(r"^(\w+) large", output, re.MULTILINE) == ["chain", "mlp"]
     assert "MISSED" not in output
     measured = json.loads((ROOT / "docs" / "measured.json").read_text())
     if version("jax") == measured["versions"]["jax"]:
-        for one in json.loads(found.read_text()):
-            kept = measured["against_jax_checkpoint"][one["example"]]
-            for name, cost in one["costs"].items():
+        for load in json.loads(result.read_text()):
+            kept = measured["against_jax_checkpoint"][load["example"]]
+            for name, cost in load["costs"].items():
                 same = all(cost[what] == number for what, number in kept[name].items())
-                assert same, f"{one['example']}, {name}: run benchmarks/against_jax_checkpoint.py --write"
+                assert same, f"{load['example']}, {name}: run benchmarks/against_jax_checkpoint.py --write"

@@ -93,9 +93,9 @@ CASES = {
 
 def main(case, how, inputs, results):
     ms.set_context(mode=ms.GRAPH_MODE)
-    arguments, found, numbers = CASES[case](how == "recomputed")
+    arguments, result, numbers = CASES[case](how == "recomputed")
     np.savez(inputs, *arguments)
-    np.savez(results, *found)
+    np.savez(results, *result)
     print(json.dumps({"version": ms.__version__, **numbers}))
 
 

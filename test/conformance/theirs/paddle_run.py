@@ -57,9 +57,9 @@ CASES = {"fleet": fleet, "dynamic_batch_norm": batch_norm, "cse": cse, **{name: 
 
 
 def main(case, how, inputs, results):
-    arguments, found, numbers = CASES[case](how == "recomputed")
+    arguments, result, numbers = CASES[case](how == "recomputed")
     np.savez(inputs, *arguments)
-    np.savez(results, *found)
+    np.savez(results, *result)
     print(json.dumps({"version": paddle.__version__, **numbers}))
 
 

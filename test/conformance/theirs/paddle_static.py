@@ -102,14 +102,14 @@ def counts(program):
     roles = [op.attr("op_role") for op in block.ops]
     start = next(index for index, role in enumerate(roles) if role & 1)
     ops = [(op.type, op.input_arg_names, op.output_arg_names) for op in block.ops]
-    made = {name for _, _, out in ops[:start] for name in out if is_temporary(block, name)}
+    names = {name for _, _, out in ops[:start] for name in out if is_temporary(block, name)}
     read = {name for (_, into, _) in ops[start:] for name in into}
     copies = [
         kind
         for (kind, _, out), role in zip(ops, roles, strict=True)
         if role & 1 and any(".subprog_" in name for name in out)
     ]
-    return {"clones": len(copies), "held": len(made & read), "peak_bytes": peak_bytes(block, ops), "cloned": copies}
+    return {"clones": len(copies), "held": len(names & read), "peak_bytes": peak_bytes(block, ops), "cloned": copies}
 
 
 def peak_bytes(block, ops):

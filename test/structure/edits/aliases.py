@@ -24,10 +24,10 @@ TYPES = "i32 i64 f32 tensor<4xf32> tensor<4xi32> !foo.type<1> !vhlo.i32_v1 tenso
 
 def definitions(text: str) -> list[tuple[str, int, int, int]]:
     """Return (name, start of the line, start of the value, end of the value) for each alias."""
-    found: list[tuple[str, int, int, int]] = []
+    matches: list[tuple[str, int, int, int]] = []
     for match in _DEFINITION.finditer(text):
-        found.append((match[1], match.start(), match.end(), end_of(text, match.end(), "\n")))
-    return found
+        matches.append((match[1], match.start(), match.end(), end_of(text, match.end(), "\n")))
+    return matches
 
 
 def _line_starts(text: str) -> list[int]:
@@ -52,24 +52,24 @@ def _a_value(rng: Random, sign: str) -> str:
 
 def introduce(text: str, rng: Random) -> tuple[str, str] | None:
     """Replace a value or type in the text by a new alias, defined anywhere."""
-    if (done := _introduced(text, rng)) is None:
+    if (result := _introduced(text, rng)) is None:
         return None
-    definition, used = done
+    definition, used = result
     at = rng.choice([0, len(used), rng.choice(_between_operations(used) or [0])])
     return definition, cut(used, at, at, definition + "\n")
 
 
 def introduce_first(text: str, rng: Random) -> tuple[str, str] | None:
     """Replace a value or type by a new alias, defined at the start, as MLIR requires."""
-    done = _introduced(text, rng)
-    return None if done is None else (done[0], f"{done[0]}\n{done[1]}")
+    result = _introduced(text, rng)
+    return None if result is None else (result[0], f"{result[0]}\n{result[1]}")
 
 
 def _introduced(text: str, rng: Random) -> tuple[str, str] | None:
     """Return the definition of a new alias, and the text that uses it."""
     sign, where = rng.choice([("#", _VALUE), ("!", _TYPE), ("", _INSIDE)])
-    found = [match.end() for match in where.finditer(text)]
-    if (start := pick(rng, found)) is None:
+    ends = [match.end() for match in where.finditer(text)]
+    if (start := pick(rng, ends)) is None:
         return None
     sign = sign or ("!" if text[start] == "!" else "#")
     end = end_of(text, start, ",)]}>\n ")
@@ -84,8 +84,8 @@ def _introduced(text: str, rng: Random) -> tuple[str, str] | None:
 
 def rename_use(text: str, rng: Random) -> tuple[str, str] | None:
     names = [name for name, *_ in definitions(text)]
-    found = [m for m in re.finditer(r"[#!][\w$-]+(?![\w$.<-])", text) if m[0] in names]
-    if (match := pick(rng, found)) is None:
+    ms = [m for m in re.finditer(r"[#!][\w$-]+(?![\w$.<-])", text) if m[0] in names]
+    if (match := pick(rng, ms)) is None:
         return None
     others = sorted({name for name in names if name != match[0]})
     new = rng.choice([*others, match[0][0] + rng.choice(NAMES)])
@@ -94,53 +94,53 @@ def rename_use(text: str, rng: Random) -> tuple[str, str] | None:
 
 def redefine(text: str, rng: Random) -> tuple[str, str] | None:
     """Give an alias another value."""
-    if (found := pick(rng, definitions(text))) is None:
+    if (result := pick(rng, definitions(text))) is None:
         return None
-    name, _, start, end = found
+    name, _, start, end = result
     new = _a_value(rng, name[0])
     return f"{name} is now {new}", cut(text, start, end, new)
 
 
 def define_again(text: str, rng: Random) -> tuple[str, str] | None:
     """Define an alias again anywhere, with the same or another value, as an attribute or a location."""
-    if (found := pick(rng, definitions(text))) is None:
+    if (result := pick(rng, definitions(text))) is None:
         return None
-    name, _, start, end = found
+    name, _, start, end = result
     value = text[start:end] if rng.random() < 0.3 else _a_value(rng, name[0])
     at = rng.choice([0, len(text), rng.choice(_between_operations(text) or [0]), rng.choice(_line_starts(text))])
     return f"{name} again, as {value}", cut(text, at, at, f"{name} = {value}\n")
 
 
 def drop_definition(text: str, rng: Random) -> tuple[str, str] | None:
-    if (found := pick(rng, definitions(text))) is None:
+    if (result := pick(rng, definitions(text))) is None:
         return None
-    name, line, _, end = found
+    name, line, _, end = result
     return f"definition of {name} dropped", cut(text, line, end, "")
 
 
 def move_definition(text: str, rng: Random) -> tuple[str, str] | None:
-    if (found := pick(rng, definitions(text))) is None:
+    if (result := pick(rng, definitions(text))) is None:
         return None
-    name, line, _, end = found
+    name, line, _, end = result
     definition, rest = text[line:end], cut(text, line, end, "")
     at = rng.choice([0, len(rest), rng.choice(_between_operations(rest) or [0]), rng.choice(_line_starts(rest))])
     return f"definition of {name} moved", cut(rest, at, at, definition + "\n")
 
 
 def swap_definitions(text: str, rng: Random) -> tuple[str, str] | None:
-    found = definitions(text)
-    if len(found) < 2:
+    result = definitions(text)
+    if len(result) < 2:
         return None
-    (one, _, start, end), (other, _, second, last) = sorted(rng.sample(found, 2), key=lambda each: each[1])
+    (first, _, start, end), (other, _, second, last) = sorted(rng.sample(result, 2), key=lambda each: each[1])
     swapped = text[:start] + text[second:last] + text[end:second] + text[start:end] + text[last:]
-    return f"{one} and {other} swapped", swapped
+    return f"{first} and {other} swapped", swapped
 
 
 def chain(text: str, rng: Random) -> tuple[str, str] | None:
     """Insert an alias of an alias, or one within another value."""
-    if (found := pick(rng, definitions(text))) is None:
+    if (result := pick(rng, definitions(text))) is None:
         return None
-    name, line, start, end = found
+    name, line, start, end = result
     new = name[0] + rng.choice([name[1:] + "x", *NAMES])
     inner = rng.choice(
         [name, f"[{name}]", f"{{a = {name}}}", f"#foo.kind<{name}>", f"tensor<2x{name}>", f"tensor<2xf32, {name}>"]

@@ -77,7 +77,7 @@ def replace(program: Program, rng: Random) -> str | None:
 
 def change(program: Program, rng: Random) -> str | None:
     """Change one literal in a value."""
-    if (entry := pick(rng, [one for one in entries(program) if one[1][one[2]]])) is None:
+    if (entry := pick(rng, [actual for actual in entries(program) if actual[1][actual[2]]])) is None:
         return None
     op, each, key = entry
     if (changed := tweak(each[key], rng)) is None:
@@ -87,11 +87,11 @@ def change(program: Program, rng: Random) -> str | None:
 
 
 def swap(program: Program, rng: Random) -> str | None:
-    found = entries(program)
-    if len(found) < 2:
+    result = entries(program)
+    if len(result) < 2:
         return None
-    (_, one, key), (_, other, other_key) = rng.sample(found, 2)
-    one[key], other[other_key] = other[other_key], one[key]
+    (_, first, key), (_, other, other_key) = rng.sample(result, 2)
+    first[key], other[other_key] = other[other_key], first[key]
     return f"values of {key} and {other_key} swapped"
 
 
@@ -139,8 +139,8 @@ def nest(program: Program, rng: Random) -> str | None:
 
 
 def reorder(program: Program, rng: Random) -> str | None:
-    found = [one for one in dictionaries(program) if len(one[1]) > 1]
-    if (entry := pick(rng, found)) is None:
+    matches = [dictionary for dictionary in dictionaries(program) if len(dictionary[1]) > 1]
+    if (entry := pick(rng, matches)) is None:
         return None
     op, each = entry
     items = list(each.items())

@@ -85,8 +85,8 @@ def callee(program: Program, rng: Random) -> str | None:
 
 def position_attributes(program: Program, rng: Random) -> str | None:
     """Edit the attributes of an argument or result of a function or call."""
-    found = [op for op in operations(program) if op.name in ("func.func", "func.call")]
-    if (op := pick(rng, found)) is None:
+    ops = [op for op in operations(program) if op.name in ("func.func", "func.call")]
+    if (op := pick(rng, ops)) is None:
         return None
     name = rng.choice(list(POSITIONS))
     listed = _listed(op, name)
@@ -94,7 +94,7 @@ def position_attributes(program: Program, rng: Random) -> str | None:
     match kind:
         case "add" if listed:
             listed[rng.randrange(len(listed))][rng.choice(KEYS)] = a_value(program, rng)
-        case "drop" if (owner := pick(rng, [one for one in listed if one])) is not None:
+        case "drop" if (owner := pick(rng, [item for item in listed if item])) is not None:
             del owner[rng.choice(list(owner))]
         case "swap":
             rng.shuffle(listed)
@@ -120,8 +120,8 @@ def _listed(op: Operation, name: str) -> list[dict[str, str]]:
         type_ = op.properties.get("function_type", "() -> ()").rpartition("->")[2].strip()
         count = len(pieces(type_.strip("()"))) if op.name == "func.func" else len(op.results)
     present = pieces(op.properties.get(name, "[]")[1:-1])
-    found = [dict(_entry(one) for one in pieces(text.strip()[1:-1])) for text in present]
-    return found or [{} for _ in range(count)]
+    dicts = [dict(_entry(piece) for piece in pieces(text.strip()[1:-1])) for text in present]
+    return dicts or [{} for _ in range(count)]
 
 
 def _entry(text: str) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def change_one_copy(program: Program, rng: Random) -> str | None:
     if (call := pick(rng, _calls(program))) is None:
         return None
     target = unquoted(call.properties.get("callee", ""))
-    if (function := pick(rng, [one for one in program.functions() if name_of(one) == target])) is None:
+    if (function := pick(rng, [actual for actual in program.functions() if name_of(actual) == target])) is None:
         return None
     copy = copied(function)
     copy.properties |= {"sym_name": f'"{target}_copy"', "sym_visibility": '"private"'}
@@ -158,7 +158,7 @@ def change_one_copy(program: Program, rng: Random) -> str | None:
 
 def add_call(program: Program, rng: Random) -> str | None:
     """Add a call of any function, with values of the right types if there are any."""
-    functions = [one for one in program.functions() if one.regions and one.regions[0]]
+    functions = [actual for actual in program.functions() if actual.regions and actual.regions[0]]
     if (function := pick(rng, functions)) is None or (place := pick(rng, inner_places(program))) is None:
         return None
     seen, call = visible(program, place.op), Operation("func.call")
@@ -172,7 +172,7 @@ def add_call(program: Program, rng: Random) -> str | None:
     if call.results and rng.random() < 0.5:
         for value in seen:
             if value.type == call.results[0].type:
-                place.op.operands = [call.results[0] if one is value else one for one in place.op.operands]
+                place.op.operands = [call.results[0] if operand is value else operand for operand in place.op.operands]
     return f"a call of @{name_of(function)} added"
 
 

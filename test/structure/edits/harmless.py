@@ -39,14 +39,18 @@ def depend(program: Program, rng: Random) -> str | None:
     token = Operation("recompute.token", [gate], [Value("!recompute.token")])
     op = Operation("recompute.depend", [value, *token.results], [Value(value.type)])
     place.block.operations[place.at : place.at] = [token, op]
-    place.op.operands = [op.results[0] if one is value else one for one in place.op.operands]
+    place.op.operands = [op.results[0] if operand is value else operand for operand in place.op.operands]
     return f"a token and a depend before {place.op.name}"
 
 
 def dead(program: Program, rng: Random) -> str | None:
     if (place := pick(rng, inner_places(program))) is None:
         return None
-    seen = [one for one in visible(program, place.op) if one.type.startswith("tensor<") and one.type.endswith("f32>")]
+    seen = [
+        entry
+        for entry in visible(program, place.op)
+        if entry.type.startswith("tensor<") and entry.type.endswith("f32>")
+    ]
     if (value := pick(rng, seen)) is None:
         return None
     place.block.operations.insert(place.at, Operation(rng.choice(PURE_UNARY), [value], [Value(value.type)]))
@@ -61,7 +65,7 @@ def mark(program: Program, rng: Random) -> str | None:
 
 
 def rename_private(program: Program, rng: Random) -> str | None:
-    hidden = [one for one in program.functions() if one.properties.get("sym_visibility") == '"private"']
+    hidden = [actual for actual in program.functions() if actual.properties.get("sym_visibility") == '"private"']
     if (function := pick(rng, hidden)) is None:
         return None
     old, new = name_of(function), f"p{rng.randrange(100)}"
@@ -87,7 +91,7 @@ def unused_private(program: Program, rng: Random) -> str | None:
 
 
 def say_public(program: Program, rng: Random) -> str | None:
-    shown = [one for one in program.functions() if "sym_visibility" not in one.properties]
+    shown = [actual for actual in program.functions() if "sym_visibility" not in actual.properties]
     if (function := pick(rng, shown)) is None:
         return None
     function.properties["sym_visibility"] = '"public"'
@@ -96,8 +100,8 @@ def say_public(program: Program, rng: Random) -> str | None:
 
 def outline(program: Program, rng: Random) -> str | None:
     """Replace an operation by a call of a private function that contains it."""
-    found = [place for place in inner_places(program) if place.op.results and not place.op.regions]
-    if (place := pick(rng, [one for one in found if one.op is not one.block.operations[-1]])) is None:
+    places = [place for place in inner_places(program) if place.op.results and not place.op.regions]
+    if (place := pick(rng, [entry for entry in places if entry.op is not entry.block.operations[-1]])) is None:
         return None
     inner = copied(place.op)
     arguments = [Value(value.type) for value in place.op.operands]
@@ -122,7 +126,7 @@ def outline(program: Program, rng: Random) -> str | None:
 
 def group(program: Program, rng: Random) -> str | None:
     """Move an operation into a segment or gradient region."""
-    if (place := pick(rng, [one for one in inner_places(program) if one.op.results])) is None:
+    if (place := pick(rng, [inner_place for inner_place in inner_places(program) if inner_place.op.results])) is None:
         return None
     around = Operation(rng.choice(["recompute.segment", "recompute.gradient"]))
     around.results = [Value(value.type) for value in place.op.results]
@@ -136,7 +140,7 @@ def group(program: Program, rng: Random) -> str | None:
 def constant_into_regions(program: Program, rng: Random) -> str | None:
     """Duplicate a constant in a region that reads it."""
     constants = {op.results[0]: op for op in operations(program) if op.name == "stablehlo.constant" and op.results}
-    found = [
+    matches = [
         (block, value)
         for op, index in regions(program)
         for block in op.regions[index]
@@ -144,37 +148,39 @@ def constant_into_regions(program: Program, rng: Random) -> str | None:
         for value in inner.operands
         if value in constants and constants[value] not in block.operations
     ]
-    if (chosen := pick(rng, found)) is None:
+    if (chosen := pick(rng, matches)) is None:
         return None
     block, value = chosen
     copy = copied(constants[value])
     block.operations.insert(0, copy)
     for inner in block.operations[1:]:
-        inner.operands = [copy.results[0] if one is value else one for one in inner.operands]
+        inner.operands = [copy.results[0] if operand is value else operand for operand in inner.operands]
     return "a constant made again inside a region"
 
 
 def shuffle(program: Program, rng: Random) -> str | None:
     """Reorder the operations of a block as far as their operands allow."""
     if (
-        block := pick(rng, [one for one in blocks(program) if len(one.operations) > 2 and one is not program.body])
+        block := pick(
+            rng, [actual for actual in blocks(program) if len(actual.operations) > 2 and actual is not program.body]
+        )
     ) is None:
         return None
     waiting, last = block.operations[:-1], block.operations[-1]
     own = {value for op in waiting for value in op.results}
-    done: set[Value] = set()
+    result: set[Value] = set()
     block.operations = []
     while waiting:
         ready = [
             op
             for op in waiting
-            if all(value in done or value not in own for one in op.walk() for value in one.operands)
+            if all(value in result or value not in own for operation in op.walk() for value in operation.operands)
         ]
         # Effects stay in order.
         ready = [op for op in ready if is_pure(op) or all(map(is_pure, waiting[: waiting.index(op)]))]
         op = rng.choice(ready or waiting)
         waiting.remove(op)
-        done.update(op.results)
+        result.update(op.results)
         block.operations.append(op)
     block.operations.append(last)
     return "operations of a block in another order"

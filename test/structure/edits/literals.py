@@ -17,10 +17,10 @@ TYPES = "i1 i4 i8 i32 i64 ui8 ui32 si32 f16 bf16 f32 f64 index f8E4M3FN f8E5M2 f
 
 def tweak(text: str, rng: Random) -> str | None:
     """Return the text with one of its literals changed, or None if it has none."""
-    found = list(_LITERAL.finditer(text))
-    if not found:
+    items = list(_LITERAL.finditer(text))
+    if not items:
         return None
-    match = rng.choice(found)
+    match = rng.choice(items)
     return text[: match.start()] + _other(match[0], rng) + text[match.end() :]
 
 

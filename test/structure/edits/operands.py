@@ -103,7 +103,7 @@ def retype(program: Program, rng: Random) -> str | None:
     """Change the type of one value."""
     if (value := pick(rng, values(program))) is None:
         return None
-    before, value.type = value.type, _other_type(value.type, rng, [one.type for one in values(program)])
+    before, value.type = value.type, _other_type(value.type, rng, [entry.type for entry in values(program)])
     return f"type {before} of one value is now {value.type}"
 
 

@@ -14,9 +14,9 @@ ENDS = """
 
 
 def drop_region(program: Program, rng: Random) -> str | None:
-    if (found := pick(rng, regions(program))) is None:
+    if (result := pick(rng, regions(program))) is None:
         return None
-    op, index = found
+    op, index = result
     del op.regions[index]
     return f"region {index} of {op.name} dropped"
 
@@ -26,19 +26,19 @@ def add_region(program: Program, rng: Random) -> str | None:
     if (op := pick(rng, operations(program))) is None:
         return None
     new: list[Block] = rng.choice([[], [Block()], [Block([Value("i32")])], [Block([], [Operation("foo.end")])]])
-    if (found := pick(rng, regions(program))) is not None and rng.random() < 0.4:
-        new = copied(found[0]).regions[found[1]]
+    if (result := pick(rng, regions(program))) is not None and rng.random() < 0.4:
+        new = copied(result[0]).regions[result[1]]
     op.regions.insert(rng.randint(0, len(op.regions)), new)
     return f"a region more for {op.name}"
 
 
 def swap_regions(program: Program, rng: Random) -> str | None:
-    found = regions(program)
-    if len(found) < 2:
+    result = regions(program)
+    if len(result) < 2:
         return None
-    (one, i), (other, j) = rng.sample(found, 2)
-    one.regions[i], other.regions[j] = other.regions[j], one.regions[i]
-    return f"regions of {one.name} and {other.name} swapped"
+    (first, i), (other, j) = rng.sample(result, 2)
+    first.regions[i], other.regions[j] = other.regions[j], first.regions[i]
+    return f"regions of {first.name} and {other.name} swapped"
 
 
 def swap_own_regions(program: Program, rng: Random) -> str | None:
@@ -50,9 +50,9 @@ def swap_own_regions(program: Program, rng: Random) -> str | None:
 
 def empty_region(program: Program, rng: Random) -> str | None:
     """Remove all blocks of a region, all operations of its blocks, or all except the terminators."""
-    if (found := pick(rng, regions(program))) is None:
+    if (result := pick(rng, regions(program))) is None:
         return None
-    op, index = found
+    op, index = result
     kind = rng.choice(["blocks", "operations", "all but the terminator"])
     if kind == "blocks":
         op.regions[index] = []
@@ -63,9 +63,9 @@ def empty_region(program: Program, rng: Random) -> str | None:
 
 def split_block(program: Program, rng: Random) -> str | None:
     """Split a block in two, with or without a branch."""
-    if (found := pick(rng, [one for one in regions(program) if one[0].regions[one[1]]])) is None:
+    if (result := pick(rng, [region for region in regions(program) if region[0].regions[region[1]]])) is None:
         return None
-    op, index = found
+    op, index = result
     block = rng.choice(op.regions[index])
     at = rng.randint(0, len(block.operations))
     second = Block([], block.operations[at:])
@@ -77,8 +77,8 @@ def split_block(program: Program, rng: Random) -> str | None:
 
 
 def swap_blocks(program: Program, rng: Random) -> str | None:
-    found = [one for one in regions(program) if len(one[0].regions[one[1]]) > 1]
-    if (pair := pick(rng, found)) is None:
+    matches = [region for region in regions(program) if len(region[0].regions[region[1]]) > 1]
+    if (pair := pick(rng, matches)) is None:
         return None
     op, index = pair
     rng.shuffle(op.regions[index])
@@ -114,25 +114,25 @@ def _last(program: Program, rng: Random) -> tuple[Block, Operation] | None:
 
 
 def drop_end(program: Program, rng: Random) -> str | None:
-    if (found := _last(program, rng)) is None:
+    if (result := _last(program, rng)) is None:
         return None
-    block, last = found
+    block, last = result
     block.operations.pop()
     return f"{last.name} at the end of a block dropped"
 
 
 def rename_end(program: Program, rng: Random) -> str | None:
-    if (found := _last(program, rng)) is None:
+    if (result := _last(program, rng)) is None:
         return None
-    before, found[1].name = found[1].name, rng.choice(ENDS)
-    return f"{before} at the end of a block is now {found[1].name}"
+    before, result[1].name = result[1].name, rng.choice(ENDS)
+    return f"{before} at the end of a block is now {result[1].name}"
 
 
 def add_end(program: Program, rng: Random) -> str | None:
     """Add a terminator to a block that may have one already."""
-    if (found := _last(program, rng)) is None:
+    if (result := _last(program, rng)) is None:
         return None
-    block, last = found
+    block, last = result
     seen = [*visible(program, last), *last.results]
     read = rng.sample(seen, min(len(seen), rng.randint(0, 2)))
     block.operations.append(Operation(rng.choice([*ENDS, last.name]), operands=read))
@@ -140,18 +140,18 @@ def add_end(program: Program, rng: Random) -> str | None:
 
 
 def end_attribute(program: Program, rng: Random) -> str | None:
-    if (found := _last(program, rng)) is None:
+    if (result := _last(program, rng)) is None:
         return None
-    last = found[1]
+    last = result[1]
     each = rng.choice([last.attributes, last.attributes, last.properties])
     each[rng.choice(["mhlo.sharding", "foo.end", "recompute.end"])] = rng.choice(['"a"', '"b"', "1 : i32"])
     return f"an attribute more for {last.name} at the end of a block"
 
 
 def end_operands(program: Program, rng: Random) -> str | None:
-    if (found := _last(program, rng)) is None:
+    if (result := _last(program, rng)) is None:
         return None
-    _, last = found
+    _, last = result
     if len(last.operands) > 1 and rng.random() < 0.5:
         rng.shuffle(last.operands)
         return f"operands of {last.name} in another order"
@@ -166,9 +166,9 @@ def end_operands(program: Program, rng: Random) -> str | None:
 
 def continue_after_end(program: Program, rng: Random) -> str | None:
     """Add an operation after the terminator."""
-    if (found := _last(program, rng)) is None:
+    if (result := _last(program, rng)) is None:
         return None
-    block, last = found
+    block, last = result
     others = [op for op in operations(program) if op.name != "func.func"]
     block.operations.append(copied(rng.choice(others)))
     return f"{block.operations[-1].name} behind {last.name}"

@@ -61,8 +61,8 @@ def regions(program: Program) -> list[tuple[Operation, int]]:
 
 
 def values(program: Program) -> list[Value]:
-    found = [value for op in operations(program) for value in op.results]
-    return found + [value for block in blocks(program) for value in block.arguments]
+    actual = [value for op in operations(program) for value in op.results]
+    return actual + [value for block in blocks(program) for value in block.arguments]
 
 
 def visible(program: Program, op: Operation) -> list[Value]:
@@ -72,14 +72,14 @@ def visible(program: Program, op: Operation) -> list[Value]:
 
 def _visible(around: Operation, wanted: Operation, before: list[Value]) -> list[Value] | None:
     for block in around.blocks():
-        found = [*before, *block.arguments]
+        matches = [*before, *block.arguments]
         for op in block.operations:
             if op is wanted:
-                return found
-            inside = _visible(op, wanted, [] if op.name == "func.func" else found)
+                return matches
+            inside = _visible(op, wanted, [] if op.name == "func.func" else matches)
             if inside is not None:
                 return inside
-            found += op.results
+            matches += op.results
     return None
 
 
@@ -103,10 +103,10 @@ def copied(op: Operation) -> Operation:
     free: dict[Value, Value] = {}
     for ours, theirs in zip(copy.walk(), op.walk(), strict=True):
         free.update(zip(ours.operands, theirs.operands, strict=True))
-    own = {value for one in copy.walk() for value in one.results}
-    own |= {value for one in copy.walk() for block in one.blocks() for value in block.arguments}
-    for one in copy.walk():
-        one.operands = [value if value in own else free[value] for value in one.operands]
+    own = {value for inner in copy.walk() for value in inner.results}
+    own |= {value for inner in copy.walk() for block in inner.blocks() for value in block.arguments}
+    for operation in copy.walk():
+        operation.operands = [value if value in own else free[value] for value in operation.operands]
     return copy
 
 

@@ -48,20 +48,20 @@ def double_token(text: str, rng: Random) -> tuple[str, str]:
 
 
 def swap_tokens(text: str, rng: Random) -> tuple[str, str] | None:
-    found = tokens(text)
-    if len(found) < 2:
+    actual = tokens(text)
+    if len(actual) < 2:
         return None
-    index = rng.randrange(len(found) - 1)
-    one, other = found[index], found[index + 1]
-    swapped = other[0] + text[one.end() : other.start()] + one[0]
-    return f"'{one[0]}' and '{other[0]}' swapped", cut(text, one.start(), other.end(), swapped)
+    index = rng.randrange(len(actual) - 1)
+    first, other = actual[index], actual[index + 1]
+    swapped = other[0] + text[first.end() : other.start()] + first[0]
+    return f"'{first[0]}' and '{other[0]}' swapped", cut(text, first.start(), other.end(), swapped)
 
 
 def replace_token(text: str, rng: Random) -> tuple[str, str] | None:
     """Replace a token by another one of its kind: a value by a value, a symbol by a symbol."""
-    found = tokens(text)
-    match = rng.choice(found)
-    alike = sorted({one[0] for one in found if kind_of(one[0]) == kind_of(match[0])} - {match[0]})
+    actual = tokens(text)
+    match = rng.choice(actual)
+    alike = sorted({entry[0] for entry in actual if kind_of(entry[0]) == kind_of(match[0])} - {match[0]})
     if (new := pick(rng, alike)) is None:
         return None
     return f"'{match[0]}' is now '{new}'", cut(text, *match.span(), new)
@@ -69,17 +69,17 @@ def replace_token(text: str, rng: Random) -> tuple[str, str] | None:
 
 def replace_name(text: str, rng: Random) -> tuple[str, str] | None:
     """Replace one occurrence of a value, symbol, alias or label by another name."""
-    found = [match for match in tokens(text) if match[0][0] in "%@#!^"]
-    if (match := pick(rng, found)) is None:
+    matches = [match for match in tokens(text) if match[0][0] in "%@#!^"]
+    if (match := pick(rng, matches)) is None:
         return None
-    alike = sorted({one[0] for one in found if one[0][0] == match[0][0]} - {match[0]})
+    alike = sorted({entry[0] for entry in matches if entry[0][0] == match[0][0]} - {match[0]})
     new = rng.choice([*alike, match[0] + "_0", match[0].partition("#")[0] or match[0]])
     return f"'{match[0]}' is now '{new}'", cut(text, *match.span(), new)
 
 
 def change_result_number(text: str, rng: Random) -> tuple[str, str] | None:
-    found = list(re.finditer(r"(%[\w$.-]+)(?:#(\d+)|:(\d+)(?= =))?", text))
-    if (match := pick(rng, found)) is None:
+    items = list(re.finditer(r"(%[\w$.-]+)(?:#(\d+)|:(\d+)(?= =))?", text))
+    if (match := pick(rng, items)) is None:
         return None
     new = match[1] + rng.choice(["#0", "#1", "#2", ":1", ":2", ":3", ""])
     return f"'{match[0]}' is now '{new}'", cut(text, *match.span(), new)
@@ -102,8 +102,8 @@ def _groups(text: str) -> list[tuple[int, int]]:
 
 def change_list(text: str, rng: Random) -> tuple[str, str] | None:
     """Edit the items between two brackets."""
-    found = [(start, end) for start, end in _groups(text) if end - start < 2000]
-    if (group := pick(rng, found)) is None:
+    matches = [(start, end) for start, end in _groups(text) if end - start < 2000]
+    if (group := pick(rng, matches)) is None:
         return None
     items = pieces(text[group[0] : group[1]])
     kind = rng.choice("drop double swap empty trailing leading reverse rotate nothing".split())
@@ -158,8 +158,8 @@ def change_space(text: str, rng: Random) -> tuple[str, str]:
 
 
 def change_string(text: str, rng: Random) -> tuple[str, str] | None:
-    found = [match for match in tokens(text) if match[0][0] == '"' or match[0].startswith('@"')]
-    if (match := pick(rng, found)) is None:
+    matches = [match for match in tokens(text) if match[0][0] == '"' or match[0].startswith('@"')]
+    if (match := pick(rng, matches)) is None:
         return None
     inside = match[0].partition('"')[2].rstrip('"')
     at = rng.randint(0, len(inside))
@@ -210,8 +210,8 @@ def change_around(text: str, rng: Random) -> tuple[str, str]:
 
 
 def change_locations(text: str, rng: Random) -> tuple[str, str] | None:
-    found = list(re.finditer(r" loc\(", text))
-    if not found or rng.random() < 0.3:
+    items = list(re.finditer(r" loc\(", text))
+    if not items or rng.random() < 0.3:
         ends = [match.end() for match in re.finditer(r"(?m)(?<=\w|>|\))$", text)]
         if (at := pick(rng, ends)) is None:
             return None
@@ -228,7 +228,7 @@ def change_locations(text: str, rng: Random) -> tuple[str, str] | None:
             ]
         )
         return f"{new} put in", cut(text, at, at, new)
-    match = rng.choice(found)
+    match = rng.choice(items)
     end = end_of(text, match.end(), ")") + 1
     new = rng.choice(["", ' loc("other")', text[match.start() : end] * 2, " loc()"])
     return f"{text[match.start() : end]} is now {new}", cut(text, match.start(), end, new)

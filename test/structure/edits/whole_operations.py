@@ -101,13 +101,13 @@ def move_out(program: Program, rng: Random) -> str | None:
 
 def move_in(program: Program, rng: Random) -> str | None:
     """Move an operation into the region of the next operation that has one."""
-    found = [
+    matches = [
         (place, later)
         for place in inner_places(program)
         for later in place.block.operations[place.at + 1 :]
         if any(True for _ in later.blocks())
     ]
-    if (pair := pick(rng, found)) is None:
+    if (pair := pick(rng, matches)) is None:
         return None
     place, target = pair
     place.block.operations.remove(place.op)

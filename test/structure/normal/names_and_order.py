@@ -29,14 +29,14 @@ def symbols_in(text: str) -> set[str]:
 
 def mentioned(program: Program) -> set[str]:
     """Return the symbols in attributes, except callees: a call means what its function does, wherever that is."""
-    found: set[str] = set()
+    result: set[str] = set()
     for op in program.module.walk():
         for key, text in (*op.properties.items(), *op.attributes.items()):
             if op.name != "func.call" or key != "callee" or callee_of(op) is None:
-                found |= symbols_in(text)
+                result |= symbols_in(text)
         for value in op.results:
-            found |= symbols_in(value.type)
-    return found
+            result |= symbols_in(value.type)
+    return result
 
 
 def called(program: Program) -> Iterator[str]:
@@ -89,7 +89,7 @@ def without_public(program: Program) -> None:
 def without_empty_lists(program: Program) -> None:
     for function in [op for op in program.module.walk() if op.name == "func.func"]:
         for name in _LISTS:
-            if all(one == "{}" for one in pieces(function.properties.get(name, "[]")[1:-1])):
+            if all(piece == "{}" for piece in pieces(function.properties.get(name, "[]")[1:-1])):
                 function.properties.pop(name, None)
 
 
@@ -109,10 +109,12 @@ def _is_uncalled(op: Operation, wanted: set[str]) -> bool:
 
 def with_plain_private_names(program: Program) -> None:
     """Name private functions with a body by the order of their first call."""
-    hidden = {name_of(one) for one in program.functions() if one.properties.get("sym_visibility") == PRIVATE}
-    hidden -= {name_of(one) for one in program.functions() if not one.regions or not one.regions[0]}
+    hidden = {
+        name_of(function) for function in program.functions() if function.properties.get("sym_visibility") == PRIVATE
+    }
+    hidden -= {name_of(function) for function in program.functions() if not function.regions or not function.regions[0]}
     hidden -= mentioned(program)
-    new = {name: f"private {number}" for number, name in enumerate(one for one in called(program) if one in hidden)}
+    new = {name: f"private {number}" for number, name in enumerate(item for item in called(program) if item in hidden)}
     for op in program.module.walk():
         if op.name == "func.func" and op in program.body.operations and name_of(op) in new:
             op.properties["sym_name"] = f'"{new[name_of(op)]}"'

@@ -27,18 +27,18 @@ def _hoist_below(around: Operation) -> None:
 
 def _hoisted(op: Operation) -> list[Operation]:
     """Return the operations that leave the regions of the operation."""
-    found: list[Operation] = []
+    matches: list[Operation] = []
     for block in blocks_run(op):
         inside = set(block.arguments) | {value for inner in block.operations for value in inner.results}
         kept: list[Operation] = []
         for inner in block.operations:
             if _may_leave(inner, op, inside):
                 inside.difference_update(inner.results)
-                found.append(inner)
+                matches.append(inner)
             else:
                 kept.append(inner)
         block.operations = kept
-    return found
+    return matches
 
 
 def _may_leave(op: Operation, around: Operation, inside: set[Value]) -> bool:
@@ -83,13 +83,13 @@ def _key(op: Operation) -> str:
     """Return the operation as text, with outside values by identity."""
     names: dict[Value, str] = {}
 
-    def spelt(one: Operation) -> Iterator[str]:
-        yield one.name
-        yield ",".join(names.get(value, f"outside {id(value)}") for value in one.operands)
-        yield dictionary_text(dict(sorted(one.properties.items())))
-        yield dictionary_text(dict(sorted(one.attributes.items())))
-        yield ",".join(value.type for value in one.results)
-        for region in one.regions:
+    def spelt(op: Operation) -> Iterator[str]:
+        yield op.name
+        yield ",".join(names.get(value, f"outside {id(value)}") for value in op.operands)
+        yield dictionary_text(dict(sorted(op.properties.items())))
+        yield dictionary_text(dict(sorted(op.attributes.items())))
+        yield ",".join(value.type for value in op.results)
+        for region in op.regions:
             yield "region"
             for block in region:
                 yield "block"
@@ -115,7 +115,7 @@ def _drop_unread(program: Program) -> bool:
     for op in program.module.walk():
         for block in blocks_run(op):
             if op not in literal:
-                kept = [one for one in block.operations if not _is_unread(one, read)]
+                kept = [operation for operation in block.operations if not _is_unread(operation, read)]
                 dropped = dropped or len(kept) < len(block.operations)
                 block.operations = kept
     return dropped
@@ -142,7 +142,7 @@ def _ordered(block: Block) -> Iterable[Operation]:
     read = {value for op in block.operations for inner in op.walk() for value in inner.operands}
     effects = [op for op in block.operations[:-1] if not is_pure(op)]
     unread = [op for op in block.operations[:-1] if not any(value in read for value in op.results)]
-    done: dict[Operation, None] = {}
+    entries: dict[Operation, None] = {}
     active: set[Operation] = set()
 
     def visit(op: Operation) -> None:
@@ -151,11 +151,11 @@ def _ordered(block: Block) -> Iterable[Operation]:
             if maker is not None and maker not in active and is_pure(maker):
                 active.add(maker)
                 visit(maker)
-        done.setdefault(op)
+        entries.setdefault(op)
 
     # The rest, if any, goes round in circles, as unknown operations may allow.
     for op in (*effects, *unread, *block.operations[-1:], *block.operations):
         if op not in active:
             active.add(op)
             visit(op)
-    return done
+    return entries

@@ -31,10 +31,10 @@ def rewrite(block: Block, step: Step) -> None:
             for inner in blocks_run(op):
                 visit(inner)
             op.operands = [replaced.get(value, value) for value in op.operands]
-            done = step(op)
-            listed += [op] if done is None else done[0]
-            if done is not None:
-                replaced.update(zip(op.results, done[1], strict=True))
+            results = step(op)
+            listed += [op] if results is None else results[0]
+            if results is not None:
+                replaced.update(zip(op.results, results[1], strict=True))
         block.operations = listed
 
     visit(block)
@@ -55,8 +55,10 @@ def around(what: str, values: Sequence[Value], attributes: Mapping[str, str]) ->
     """Return the values with attributes around each, if there are any."""
     if not attributes:
         return [], list(values)
-    made = [Operation("attributed", [value], [Value(value.type)], {"what": what}, dict(attributes)) for value in values]
-    return made, [op.results[0] for op in made]
+    items = [
+        Operation("attributed", [value], [Value(value.type)], {"what": what}, dict(attributes)) for value in values
+    ]
+    return items, [op.results[0] for op in items]
 
 
 def marked(what: str, inside: list[Operation], attributes: Mapping[str, str]) -> list[Operation]:
@@ -108,14 +110,16 @@ def _group(op: Operation) -> tuple[list[Operation], Sequence[Value]] | None:
     *inside, last = op.regions[0][0].operations
     if last.name != "recompute.yield" or [v.type for v in last.operands] != [v.type for v in op.results]:
         return None
-    said = attributes_of(op) | {f"yield {key}": value for key, value in attributes_of(last).items()}
-    wrapped, values = around("group", last.operands, said)
-    return [*marked("group", inside, said), *wrapped], values
+    message = attributes_of(op) | {f"yield {key}": value for key, value in attributes_of(last).items()}
+    wrapped, values = around("group", last.operands, message)
+    return [*marked("group", inside, message), *wrapped], values
 
 
 def without_calls(program: Program) -> None:
     """Inline each call, except calls in nested modules, of declarations, and recursive ones."""
-    functions = {name_of(one): one for one in program.functions() if one.regions and len(one.regions[0]) == 1}
+    functions = {
+        name_of(actual): actual for actual in program.functions() if actual.regions and len(actual.regions[0]) == 1
+    }
     for function in program.functions():
         _Inliner(functions, (name_of(function),)).inline(function)
 
@@ -145,34 +149,34 @@ class _Inliner:
 
 def _opened(call: Operation, function: Operation, last: Operation) -> tuple[list[Operation], Sequence[Value]]:
     block = function.regions[0][0]
-    said = {f"call {key}": value for key, value in attributes_of(call, frozenset({"callee"})).items()}
-    said |= {f"function {key}": value for key, value in attributes_of(function, _SIGNATURE).items()}
-    said |= {f"return {key}": value for key, value in attributes_of(last).items()}
+    message = {f"call {key}": value for key, value in attributes_of(call, frozenset({"callee"})).items()}
+    message |= {f"function {key}": value for key, value in attributes_of(function, _SIGNATURE).items()}
+    message |= {f"return {key}": value for key, value in attributes_of(last).items()}
     before, arguments = _each("argument", call.operands, function.properties.get("arg_attrs"))
     given = dict(zip(block.arguments, arguments, strict=True))
     inside = block.operations[:-1]
     for op in [inner for outer in (*inside, last) for inner in outer.walk()]:
         op.operands = [given.get(value, value) for value in op.operands]
     after, results = _each("result", last.operands, function.properties.get("res_attrs"))
-    wrapped, results = around("call", results, said)
-    every = said | {
+    wrapped, results = around("call", results, message)
+    every = message | {
         f"list {key}": function.properties[key] for key in ("arg_attrs", "res_attrs") if _says(function, key)
     }
     return [*before, *marked("call", inside, every), *after, *wrapped], results
 
 
 def _says(function: Operation, key: str) -> bool:
-    return any(one != "{}" for one in pieces(function.properties.get(key, "[]")[1:-1]))
+    return any(piece != "{}" for piece in pieces(function.properties.get(key, "[]")[1:-1]))
 
 
 def _each(what: str, values: Sequence[Value], listed: str | None) -> tuple[list[Operation], list[Value]]:
     """Return each value with the attributes of its position."""
     texts = pieces(listed[1:-1]) if listed else []
-    made: list[Operation] = []
-    found: list[Value] = []
+    items: list[Operation] = []
+    matches: list[Value] = []
     for value, text in zip(values, [*texts, *["{}"] * (len(values) - len(texts))], strict=False):
         attributes = {"list": text} if text != "{}" else {}
         ops, (new,) = around(what, [value], attributes)
-        made += ops
-        found.append(new)
-    return made, found
+        items += ops
+        matches.append(new)
+    return items, matches

@@ -32,34 +32,36 @@ def fused(arguments: str, body: str, result: str, types: str = "") -> Fused:
     program = with_kernel_copies(program_of(block)).program
     values = [*block.args, *(result for op in block.ops for result in op.results)]
     labels = {
-        value: name.partition(".")[2] for name, made in zip(program.names, program.makes, strict=True) for value in made
+        value: name.partition(".")[2]
+        for name, entry in zip(program.names, program.makes, strict=True)
+        for value in entry
     }
     labels.update({number: value.name_hint or "" for number, value in enumerate(values)})
     return Fused(ScheduledKernels.of(program), labels)
 
 
-def stored(found: Fused) -> list[str]:
+def stored(kernels: Fused) -> list[str]:
     """Return the names of the values that are stored, in program order."""
-    return [found.labels[result] for op in found.run.fused.kernels for result in found.program.makes[op]]
+    return [kernels.labels[result] for op in kernels.run.fused.kernels for result in kernels.program.makes[op]]
 
 
-def reads(found: Fused, name: str) -> set[str]:
+def reads(actual: Fused, name: str) -> set[str]:
     """Return the names of the values that are read by the kernel which computes `name`."""
-    kernels = found.run.fused.reads
-    (op,) = (op for op in kernels if name in [found.labels[result] for result in found.program.makes[op]])
-    return {found.labels[value] for value in kernels[op]}
+    kernels = actual.run.fused.reads
+    (op,) = (op for op in kernels if name in [actual.labels[result] for result in actual.program.makes[op]])
+    return {actual.labels[value] for value in kernels[op]}
 
 
-def in_library(found: Fused) -> list[str]:
+def in_library(kernels: Fused) -> list[str]:
     """Return the names of the values that library kernels compute, in program order."""
-    return [found.labels[result] for op in sorted(found.run.fused.library) for result in found.program.makes[op]]
+    return [kernels.labels[result] for op in sorted(kernels.run.fused.library) for result in kernels.program.makes[op]]
 
 
-def last_steps(found: Fused) -> Mapping[str, int]:
+def last_steps(kernels: Fused) -> Mapping[str, int]:
     """Return for each temporary the last step of the schedule at which it is stored."""
-    return {found.labels[life.value]: life.last for life in found.run.temporaries()}
+    return {kernels.labels[life.value]: life.last for life in kernels.run.temporaries()}
 
 
-def places(found: Fused) -> list[str]:
+def places(kernels: Fused) -> list[str]:
     """Return the names of the values with storage of their own, in the order of the schedule."""
-    return [found.labels[life.value] for life in found.run.lives]
+    return [kernels.labels[life.value] for life in kernels.run.lives]

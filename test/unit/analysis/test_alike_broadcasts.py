@@ -38,12 +38,12 @@ def step(first: str, second: str, forward: str = FORWARD) -> Fused:
 
 
 def test_one_is_stored_for_both() -> None:
-    found = step(wide("w1", "v"), wide("w2", "v"))
-    assert "w1" in stored(found) and "w2" not in stored(found)
-    assert "w1" in reads(found, "c")
+    results = step(wide("w1", "v"), wide("w2", "v"))
+    assert "w1" in stored(results) and "w2" not in stored(results)
+    assert "w1" in reads(results, "c")
 
 
-def test_also_where_they_read_one_memory() -> None:
+def test_broadcasts_of_aliased_operands_are_shared() -> None:
     again = (
         "  %t = stablehlo.reshape %v : (!v) -> tensor<8x8xf32>\n  %o = stablehlo.reshape %t : (tensor<8x8xf32>) -> !v\n"
     )
@@ -52,8 +52,8 @@ def test_also_where_they_read_one_memory() -> None:
 
 @pytest.mark.parametrize("second", [wide("w2", "u"), wide("w2", "v", 1)], ids=["another operand", "another dimension"])
 def test_others_are_two_and_none_is_stored(second: str) -> None:
-    found = step(wide("w1", "v"), second)
-    assert {"w1", "w2"}.isdisjoint(stored(found))
+    results = step(wide("w1", "v"), second)
+    assert {"w1", "w2"}.isdisjoint(stored(results))
 
 
 TENTH = "  %k = stablehlo.constant dense<0.1> : !s  %t = stablehlo.broadcast_in_dim %k, dims = [] : (!s) -> !m\n"
@@ -69,13 +69,13 @@ TENTH = "  %k = stablehlo.constant dense<0.1> : !s  %t = stablehlo.broadcast_in_
     ],
     ids=["divided", "multiplied", "added", "by another matrix"],
 )
-def test_a_number_that_goes_into_a_broadcast_makes_it_another(scale: str, is_one: bool) -> None:
-    found = step(wide("w1", "v"), wide("w2", "v"), "  %e = stablehlo.divide %x, %w1 : !m\n" + scale)
-    assert ("w1" in stored(found)) == is_one
+def test_fused_constant_makes_broadcasts_distinct(scale: str, is_one: bool) -> None:
+    results = step(wide("w1", "v"), wide("w2", "v"), "  %e = stablehlo.divide %x, %w1 : !m\n" + scale)
+    assert ("w1" in stored(results)) == is_one
 
 
 @pytest.mark.parametrize("scaled", [False, True])
-def test_near_what_the_installed_xla_allocates(scaled: bool) -> None:
+def test_model_is_close_to_installed_xla(scaled: bool) -> None:
     """Compare with the installed XLA on a softmax times a mask, as in dropout that is equal for all rows."""
     jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
     jnp, shape = jax.numpy, (8, 256, 256)

@@ -27,11 +27,11 @@ def backward(result: str, text: str, scope: str = "b") -> str:
 
 def decision(*lines: str, returns: str) -> tuple[Step, Decision]:
     text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
-    found = phases(functions_of(parse_module(text))[0])
-    assert found is not None
-    decided = decide(Step.of(found), Selection(segments="b"))
-    (one,) = decided.decisions
-    return decided.step, one
+    actual = phases(functions_of(parse_module(text))[0])
+    assert actual is not None
+    decided = decide(Step.of(actual), Selection(segments="b"))
+    (first,) = decided.decisions
+    return decided.step, first
 
 
 def names_of(step: Step, values: Iterable[int]) -> list[str | None]:
@@ -42,8 +42,8 @@ def made_by(step: Step, operations: Iterable[int]) -> list[str | None]:
     return names_of(step, step.graph.results_of(operations))
 
 
-def test_copies_are_what_the_gradient_reads_and_needs() -> None:
-    step, one = decision(
+def test_copies_are_gradient_operands_and_producers() -> None:
+    step, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         forward("d", "cosine %c"),
@@ -52,18 +52,18 @@ def test_copies_are_what_the_gradient_reads_and_needs() -> None:
         backward("h", "multiply %g, %c"),
         returns="%e, %h",
     )
-    assert one.recomputed
-    (group,) = one.groups
+    assert first.recomputed
+    (group,) = first.groups
     assert made_by(step, group.operations) == ["a", "c"]
-    assert [name_of(op) for op in one.outputs] == ["stablehlo.cosine"]
+    assert [name_of(op) for op in first.outputs] == ["stablehlo.cosine"]
     assert names_of(step, group.gates) == ["g"]
     assert names_of(step, group.inputs) == ["x"]
     # %c is no longer held; %a never was. The argument %x is there anyway.
     assert (group.freed_bytes, group.pinned_bytes, group.extra_flops) == (1024, 0, 512)
 
 
-def test_a_gate_is_never_a_constant_nor_made_from_one() -> None:
-    _, one = decision(
+def test_constant_expressions_are_no_gates() -> None:
+    _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         '  %one = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
@@ -71,12 +71,12 @@ def test_a_gate_is_never_a_constant_nor_made_from_one() -> None:
         backward("h", "multiply %k, %a"),
         returns="%c, %h",
     )
-    assert one.reason is not None and "no gradient has arrived" in one.reason
-    assert not one.groups
+    assert first.reason is not None and "no gradient has arrived" in first.reason
+    assert not first.groups
 
 
-def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
-    _, one = decision(
+def test_keeping_equal_size_input_saves_nothing() -> None:
+    _, first = decision(
         forward("y", "negate %x", ""),
         forward("a", "sine %y"),
         forward("c", "tanh %a"),
@@ -84,24 +84,24 @@ def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    (group,) = one.groups
+    (group,) = first.groups
     assert (group.freed_bytes, group.pinned_bytes) == (1024, 1024)
     size = "1.0 KiB (1024 bytes)"
-    assert one.reason == f"nothing is saved: recomputing frees {size} and keeps {size} alive in their place"
+    assert first.reason == f"nothing is saved: recomputing frees {size} and keeps {size} alive in their place"
 
 
 def test_a_region_that_no_gradient_reads() -> None:
-    _, one = decision(
+    _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         backward("g", "multiply %ct, %ct", ""),
         returns="%c, %g",
     )
-    assert one.reason == "no gradient operation reads a value from it"
+    assert first.reason == "no gradient operation reads a value from it"
 
 
-def test_what_comes_from_constants_is_not_recomputed() -> None:
-    _, one = decision(
+def test_constant_expressions_are_not_recomputed() -> None:
+    _, first = decision(
         '  %k = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
         forward("a", "sine %k"),
         forward("c", "tanh %x"),
@@ -109,12 +109,12 @@ def test_what_comes_from_constants_is_not_recomputed() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    assert one.reason == "it is computed from constants alone, and keeping it costs nothing"
+    assert first.reason == "it is computed from constants alone, and keeping it costs nothing"
 
 
-def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
+def test_random_bits_run_first_and_rest_waits_for_mask() -> None:
     """Delay %a until the mask is done: %b and %c are larger, and only %m remains of them."""
-    step, one = decision(
+    step, actual = decision(
         forward("a", "sine %x"),
         forward("b", "cosine %ct"),
         forward("c", "add %b, %b"),
@@ -126,7 +126,7 @@ def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
         backward("h", "multiply %g, %d"),
         returns="%e, %h",
     )
-    (group,) = one.groups
+    (group,) = actual.groups
     first, second = group.batches
     assert made_by(step, first.operations) == ["b", "c", "m", "n"]
     assert names_of(step, first.inputs) == ["ct"]
@@ -136,26 +136,26 @@ def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
 
 
 def test_returned_values_live_to_the_end_anyway() -> None:
-    _, one = decision(
+    _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         backward("g", "multiply %ct, %ct", ""),
         backward("h", "multiply %g, %a"),
         returns="%a, %h",
     )
-    assert one.reason == ONLY_KEPT_READ
+    assert first.reason == ONLY_KEPT_READ
 
 
 def test_gradients_that_read_only_outputs() -> None:
     """Do not recompute a segment of which gradients read only the output."""
-    _, one = decision(
+    _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         '  %d = stablehlo.cosine %c : tensor<256xf32> loc("jit(f)/jvp()/cosine")',
         backward("g", "multiply %ct, %c"),
         returns="%d, %g",
     )
-    assert one.reason == ONLY_KEPT_READ
+    assert first.reason == ONLY_KEPT_READ
 
 
 def test_operations_without_declared_effects_are_the_reason() -> None:
@@ -167,8 +167,8 @@ def test_operations_without_declared_effects_are_the_reason() -> None:
         backward("g", "multiply %ct, %a"),
         backward("h", "multiply %g, %b"),
     )
-    _, one = decision(*lines, returns="%c, %h")
-    assert one.reason == (
+    _, first = decision(*lines, returns="%c, %h")
+    assert first.reason == (
         "gradient operations read results of my.sine and my.cos, which must not run twice: the effects of my.sine are "
         "unknown; declare them with recompute.rules.register (docs/foreign_dialects.md)"
     )

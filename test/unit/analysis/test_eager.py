@@ -19,16 +19,16 @@ def eager_peak(module: ModuleOp) -> int:
 
 @pytest.mark.slow("gpt_train", "unet", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
-def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
+def test_r8_eager_peak_is_close_to_program_order_peak(name: str) -> None:
     function, phases = functions_of(recomputed(name))[0], phases_after(name)
     in_program_order = timeline(function, phases).peak_bytes
     started_early = eager_timeline(function, phases).peak_bytes
-    said = [remark.reason for remark in done(name).remarks]
+    messages = [remark.reason for remark in done(name).remarks]
     early = (
         f"peak {readable_bytes(started_early)} on an executor that starts operations as soon as their operands exist"
     )
     both = f"{early}, {readable_bytes(in_program_order)} in program order"
-    assert started_early <= 1.10 * in_program_order or any(both in reason for reason in said)
+    assert started_early <= 1.10 * in_program_order or any(both in reason for reason in messages)
 
 
 @pytest.mark.slow("gpt_train", "unet", "gpt.large")
@@ -41,7 +41,7 @@ def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
 
 @pytest.mark.slow("gpt_train", "unet", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
-def test_the_schedule_runs_everything_once_after_what_it_reads(name: str) -> None:
+def test_schedule_runs_operations_once_after_operands(name: str) -> None:
     before = phases_after(name)
     order = eager(before).order
     assert set(order.operations) == set(before.order.operations)
@@ -50,7 +50,7 @@ def test_the_schedule_runs_everything_once_after_what_it_reads(name: str) -> Non
         assert all(order.position[producer] < order.position[op] for producer in producers(op))
 
 
-def test_forward_operations_keep_their_order_and_copies_do_not_wait_without_a_token() -> None:
+def test_forward_order_is_kept_and_ungated_copies_run_early() -> None:
     text = """
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")

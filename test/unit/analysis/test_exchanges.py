@@ -56,11 +56,11 @@ def why(text: str, allowed: bool) -> str | None:
 
 @pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.parametrize("text", [BRANCH, loop("%n")], ids=["branch", "run-time length"])
-def test_devices_need_not_come_alike(text: str, allowed: bool) -> None:
+def test_device_dependent_collectives_are_not_recomputed(text: str, allowed: bool) -> None:
     assert why(text, allowed) == NOT_ALIKE
 
 
-def test_it_is_to_be_allowed() -> None:
+def test_collectives_need_permission() -> None:
     assert why(loop("%three"), False) == WITH_COLLECTIVES
     assert why(loop("%three"), True) is None
 

@@ -70,14 +70,14 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize("constants", ALIKE.values(), ids=ALIKE.keys())
-def test_alike_values_are_made_once_and_stored_for_who_cannot_compute_them(constants: str) -> None:
-    found = in_products(constants)
-    assert stored(found) == ["c", "a", "b", "z"]
-    assert (reads(found, "a"), reads(found, "b")) == ({"x", "c"}, {"a", "c"})
+def test_equal_constants_are_stored_once_for_products(constants: str) -> None:
+    result = in_products(constants)
+    assert stored(result) == ["c", "a", "b", "z"]
+    assert (reads(result, "a"), reads(result, "b")) == ({"x", "c"}, {"a", "c"})
 
 
 @pytest.mark.parametrize("constants", UNLIKE.values(), ids=UNLIKE.keys())
-def test_others_are_made_each(constants: str) -> None:
+def test_unequal_constants_are_stored_separately(constants: str) -> None:
     assert set(stored(in_products(constants))) == {"c", "d", "a", "b", "z"}
 
 
@@ -88,65 +88,65 @@ def behind_a_barrier(constants: str, names: str, types: str) -> Fused:
     return step(f"{constants}{barrier}%z = stablehlo.sine %e#0 : !m")
 
 
-def test_a_number_of_another_shape_is_another_value() -> None:
+def test_constants_of_different_shape_are_distinct() -> None:
     flat = "%d = stablehlo.constant dense<1.0> : !n\n"
     assert reads(behind_a_barrier(ONE + flat, "%c, %d", "!m, !n"), "e") == {"x", "c", "d"}
 
 
-def test_a_number_lies_in_memory_to_the_last_operation_that_reads_one_alike() -> None:
-    found = in_products(ALIKE["numbers"])
+def test_constant_lives_until_last_read_of_equal_one() -> None:
+    result = in_products(ALIKE["numbers"])
     # The number, the products, the sine.
-    assert last_steps(found)["c"] == 2
+    assert last_steps(result)["c"] == 2
 
 
-def test_a_kernel_computes_it_inside() -> None:
+def test_kernel_computes_constant_inline() -> None:
     for constant in (ONE, counting("c", 0)):
         assert stored(step(constant + "%z = stablehlo.add %x, %c : !m")) == ["z"]
 
 
-def test_a_kernel_of_the_library_computes_inside_what_nobody_else_reads() -> None:
+def test_library_kernel_computes_unshared_constant_inline() -> None:
     for constant in (number("c", "2.0"), counting("c", 0)):
-        found = step(constant + "%a = stablehlo.add %x, %c : !m\n" + total("z", "a"), "!v")
-        assert (stored(found), in_library(found)) == (["z"], ["c", "a", "z"])
+        results = step(constant + "%a = stablehlo.add %x, %c : !m\n" + total("z", "a"), "!v")
+        assert (stored(results), in_library(results)) == (["z"], ["c", "a", "z"])
 
 
-def test_what_is_computed_of_a_number_does_not_read_it() -> None:
+def test_function_of_constant_does_not_read_constant() -> None:
     """Check that the number is read by the library's kernel alone."""
     product = f"{ONE}%t = stablehlo.tanh %c : !m\n{dot('p', 'x', 't')}"
-    found = step(f"{product}%s = stablehlo.sine %p : !m  %a = stablehlo.add %s, %c : !m\n{total('z', 'a')}", "!v")
-    assert (stored(found), in_library(found)) == (["t", "p", "s", "z"], ["c", "a", "z"])
+    results = step(f"{product}%s = stablehlo.sine %p : !m  %a = stablehlo.add %s, %c : !m\n{total('z', 'a')}", "!v")
+    assert (stored(results), in_library(results)) == (["t", "p", "s", "z"], ["c", "a", "z"])
 
 
 def test_a_product_of_numbers_is_computed() -> None:
-    found = step(ONE + dot("a", "c", "c") + dot("z", "x", "a"))
-    assert (stored(found), reads(found, "a")) == (["c", "a", "z"], {"c"})
+    results = step(ONE + dot("a", "c", "c") + dot("z", "x", "a"))
+    assert (stored(results), reads(results, "a")) == (["c", "a", "z"], {"c"})
 
 
-def test_it_reads_what_others_read_too() -> None:
+def test_library_kernel_reads_shared_constant() -> None:
     lines = number("c", "2.0") + "%a = stablehlo.add %x, %c : !m\n" + total("r", "a")
     wide = "%w = stablehlo.broadcast_in_dim %r, dims = [0] : (!v) -> !m  %t = stablehlo.sine %w : !m"
-    found = step(f"{lines}{wide}  %z = stablehlo.power %t, %c : !m")
-    assert stored(found) == ["c", "w", "z"]
-    assert (reads(found, "w"), reads(found, "z")) == ({"x", "i", "c"}, {"w"})
+    results = step(f"{lines}{wide}  %z = stablehlo.power %t, %c : !m")
+    assert stored(results) == ["c", "w", "z"]
+    assert (reads(results, "w"), reads(results, "z")) == ({"x", "i", "c"}, {"w"})
 
 
-def test_what_is_made_once_already_reads_nothing() -> None:
+def test_shared_iota_functions_read_nothing() -> None:
     """Compute the iota and its functions once, and read them in one library kernel."""
     lines = ALIKE["what is computed of iotas"] + "%a = stablehlo.add %x, %c : !m  %b = stablehlo.multiply %a, %d : !m\n"
     assert stored(step(lines + total("z", "b"), "!v")) == ["z"]
 
 
-def test_numbers_that_are_not_alike_are_known_before_the_step_and_cost_nothing() -> None:
+def test_non_splat_constants_cost_nothing() -> None:
     for operand in ("c", "t"):
         lines = f"""
           %c = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : !q
           %t = stablehlo.tanh %c : !q
           %z = stablehlo.dot_general %x, %{operand}, contracting_dims = [1] x [0] : (!q, !q) -> !q"""
-        found = fused("%x: !q", lines, "!q", "!q = tensor<2x2xf32>")
-        assert (stored(found), reads(found, "z")) == (["z"], {"x"})
+        kernels = fused("%x: !q", lines, "!q", "!q = tensor<2x2xf32>")
+        assert (stored(kernels), reads(kernels, "z")) == (["z"], {"x"})
 
 
-def test_a_single_number_costs_nothing() -> None:
+def test_scalar_constant_costs_nothing() -> None:
     assert reads(behind_a_barrier("%c = stablehlo.constant dense<2.0> : !s\n", "%c", "!s"), "e") == {"x"}
 
 
@@ -173,16 +173,16 @@ LEFT = [
 
 
 @pytest.mark.parametrize(("nothing", "literal"), RIGHT)
-def test_what_changes_nothing_is_left_out(nothing: str, literal: str) -> None:
+def test_identity_operation_is_removed(nothing: str, literal: str) -> None:
     assert reads(product_of(nothing, literal), "z") == {"x"}
 
 
 @pytest.mark.parametrize(("nothing", "literal"), LEFT)
-def test_so_it_is_with_the_number_first(nothing: str, literal: str) -> None:
+def test_identity_with_constant_first_is_removed(nothing: str, literal: str) -> None:
     assert reads(product_of(nothing, literal), "z") == {"x"}
 
 
-def test_the_number_that_changes_nothing_is_not_stored() -> None:
+def test_constant_of_identity_is_not_stored() -> None:
     assert stored(product_of("add %x, %c")) == ["z"]
 
 
@@ -197,13 +197,13 @@ def test_the_number_that_changes_nothing_is_not_stored() -> None:
     ids=["pad", "convert", "slice", "broadcast"],
 )
 def test_a_change_of_shape_or_type_to_the_same_is_left_out(nothing: str) -> None:
-    found = step(f"{nothing}\n{dot('z', 'a', 'a')}")
-    assert (stored(found), reads(found, "z")) == (["z"], {"x"})
+    results = step(f"{nothing}\n{dot('z', 'a', 'a')}")
+    assert (stored(results), reads(results, "z")) == (["z"], {"x"})
 
 
 def test_a_broadcast_that_transposes_is_computed() -> None:
-    found = step(f"%a = stablehlo.broadcast_in_dim %x, dims = [1, 0] : (!m) -> !m\n{dot('z', 'a', 'a')}")
-    assert (stored(found), reads(found, "z")) == (["a", "z"], {"a"})
+    results = step(f"%a = stablehlo.broadcast_in_dim %x, dims = [1, 0] : (!m) -> !m\n{dot('z', 'a', 'a')}")
+    assert (stored(results), reads(results, "z")) == (["a", "z"], {"a"})
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_a_broadcast_that_transposes_is_computed() -> None:
         ("power %x, %c", "1.0"),
     ],
 )
-def test_what_changes_something_is_computed(something: str, literal: str) -> None:
-    found = product_of(something, literal)
-    assert (stored(found), reads(found, "z")) == (["a", "z"], {"a"})
+def test_non_identity_operation_is_computed(something: str, literal: str) -> None:
+    result = product_of(something, literal)
+    assert (stored(result), reads(result, "z")) == (["a", "z"], {"a"})
 
 
 def scatter(result: str, over: str) -> str:
@@ -238,29 +238,29 @@ def scatters(body: str) -> Fused:
     return fused("%x: !m, %at: tensor<2x1xi32>, %u: tensor<2x64xf32>", body, "!m", TYPES)
 
 
-def test_a_scatter_over_zeros_of_its_own_is_done_in_their_place() -> None:
-    found = scatters(number("c", "0.0") + scatter("z", "c"))
-    assert (stored(found), places(found)) == (["c", "z"], ["c"])
+def test_scatter_over_unshared_zeros_is_in_place() -> None:
+    result = scatters(number("c", "0.0") + scatter("z", "c"))
+    assert (stored(result), places(result)) == (["c", "z"], ["c"])
 
 
 def test_scatters_over_the_same_zeros_get_a_copy_each() -> None:
     both = scatter("a", "c") + scatter("b", "d") + "%z = stablehlo.add %a, %b : !m"
-    found = scatters(number("c", "0.0") + number("d", "0.0") + both)
-    assert (stored(found), places(found)) == (["c", "copy", "a", "copy", "b", "z"], ["c", "copy", "copy", "z"])
+    result = scatters(number("c", "0.0") + number("d", "0.0") + both)
+    assert (stored(result), places(result)) == (["c", "copy", "a", "copy", "b", "z"], ["c", "copy", "copy", "z"])
     unlike = scatters(number("c", "0.0") + number("d", "1.0") + both)
     assert "copy" not in stored(unlike)
 
 
-def test_what_others_merely_read_is_copied_too() -> None:
+def test_scatter_copies_zeros_with_other_readers() -> None:
     lines = number("c", "0.0") + scatter("a", "c") + "%z = stablehlo.maximum %a, %c : !m"
     assert "copy" in stored(scatters(lines))
 
 
-def test_what_is_written_there_is_not_copied() -> None:
+def test_update_operand_is_not_copied() -> None:
     place = "(!m, !m, tensor<i32>, tensor<i32>) -> !m"
     lines = f"{ONE}{number('d', '1.0')}{dot('a', 'x', 'd')}%b = stablehlo.dynamic_update_slice %a, %c, %k, %k : {place}"
-    found = fused("%x: !m, %k: tensor<i32>", f"{lines}\n%z = stablehlo.sine %b : !m", "!m", TYPES)
-    assert stored(found) == ["c", "a", "b", "z"]
+    kernels = fused("%x: !m, %k: tensor<i32>", f"{lines}\n%z = stablehlo.sine %b : !m", "!m", TYPES)
+    assert stored(kernels) == ["c", "a", "b", "z"]
 
 
 def loop(added: str) -> Fused:
@@ -277,6 +277,6 @@ def loop(added: str) -> Fused:
       %z = stablehlo.sine %l#0 : !m""")
 
 
-def test_a_loop_over_zeros_that_its_body_reads_gets_a_copy() -> None:
+def test_loop_copies_zeros_that_its_body_reads() -> None:
     assert stored(loop("k")) == ["c", "l", "l", "z"]
     assert stored(loop("d")) == ["c", "copy", "l", "l", "z"]

@@ -28,8 +28,8 @@ def unary(result: str, name: str, operand: str) -> str:
     return f"  %{result} = stablehlo.{name} %{operand} : tensor<8x8xf32>"
 
 
-def binary(result: str, name: str, one: str, other: str) -> str:
-    return f"  %{result} = stablehlo.{name} %{one}, %{other} : tensor<8x8xf32>"
+def binary(result: str, name: str, first: str, other: str) -> str:
+    return f"  %{result} = stablehlo.{name} %{first}, %{other} : tensor<8x8xf32>"
 
 
 def dot(result: str, operand: str) -> str:
@@ -41,45 +41,45 @@ def body(*lines: str) -> str:
 
 
 def test_a_chain_with_one_reader_each_is_one_kernel() -> None:
-    found = fused(body(unary("a", "sine", "x"), unary("b", "exponential", "a"), unary("z", "tanh", "b")))
-    assert stored(found) == ["z"]
-    assert reads(found, "z") == {"x"}
+    kernels = fused(body(unary("a", "sine", "x"), unary("b", "exponential", "a"), unary("z", "tanh", "b")))
+    assert stored(kernels) == ["z"]
+    assert reads(kernels, "z") == {"x"}
 
 
 def test_a_matrix_product_reads_memory() -> None:
-    found = fused(body(unary("a", "negate", "x"), dot("z", "a")))
-    assert stored(found) == ["a", "z"]
+    kernels = fused(body(unary("a", "negate", "x"), dot("z", "a")))
+    assert stored(kernels) == ["a", "z"]
 
 
-def test_a_cheap_unary_operation_goes_into_each_reader_and_keeps_its_operand() -> None:
+def test_cheap_unary_operation_fuses_into_each_reader() -> None:
     lines = [dot("a", "x"), unary("b", "negate", "a"), dot("c", "b"), binary("z", "multiply", "b", "c")]
-    found = fused(body(*lines))
-    assert stored(found) == ["a", "b", "c", "z"]
-    assert reads(found, "z") == {"a", "c"}
+    kernels = fused(body(*lines))
+    assert stored(kernels) == ["a", "b", "c", "z"]
+    assert reads(kernels, "z") == {"a", "c"}
 
 
 def test_an_expensive_operation_with_two_readers_is_stored() -> None:
-    found = fused(body(dot("a", "x"), unary("b", "tanh", "a"), dot("c", "b"), binary("z", "multiply", "b", "c")))
-    assert reads(found, "z") == {"b", "c"}
+    kernels = fused(body(dot("a", "x"), unary("b", "tanh", "a"), dot("c", "b"), binary("z", "multiply", "b", "c")))
+    assert reads(kernels, "z") == {"b", "c"}
 
 
-def test_copies_that_would_read_more_are_not_made() -> None:
+def test_duplicates_that_read_more_are_not_made() -> None:
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), dot("c", "s")]
-    found = fused(body(*lines, binary("z", "multiply", "s", "c")))
-    assert reads(found, "z") == {"s", "c"}
+    kernels = fused(body(*lines, binary("z", "multiply", "s", "c")))
+    assert reads(kernels, "z") == {"s", "c"}
 
 
-def test_a_producer_of_two_operands_goes_into_its_readers_if_all_take_it() -> None:
+def test_binary_producer_fuses_only_if_all_readers_can() -> None:
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("n", "negate", "s")]
-    found = fused(body(*lines, unary("m", "abs", "s"), dot("c", "n"), dot("d", "m"), binary("z", "add", "c", "d")))
-    assert stored(found) == ["a", "b", "n", "m", "c", "d", "z"]
+    kernels = fused(body(*lines, unary("m", "abs", "s"), dot("c", "n"), dot("d", "m"), binary("z", "add", "c", "d")))
+    assert stored(kernels) == ["a", "b", "n", "m", "c", "d", "z"]
 
 
 def test_not_where_another_way_to_a_reader_is_stored() -> None:
     """Store the sum: it reaches %z directly, and through the tanh that two operations read."""
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("t", "tanh", "s"), dot("c", "t")]
-    found = fused(body(*lines, binary("u", "multiply", "s", "t"), binary("z", "add", "u", "c")))
-    assert "s" in stored(found)
+    kernels = fused(body(*lines, binary("u", "multiply", "s", "t"), binary("z", "add", "u", "c")))
+    assert "s" in stored(kernels)
 
 
 REDUCE = (
@@ -90,19 +90,19 @@ REDUCE = (
 INIT = "  %i = stablehlo.constant dense<0.0> : tensor<f32>"
 
 
-def test_a_reduction_computes_inside_what_nobody_else_reads() -> None:
+def test_reduction_fuses_unshared_producer() -> None:
     square = binary("s", "multiply", "x", "x")
     assert stored(fused(body(INIT, square, REDUCE.format("s"), binary("z", "add", "w", "y")))) == ["r", "z"]
     assert stored(fused(body(INIT, square, REDUCE.format("s"), binary("z", "add", "w", "s")))) == ["s", "r", "z"]
 
 
-def test_an_expensive_operation_is_not_computed_for_each_element_of_a_broadcast() -> None:
+def test_expensive_operation_is_not_fused_into_broadcast() -> None:
     root = "  %s = stablehlo.sqrt %v : tensor<8xf32>"
     wide = "  %w = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>"
     assert stored(fused(body(root, wide, binary("z", "add", "w", "x")))) == ["s", "z"]
 
 
-def test_it_is_where_the_broadcast_repeats_nothing() -> None:
+def test_expensive_operation_fuses_if_nothing_repeats() -> None:
     turned = "  %w = stablehlo.broadcast_in_dim %s, dims = [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>"
     assert stored(fused(body(unary("s", "sqrt", "x"), turned, binary("z", "add", "w", "y")))) == ["z"]
 
@@ -114,12 +114,12 @@ def test_reshapes_are_the_memory_of_their_operand() -> None:
         "  %q = stablehlo.reshape %r : (tensor<64xf32>) -> tensor<8x8xf32>",
         dot("z", "q"),
     ]
-    found = fused(body(*lines))
-    assert stored(found) == ["a", "z"]
-    assert reads(found, "z") == {"a"}
+    kernels = fused(body(*lines))
+    assert stored(kernels) == ["a", "z"]
+    assert reads(kernels, "z") == {"a"}
 
 
-def test_which_operations_are_computed_inside_others() -> None:
+def test_fusible_operations() -> None:
     """Fuse operations that work elementwise or select elements; a reshape shares the memory of its operand."""
     elementwise = {kind.name for kind in (*UNARY, *BINARY, *ELEMENTWISE, *REPRESENTATION)}
     picking = {kind.name for kind in (*SHAPES, *SLICES, *PADDING)} | {
@@ -132,17 +132,17 @@ def test_which_operations_are_computed_inside_others() -> None:
 
 def test_constants_are_neither_stored_nor_read() -> None:
     constant = "  %c = stablehlo.constant dense<1.0> : tensor<8x8xf32>"
-    found = fused(body(constant, unary("n", "negate", "c"), binary("z", "add", "n", "x")))
-    assert (stored(found), reads(found, "z")) == (["z"], {"x"})
+    kernels = fused(body(constant, unary("n", "negate", "c"), binary("z", "add", "n", "x")))
+    assert (stored(kernels), reads(kernels, "z")) == (["z"], {"x"})
 
 
-def test_an_expensive_operation_whose_readers_are_computed_in_one_kernel_is_not_stored() -> None:
+def test_expensive_operation_read_in_one_kernel_is_not_stored() -> None:
     lines = [unary("t", "tanh", "x"), unary("n", "negate", "t"), unary("m", "abs", "t")]
     assert stored(fused(body(*lines, binary("z", "add", "n", "m")))) == ["z"]
     assert stored(fused(body(*lines, dot("d", "m"), binary("z", "add", "n", "d")))) == ["t", "m", "d", "z"]
 
 
-def test_an_expensive_operation_is_stored_if_one_of_its_readers_is() -> None:
+def test_expensive_operation_with_stored_reader_is_stored() -> None:
     lines = [unary("t", "tanh", "x"), dot("d", "t"), binary("z", "add", "t", "d")]
     assert stored(fused(body(*lines))) == ["t", "d", "z"]
 
@@ -154,7 +154,7 @@ def quotient(of: str, by: str) -> Fused:
     return fused(body(constant, binary("q", "divide", of, by), used))
 
 
-def test_a_division_by_a_constant_is_cheap_and_by_what_varies_expensive() -> None:
+def test_division_is_cheap_only_by_a_constant() -> None:
     assert reads(quotient("x", "c"), "z") == {"x", "d"}
     assert reads(quotient("c", "x"), "z") == {"q", "d"}
 
@@ -182,12 +182,12 @@ def joined(count: int, shape: str, result: str, dimension: int) -> list[str]:
     return stored(fused_with(f"%x: tensor<{shape}>", body(*lines), f"tensor<{result}>"))
 
 
-def test_a_concatenation_is_computed_where_it_is_read_up_to_eight_operands() -> None:
+def test_concatenation_fuses_up_to_eight_operands() -> None:
     assert joined(8, "2x2xf32", "2x16xf32", 1) == ["z"]
     assert joined(9, "2x2xf32", "2x18xf32", 1) == ["j", "z"]
 
 
-def test_wide_rows_are_copied_before_they_are_read() -> None:
+def test_concatenation_of_wide_rows_is_stored() -> None:
     assert joined(2, "2x63xf32", "2x126xf32", 1) == ["z"]
     assert joined(2, "2x64xf32", "2x128xf32", 1) == ["j", "z"]
     assert joined(2, "2x64xf32", "4x64xf32", 0) == ["z"]
@@ -204,7 +204,7 @@ def long_sum(kind: str, size: int, dimensions: str = "[1]") -> list[str]:
     return stored(fused_with(f"%x: {wide}", lines, narrow))
 
 
-def test_a_reduction_of_more_than_32_elements_is_done_in_two_steps() -> None:
+def test_reduction_over_32_elements_is_split_in_two() -> None:
     """Split the reduction in two, the first of which, over windows, reads memory."""
     assert long_sum("i32", 32) == ["z"]
     assert long_sum("i32", 33) == ["a", "z"]

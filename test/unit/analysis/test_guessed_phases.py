@@ -66,9 +66,9 @@ def guess(lines: Sequence[str], results: dict[str, str]) -> Guess | None:
 
 
 def turn(lines: Sequence[str], results: dict[str, str]) -> str | None:
-    found = guess(lines, results)
-    assert found is not None and found.turn is not None
-    return found.turn.results[0].name_hint
+    result = guess(lines, results)
+    assert result is not None and result.turn is not None
+    return result.turn.results[0].name_hint
 
 
 def test_without_a_loss_the_values_read_in_reverse_tell() -> None:
@@ -76,23 +76,23 @@ def test_without_a_loss_the_values_read_in_reverse_tell() -> None:
     assert turn([*FORWARD, SEED, *BACKWARD, *UPDATES], UPDATED) == "g2"
 
 
-def test_the_end_of_a_residual_block_belongs_to_the_forward_pass() -> None:
+def test_residual_block_sum_is_forward() -> None:
     """Count the sum at the end of the last block as forward: it reads `%y1` before the gradient does."""
     lines = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
     assert turn(lines, UPDATED) == "e"
 
 
 @pytest.mark.parametrize("last", [False, True])
-def test_the_loss_is_the_first_scalar_that_needs_the_forward_pass(last: bool) -> None:
+def test_loss_is_first_scalar_that_needs_forward_pass(last: bool) -> None:
     """Take neither a step count nor the norm of a gradient for the loss."""
     count = "%c = stablehlo.add %t, %t : tensor<f32>"
     loss, norm = total("l", "y2"), total("q", "u0")
     step = [count, *FORWARD, *([] if last else [loss]), SEED, *BACKWARD, norm, *UPDATES, *([loss] if last else [])]
-    found = guess(step, {"c": SCALAR, "q": SCALAR, "l": SCALAR, **UPDATED})
-    assert found is not None and found.turn is None and found.hint.results == (2,)
+    result = guess(step, {"c": SCALAR, "q": SCALAR, "l": SCALAR, **UPDATED})
+    assert result is not None and result.turn is None and result.hint.results == (2,)
 
 
-def test_a_norm_alone_is_no_loss() -> None:
+def test_gradient_norm_alone_is_no_loss() -> None:
     lines = [*FORWARD, SEED, *BACKWARD, total("q", "u0"), *UPDATES]
     assert turn(lines, {"q": SCALAR, **UPDATED}) == "g2"
 
@@ -133,5 +133,5 @@ NO_STEPS = {
 
 
 @pytest.mark.parametrize("name", NO_STEPS)
-def test_what_is_no_training_step(name: str) -> None:
+def test_programs_without_gradient_are_no_training_step(name: str) -> None:
     assert guess(*NO_STEPS[name]) is None

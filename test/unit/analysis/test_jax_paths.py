@@ -64,6 +64,6 @@ def test_a_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> 
         ("", ""),
     ],
 )
-def test_what_checkpoint_computes_again_is_located_in_the_forward_pass(again: str, forward: str) -> None:
+def test_checkpoint_recomputation_maps_to_forward_path(again: str, forward: str) -> None:
     assert as_forward(again) == forward
     assert parse_path(forward).direction is not Direction.BACKWARD

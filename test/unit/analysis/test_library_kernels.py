@@ -38,23 +38,23 @@ def wide(result: str, operand: str) -> str:
     return f"\n  %{result} = stablehlo.broadcast_in_dim %{operand}, dims = [0] : (!v) -> !m"
 
 
-def test_a_large_sum_takes_in_what_makes_its_operand() -> None:
-    found = step("%n = stablehlo.negate %x : !m  %e = stablehlo.exponential %n : !m" + total("z", "e"))
-    assert (stored(found), in_library(found), reads(found, "z")) == (["z"], ["n", "e", "z"], {"x"})
+def test_large_sum_fuses_its_operand() -> None:
+    results = step("%n = stablehlo.negate %x : !m  %e = stablehlo.exponential %n : !m" + total("z", "e"))
+    assert (stored(results), in_library(results), reads(results, "z")) == (["z"], ["n", "e", "z"], {"x"})
 
 
-def test_without_a_sum_there_is_no_such_kernel() -> None:
-    found = step("%n = stablehlo.negate %x : !m  %z = stablehlo.exponential %n : !m", "!m")
-    assert (stored(found), in_library(found)) == (["z"], [])
+def test_no_library_kernel_without_a_sum() -> None:
+    results = step("%n = stablehlo.negate %x : !m  %z = stablehlo.exponential %n : !m", "!m")
+    assert (stored(results), in_library(results)) == (["z"], [])
 
 
-def test_what_another_operation_reads_too_is_stored() -> None:
+def test_shared_operand_is_stored() -> None:
     lines = "%e = stablehlo.exponential %x : !m" + total("r", "e") + wide("w", "r")
-    found = step(lines + "%z = stablehlo.select %p, %e, %w : tensor<64x64xi1>, !m", "!m")
-    assert (stored(found), in_library(found)) == (["e", "w", "z"], ["r", "w"])
+    results = step(lines + "%z = stablehlo.select %p, %e, %w : tensor<64x64xi1>, !m", "!m")
+    assert (stored(results), in_library(results)) == (["e", "w", "z"], ["r", "w"])
 
 
-def test_what_reads_its_result_goes_in_where_one_operation_does() -> None:
+def test_sole_reader_of_result_is_fused() -> None:
     lines = total("r", "x") + wide("w", "r") + "\n  %d = stablehlo.subtract %y, %w : !m"
     alone = step(lines + "\n  %z = stablehlo.sine %d : !m", "!m")
     assert (stored(alone), in_library(alone)) == (["d", "z"], ["r", "w", "d"])
@@ -63,7 +63,7 @@ def test_what_reads_its_result_goes_in_where_one_operation_does() -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "kind",
     [
         "%a = stablehlo.sine %x : !m",
         "%a = stablehlo.select %p, %x, %y : tensor<64x64xi1>, !m",
@@ -73,23 +73,23 @@ def test_what_reads_its_result_goes_in_where_one_operation_does() -> None:
     ],
     ids=["sine", "select", "transpose", "slice"],
 )
-def test_what_the_library_cannot_compute_is_stored_for_it(made: str) -> None:
-    found = step(made + total("z", "a"))
-    assert (stored(found), in_library(found)) == (["a", "z"], ["z"])
+def test_unsupported_operand_is_stored(kind: str) -> None:
+    results = step(kind + total("z", "a"))
+    assert (stored(results), in_library(results)) == (["a", "z"], ["z"])
 
 
-def test_a_comparison_is_not_taken_and_neither_is_its_mask_as_numbers() -> None:
+def test_comparison_and_converted_mask_are_not_fused() -> None:
     compared = "%c = stablehlo.compare LT, %x, %y, FLOAT : (!m, !m) -> tensor<64x64xi1>"
-    found = step(compared + "%a = stablehlo.convert %c : (tensor<64x64xi1>) -> !m" + total("z", "a"))
-    assert (stored(found), in_library(found)) == (["a", "z"], ["z"])
+    results = step(compared + "%a = stablehlo.convert %c : (tensor<64x64xi1>) -> !m" + total("z", "a"))
+    assert (stored(results), in_library(results)) == (["a", "z"], ["z"])
 
 
 def test_a_product_with_a_mask_is_a_choice_and_not_taken() -> None:
     mask = "%a = stablehlo.convert %p : (tensor<64x64xi1>) -> !m  %b = stablehlo.multiply %x, %a : !m"
-    found = step(mask + total("z", "b"))
-    assert (stored(found), in_library(found)) == (["b", "z"], ["z"])
+    results = step(mask + total("z", "b"))
+    assert (stored(results), in_library(results)) == (["b", "z"], ["z"])
     # The mask itself is read.
-    assert reads(found, "b") == {"x", "p"}
+    assert reads(results, "b") == {"x", "p"}
 
 
 def sums(shape: str, kind: str = "f32", combiner: str = "add") -> list[str]:
@@ -160,13 +160,13 @@ def test_one_with_a_row_or_a_column_is_not() -> None:
     assert dot("4096x64", "64x1", "4096x1") == ["z"]
 
 
-def test_one_with_a_matrix_that_is_read_by_columns_is_not() -> None:
+def test_product_with_column_read_matrix_is_not_fused() -> None:
     assert dot("2x64", "2x64", "64x64", "contracting_dims = [0] x [0]") == ["z"]
 
 
-def test_a_matrix_product_alone_starts_no_kernel_of_the_library() -> None:
-    found = step("%z = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (!m, !m) -> !m", "!m")
-    assert (stored(found), in_library(found)) == (["z"], [])
+def test_matrix_product_alone_starts_no_library_kernel() -> None:
+    results = step("%z = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (!m, !m) -> !m", "!m")
+    assert (stored(results), in_library(results)) == (["z"], [])
 
 
 def softmax(result: str, operand: str) -> str:
@@ -176,31 +176,33 @@ def softmax(result: str, operand: str) -> str:
 
 
 def test_a_softmax_is_one_kernel() -> None:
-    found = step(softmax("z", "x"), "!m")
-    assert (stored(found), reads(found, "z")) == (["z"], {"x"})
-    assert in_library(found) == ["r", "w", "d", "e", "t", "u", "z"]
+    results = step(softmax("z", "x"), "!m")
+    assert (stored(results), reads(results, "z")) == (["z"], {"x"})
+    assert in_library(results) == ["r", "w", "d", "e", "t", "u", "z"]
 
 
-def test_a_softmax_whose_exponentials_are_read_elsewhere_is_two() -> None:
-    found = step(softmax("q", "x") + "%z = stablehlo.select %p, %q, %e : tensor<64x64xi1>, !m", "!m")
-    assert stored(found) == ["e", "q", "z"]
-    assert (reads(found, "e"), reads(found, "q")) == ({"x"}, {"e"})
+def test_softmax_with_shared_exponentials_is_two_kernels() -> None:
+    results = step(softmax("q", "x") + "%z = stablehlo.select %p, %q, %e : tensor<64x64xi1>, !m", "!m")
+    assert stored(results) == ["e", "q", "z"]
+    assert (reads(results, "e"), reads(results, "q")) == ({"x"}, {"e"})
 
 
-def test_two_kernels_are_one_where_what_one_makes_is_read_in_the_other_alone() -> None:
+def test_kernels_merge_if_result_has_no_other_reader() -> None:
     below = total("a", "x") + wide("b", "a") + greatest("r", "y") + wide("u", "r")
     readers = "%e = stablehlo.exponential %u : !m  %d = stablehlo.divide %e, %b : !m  %m = stablehlo.negate %e : !m"
-    found = step(f"{below}{readers}  %z = stablehlo.add %d, %m : !m", "!m")
-    assert (stored(found), reads(found, "z")) == (["z"], {"x", "y"})
+    results = step(f"{below}{readers}  %z = stablehlo.add %d, %m : !m", "!m")
+    assert (stored(results), reads(results, "z")) == (["z"], {"x", "y"})
 
 
-def test_a_kernel_is_not_larger_than_a_hundred_operations_and_values() -> None:
+def test_kernel_has_at_most_100_operations_and_values() -> None:
     names = [f"n{index}" for index in range(120)]
-    chain = "".join(f"%{made} = stablehlo.negate %{of} : !m\n" for of, made in zip(["x", *names], names, strict=False))
-    found = step(chain + total("z", names[-1]))
+    chain = "".join(
+        f"%{value} = stablehlo.negate %{of} : !m\n" for of, value in zip(["x", *names], names, strict=False)
+    )
+    results = step(chain + total("z", names[-1]))
     # The kernel reads the number that its sum begins with, and the rest of the chain.
-    assert in_library(found) == [*names[-97:], "z"]
-    assert stored(found) == [names[-98], "z"]
+    assert in_library(results) == [*names[-97:], "z"]
+    assert stored(results) == [names[-98], "z"]
 
 
 def of_a_slice(lines: str) -> Fused:
@@ -219,15 +221,15 @@ def multiplied(result: str, operand: str) -> str:
     return f"\n  %{result} = {ROWS.format(operand, 'zero', 'multiply')}"
 
 
-def test_what_a_kernel_of_the_library_reads_is_not_computed_inside_of_a_reduction() -> None:
+def test_library_kernel_operand_is_not_fused_into_reduction() -> None:
     assert stored(of_a_slice(multiplied("z", "p"))) == ["z"]
     assert stored(of_a_slice(total("z", "p"))) == ["t", "p", "z"]
 
 
 def test_nor_inside_of_one_behind_the_kernel() -> None:
     added = "  %a = stablehlo.add %p, %w : !m"
-    found = of_a_slice(total("r", "y") + wide("w", "r") + added + multiplied("z", "a"))
-    assert (stored(found), in_library(found)) == (["t", "p", "a", "z"], ["r", "w", "a"])
+    result = of_a_slice(total("r", "y") + wide("w", "r") + added + multiplied("z", "a"))
+    assert (stored(result), in_library(result)) == (["t", "p", "a", "z"], ["r", "w", "a"])
 
 
 def windows(step: str, size: str = "1, 2", dilation: str = "1, 1") -> list[str]:
@@ -241,11 +243,11 @@ def windows(step: str, size: str = "1, 2", dilation: str = "1, 1") -> list[str]:
         stablehlo.return %g : !s
       }}) : (!m, !s) -> !w"""
     sizes = zip(size.split(","), step.split(","), dilation.split(","), strict=True)
-    result = "x".join(str((64 - (int(one) - 1) * int(apart) - 1) // int(by) + 1) for one, by, apart in sizes)
+    result = "x".join(str((64 - (int(first) - 1) * int(apart) - 1) // int(by) + 1) for first, by, apart in sizes)
     return in_library(fused("%x: !m, %i: !s", lines, "!w", f"{TYPES}\n!w = tensor<{result}xf32>"))
 
 
-def test_maxima_over_windows_are_taken_where_they_lie_side_by_side() -> None:
+def test_maxima_over_adjacent_windows_are_fused() -> None:
     assert windows("1, 2") == ["n", "z"]
     assert windows("1, 1") == []
     assert windows("1, 3") == []
@@ -254,7 +256,7 @@ def test_maxima_over_windows_are_taken_where_they_lie_side_by_side() -> None:
     assert windows("1, 1", size="1, 1") == []
 
 
-def test_a_broadcast_is_taken_where_it_keeps_the_order_of_dimensions() -> None:
+def test_order_preserving_broadcast_is_fused() -> None:
     def found(dims: str) -> list[str]:
         lines = f"%b = stablehlo.broadcast_in_dim %x, dims = [{dims}] : (!m) -> tensor<64x64x2xf32>\n"
         across = "applies stablehlo.add across dimensions = [2] : (tensor<64x64x2xf32>, !s) -> !m"

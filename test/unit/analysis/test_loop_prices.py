@@ -31,7 +31,7 @@ def found() -> list[Corner]:
 
 
 def test_from_all_stacks_to_the_smallest_set() -> None:
-    assert [(one.kept_bytes, one.extra_flops) for one in found()] == [
+    assert [(entry.kept_bytes, entry.extra_flops) for entry in found()] == [
         (3 * SLICE, 0),
         (2 * SLICE, COSINE),
         (SLICE, COSINE + WORK),
@@ -42,7 +42,7 @@ def test_from_all_stacks_to_the_smallest_set() -> None:
     ("keep", "stacks"),
     [("100%", 3), ("70%", 2), ("40%", 1), ("10%", 1), (f"{2 * SLICE}B", 2), (f"{2 * SLICE - 1}B", 1)],
 )
-def test_as_much_as_is_asked_for(keep: str, stacks: int) -> None:
+def test_keeps_requested_amount_of_stacks(keep: str, stacks: int) -> None:
     (function,) = functions_of(parse_module(TEXT))
     corner = corner_within(function.body.block, lambda op: True, schedule_of(f"keep({keep})"))
     assert corner is not None and corner.kept_bytes == stacks * SLICE
@@ -57,7 +57,7 @@ def test_no_loops_no_corners() -> None:
 
 
 @pytest.mark.parametrize("price", [Fraction(1, 100), Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000)])
-def test_at_a_price_nothing_else_is_cheaper(price: Fraction) -> None:
+def test_loop_cut_is_cheapest_at_its_price(price: Fraction) -> None:
     (function,) = functions_of(parse_module(TEXT))
     (link,) = loop_pairs(function.body.block)
     cut = loop_cut(link, lambda op: True, price)
@@ -81,17 +81,17 @@ def brute(wanted: list[str], needs: dict[str, tuple[str, ...]], cost: dict[str, 
     best = None
     for count in range(len(cost) + 1):
         for kept in combinations(sorted(cost), count):
-            pending, made = [one for one in wanted if one not in kept], set[str]()
+            pending, value = [entry for entry in wanted if entry not in kept], set[str]()
             possible = True
             while pending and possible:
-                one = pending.pop()
-                if one in made:
+                item = pending.pop()
+                if item in value:
                     continue
-                possible = one in needs
-                made.add(one)
-                pending.extend(need for need in needs.get(one, ()) if need not in kept)
+                possible = item in needs
+                value.add(item)
+                pending.extend(need for need in needs.get(item, ()) if need not in kept)
             if possible:
-                total = sum(cost[one] for one in kept) + sum(work.get(one, 0) for one in made)
+                total = sum(cost[entry] for entry in kept) + sum(work.get(entry, 0) for entry in value)
                 best = total if best is None else min(best, total)
     assert best is not None
     return best
@@ -110,11 +110,11 @@ def test_cuts_with_work_are_least(seed: int) -> None:
     }
     wanted = draw.sample(names[3:], 2)
     kept = min_cut(wanted, needs, cost, work)
-    pending, made = [one for one in wanted if one not in kept], set[str]()
+    pending, value = [entry for entry in wanted if entry not in kept], set[str]()
     while pending:
-        one = pending.pop()
-        if one not in made:
-            made.add(one)
-            pending.extend(need for need in needs[one] if need not in kept)
-    total = sum(cost[one] for one in kept) + sum(work[one] for one in made)
+        item = pending.pop()
+        if item not in value:
+            value.add(item)
+            pending.extend(need for need in needs[item] if need not in kept)
+    total = sum(cost[entry] for entry in kept) + sum(work[entry] for entry in value)
     assert total == brute(wanted, needs, cost, work)

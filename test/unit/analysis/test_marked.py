@@ -45,16 +45,16 @@ NOT = f"%a = stablehlo.not %n {{{MARK}, {FORWARD}}} : tensor<4xi32>"
         ("tensor<4xi32>", "arith.extui", "tensor<4xi64>"),
     ],
 )
-def test_casts_of_what_is_recomputed_travel_along(source: str, cast: str, type_: str) -> None:
+def test_casts_are_recomputed_with_their_operand(source: str, cast: str, type_: str) -> None:
     """Recompute casts along with their operand, since keeping them would save no memory."""
-    made, name = (SINE, "sine") if source == T else (NOT, "not")
+    value, name = (SINE, "sine") if source == T else (NOT, "not")
     view = f'%v = "{cast}"(%a) {{{FORWARD}}} : ({source}) -> {type_}'
-    assert copied(made, view, read="%v", type_=type_) == [name, cast.partition(".")[2]]
+    assert copied(value, view, read="%v", type_=type_) == [name, cast.partition(".")[2]]
 
 
-@pytest.mark.parametrize("said", ["recompute.recompute = false", "recompute.checkpoint"])
-def test_a_view_of_which_something_else_is_said_stays(said: str) -> None:
-    view = f"%v = stablehlo.reshape %a {{{said}, {FORWARD}}} : ({T}) -> tensor<2x2xf32>"
+@pytest.mark.parametrize("message", ["recompute.recompute = false", "recompute.checkpoint"])
+def test_view_with_conflicting_attribute_is_kept(message: str) -> None:
+    view = f"%v = stablehlo.reshape %a {{{message}, {FORWARD}}} : ({T}) -> tensor<2x2xf32>"
     assert copied(SINE, view, read="%v", type_="tensor<2x2xf32>") == []
 
 
@@ -65,7 +65,7 @@ def test_constants_are_never_copied() -> None:
 
 
 @pytest.mark.parametrize(("returned", "copies"), [("%y", ["case"]), ("%w#0", [])])
-def test_a_result_that_is_returned_is_not_recomputed(returned: str, copies: list[str]) -> None:
+def test_returned_result_is_not_recomputed(returned: str, copies: list[str]) -> None:
     case = f"""%w:2 = "stablehlo.case"(%i) ({{
       stablehlo.return %x, %y0 : {T}, {T}
     }}) {{{MARK}, {FORWARD}}} : (tensor<i32>) -> ({T}, {T})"""

@@ -24,7 +24,7 @@ func.func @f(%x: {T}) -> {T} {{
     return list(single_block(functions_of(module)[0]).ops)[:2]
 
 
-def test_the_most_particular_name_comes_first() -> None:
+def test_most_specific_name_comes_first() -> None:
     tanh, sine = operations()
     assert names_of(tanh) == ("first", "%h0", "h0", "stablehlo.tanh", "block0/attn/tanh", "attn/tanh", "tanh")
     assert names_of(sine) == ("%h1", "h1", "stablehlo.sine", "block1/sin", "sin")
@@ -56,5 +56,5 @@ def test_an_operation_may_have_several_names() -> None:
     assert matches_of([tanh], ["first", "out*"]) == {"first": [tanh], "out*": [tanh]}
 
 
-def test_without_patterns_nothing_is_named() -> None:
+def test_empty_patterns_match_nothing() -> None:
     assert not any(is_named(op, []) for op in operations())

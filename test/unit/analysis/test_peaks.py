@@ -49,8 +49,8 @@ def peaks(in_order: int, eager: int, xla: int) -> Peaks:
         (peaks(1000, 900, 500), False, "the peak from 1000 bytes to 1000 bytes: less than 1 % saved"),
     ],
 )
-def test_a_step_is_left_alone_unless_a_peak_falls_and_none_of_the_executors_rises(
+def test_step_changes_only_if_a_peak_falls_and_none_rises(
     after: Peaks, keeps_barriers: bool, reason: str | None
 ) -> None:
-    found = why_worse(peaks(1000, 1000, 1000), after, keeps_barriers)
-    assert found is None if reason is None else found is not None and found.endswith(reason)
+    result = why_worse(peaks(1000, 1000, 1000), after, keeps_barriers)
+    assert result is None if reason is None else result is not None and result.endswith(reason)

@@ -33,8 +33,8 @@ PASSES = {"forward": Direction.FORWARD, "backward": Direction.BACKWARD, "both": 
 
 
 def acme_direction(op: Operation) -> Direction | None:
-    said = op.attributes.get("acme.pass")
-    return PASSES[said.data] if isinstance(said, StringAttr) else None
+    message = op.attributes.get("acme.pass")
+    return PASSES[message.data] if isinstance(message, StringAttr) else None
 
 
 SOURCE = PhaseSource(acme_direction, lambda op: f"the attribute acme.pass of {op.name}")
@@ -51,15 +51,15 @@ def classified(module: ModuleOp) -> Phases | None:
     return phases(functions_of(module)[0])
 
 
-def test_a_source_of_another_frontend_tells_the_phases() -> None:
-    found = classified(parse_module(ACME))
-    assert found is not None
-    assert [found.phase[op] for op in found.order.operations] == [
+def test_registered_phase_source_gives_phases() -> None:
+    classes = classified(parse_module(ACME))
+    assert classes is not None
+    assert [classes.phase[op] for op in classes.order.operations] == [
         *("primal", "primal", "gradient", "gradient", "gradient", "update"),
     ]
 
 
-def test_nobody_tells_without_it() -> None:
+def test_no_phases_without_matching_source() -> None:
     assert classified(parse_module(ACME.replace("acme.", "other."))) is None
 
 
@@ -93,9 +93,9 @@ def test_sources_are_checked_against_each_other(text: str, words: str) -> None:
 
 def test_an_update_by_attribute_is_in_neither_pass() -> None:
     """Let the attribute take precedence over a later source."""
-    found = classified(parse_module(ACME.replace("add %h, %g {", 'add %h, %g {recompute.phase = "update", ')))
-    assert found is not None
-    assert [found.phase[op] for op in found.order.operations if Names.PHASE in op.attributes] == ["update"]
+    classes = classified(parse_module(ACME.replace("add %h, %g {", 'add %h, %g {recompute.phase = "update", ')))
+    assert classes is not None
+    assert [classes.phase[op] for op in classes.order.operations if Names.PHASE in op.attributes] == ["update"]
 
 
 def test_built_in_sources_stay() -> None:

@@ -50,13 +50,13 @@ def test_behind_the_loss_begins_the_gradient() -> None:
     assert phases_of() == ("primal", "primal", "gradient", "gradient", "update", "update")
 
 
-def test_a_local_derivative_behind_the_loss_is_what_its_location_says() -> None:
+def test_location_gives_phase_of_derivative_after_loss() -> None:
     assert phases_of(derivative="jit(f)/jvp()/mul")[2] == "residual"
     assert phases_of(derivative="jit(f)/transpose(jvp())/mul")[2] == "gradient"
 
 
 @pytest.mark.parametrize("wrong", [{"primal": "jit(f)/transpose(jvp())/tanh"}, {"gradient": "jit(f)/jvp()/mul"}])
-def test_what_the_loss_needs_and_what_needs_gradients_cannot_be_otherwise(wrong: dict[str, str]) -> None:
+def test_contradictory_phases_are_rejected(wrong: dict[str, str]) -> None:
     with pytest.raises(Refusal, match=r"sources disagree: .* list every result"):
         phases_of(**wrong)
 
@@ -65,15 +65,15 @@ def test_what_the_loss_needs_and_what_needs_gradients_cannot_be_otherwise(wrong:
 @pytest.mark.parametrize("name", WITH_LOSS)
 def test_phases_are_those_of_the_locations(name: str) -> None:
     bare = parse_module(print_module(original(name)))
-    ((_, told),) = numbered_steps(prepare(original(name)).module)
-    ((_, found),) = numbered_steps(prepare(bare, RecomputeOptions(LOSS)).module)
-    pairs = set(zip(told.graph.phases, found.graph.phases, strict=True))
+    ((_, messages),) = numbered_steps(prepare(original(name)).module)
+    ((_, result),) = numbered_steps(prepare(bare, RecomputeOptions(LOSS)).module)
+    pairs = set(zip(messages.graph.phases, result.graph.phases, strict=True))
     assert {pair for pair in pairs if pair[0] != pair[1]} <= MAY_DIFFER
 
 
 @pytest.mark.slow("gpt_train", "unet", "resnet", "branches")
 @pytest.mark.parametrize("name", WITH_LOSS)
-def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str) -> None:
+def test_step_without_locations_saves_nearly_as_much(name: str) -> None:
     bare = parse_module(print_module(original(name)))
     before, without, named = bare.clone(), bare.clone(), original(name).clone()
     assert rewrite_in_place(without, RecomputeOptions(LOSS, calls=False)).copies > 0
@@ -102,5 +102,5 @@ func.func @f(%x: tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>> {
 def test_of_a_single_tuple_the_elements_are_the_results() -> None:
     module = parse_module(ONE_TUPLE)
     write_phases(module, PhaseHint((0,)))
-    found = [str(op.attributes[Names.PHASE]).strip('"') for op in module.walk() if Names.PHASE in op.attributes]
-    assert found == ["primal", "primal", "gradient", "update", "update"]
+    strips = [str(op.attributes[Names.PHASE]).strip('"') for op in module.walk() if Names.PHASE in op.attributes]
+    assert strips == ["primal", "primal", "gradient", "update", "update"]

@@ -36,16 +36,16 @@ ONE = pooled(gradient("z", "x", "g"))
 TWO = pooled(gradient("a", "x", "g") + gradient("b", "y", "h") + "  %z = stablehlo.add %a, %b : !m")
 
 
-def test_it_is_a_reduction_of_windows_and_a_scatter_to_what_they_find() -> None:
-    made = ["iota", "iota", *["reduce_window"] * 3, "concatenate", "broadcast_in_dim", "z"]
-    assert stored(ONE) == made
+def test_pool_gradient_is_reduce_window_and_scatter() -> None:
+    items = ["iota", "iota", *["reduce_window"] * 3, "concatenate", "broadcast_in_dim", "z"]
+    assert stored(ONE) == items
     assert reads(ONE, "reduce_window") == {"x", "iota"}
     assert reads(ONE, "concatenate") == {"reduce_window"}
     assert reads(ONE, "broadcast_in_dim") == {"i"}
     assert reads(ONE, "z") == {"broadcast_in_dim", "concatenate", "g"}
 
 
-def test_what_is_scattered_to_is_where_the_maxima_are() -> None:
+def test_scatter_indices_are_positions_of_maxima() -> None:
     program = ONE.program
     (together,) = (op for op, name in enumerate(program.names) if name == "stablehlo.concatenate")
     (window,) = program.sources[together][:1]
@@ -53,23 +53,23 @@ def test_what_is_scattered_to_is_where_the_maxima_are() -> None:
     assert program.operands[together] == program.makes[window][1:]
 
 
-def made_bytes(found: Fused) -> list[int]:
+def made_bytes(kernels: Fused) -> list[int]:
     """Return the sizes of the stored values in bytes."""
-    return [found.program.sizes[value] for op in found.run.fused.kernels for value in found.program.makes[op]]
+    return [kernels.program.sizes[value] for op in kernels.run.fused.kernels for value in kernels.program.makes[op]]
 
 
-def test_for_each_window_it_finds_the_greatest_number_and_where_that_is() -> None:
+def test_each_window_yields_maximum_and_its_index() -> None:
     # Numbers and an index for each of two dimensions; the indices lie together.
     assert made_bytes(ONE) == [256, 256, 64, 64, 64, 128, 256, 256]
 
 
-def test_indices_count_four_bytes_whatever_the_numbers_are() -> None:
+def test_indices_are_four_bytes_for_any_element_type() -> None:
     narrow = TYPES.replace("f32", "bf16")
-    found = fused("%x: !m, %g: !w, %i: !s", gradient("z", "x", "g"), "!m", narrow)
-    assert made_bytes(found) == [256, 256, 32, 64, 64, 128, 128, 128]
+    kernels = fused("%x: !m, %g: !w, %i: !s", gradient("z", "x", "g"), "!m", narrow)
+    assert made_bytes(kernels) == [256, 256, 32, 64, 64, 128, 128, 128]
 
 
-def test_the_gradient_keeps_its_number_and_comes_from_the_scatter() -> None:
+def test_gradient_keeps_value_number_and_is_a_scatter() -> None:
     program = TWO.program
     # Five arguments, two gradients and their sum; what is added comes after them.
     assert [TWO.labels[value] for value in range(8)] == ["x", "y", "g", "h", "i", "a", "b", "z"]
@@ -80,7 +80,7 @@ def test_the_gradient_keeps_its_number_and_comes_from_the_scatter() -> None:
     assert program.returned == (7,)
 
 
-def test_pools_of_one_size_share_their_indices_but_not_their_zeros() -> None:
+def test_equal_pools_share_indices_but_not_zeros() -> None:
     assert [stored(TWO).count(name) for name in ("iota", "broadcast_in_dim", "concatenate")] == [2, 2, 2]
     first, second = (op for op, name in enumerate(TWO.program.names) if name == "stablehlo.reduce_window")
     assert TWO.program.operands[first][1:] == TWO.program.operands[second][1:]
@@ -90,15 +90,15 @@ def test_pools_of_other_sizes_have_their_own() -> None:
     small = gradient("b", "y", "h").replace("!m", "!w").replace("(!w, !w, !s)", "(!w, !t, !s)")
     lines = gradient("a", "x", "g") + small + "  %c:2 = stablehlo.optimization_barrier %a, %b : !m, !w\n"
     types = TYPES + "!t = tensor<2x2xf32>\n"
-    found = fused("%x: !m, %y: !w, %g: !w, %h: !t, %i: !s", f"{lines}  %z = stablehlo.tanh %c#0 : !m", "!m", types)
-    assert stored(found).count("iota") == 4
+    kernels = fused("%x: !m, %y: !w, %g: !w, %h: !t, %i: !s", f"{lines}  %z = stablehlo.tanh %c#0 : !m", "!m", types)
+    assert stored(kernels).count("iota") == 4
 
 
 def test_the_reduction_waits_for_the_operand_alone() -> None:
     """Run the reduction in the forward pass, so that its result is live until the gradient arrives."""
     product = "stablehlo.dot_general %{}, %g, contracting_dims = [1] x [0] : (!w, !w) -> !w"
-    late = [f"  %{made} = {product.format(operand)}\n" for made, operand in ("ag", "ba", "cb", "dc", "ed")]
-    found = pooled("".join(late) + gradient("z", "x", "e"))
-    order = [found.labels[value] for op in found.run.schedule for value in found.program.makes[op][:1]]
+    late = [f"  %{value} = {product.format(operand)}\n" for value, operand in ("ag", "ba", "cb", "dc", "ed")]
+    result = pooled("".join(late) + gradient("z", "x", "e"))
+    order = [result.labels[value] for op in result.run.schedule for value in result.program.makes[op][:1]]
     assert order.index("concatenate") < order.index("d") < order.index("z")
-    assert last_steps(found)["concatenate"] == order.index("z")
+    assert last_steps(result)["concatenate"] == order.index("z")

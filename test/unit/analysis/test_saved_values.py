@@ -44,15 +44,15 @@ def explained(selection: Selection) -> Explanation:
 
 
 def reasons(selection: Selection) -> dict[str, str | None]:
-    return {one.value: one.reason for one in explained(selection).values}
+    return {value.value: value.reason for value in explained(selection).values}
 
 
 def test_why_each_value_is_saved() -> None:
-    found = reasons(Selection("block*"))
-    assert found["%a"] is None
-    assert found["%o"] == OUTSIDE and found["%m"] == MARKED and found["%b"] == OUTPUT
-    assert str(found["%u"]).startswith("test.draw is not recomputed: the effects of test.draw are unknown")
-    assert found["%y"] == "stablehlo.tanh is not recomputed: the function returns it, so it lives to the end anyway"
+    result = reasons(Selection("block*"))
+    assert result["%a"] is None
+    assert result["%o"] == OUTSIDE and result["%m"] == MARKED and result["%b"] == OUTPUT
+    assert str(result["%u"]).startswith("test.draw is not recomputed: the effects of test.draw are unknown")
+    assert result["%y"] == "stablehlo.tanh is not recomputed: the function returns it, so it lives to the end anyway"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_request_says_why(selection: Selection, value: str, reason: str) -> 
 
 
 def test_places_bytes_and_regions() -> None:
-    first = next(one for one in explained(Selection("block*")).values if one.value == "%b")
+    first = next(value for value in explained(Selection("block*")).values if value.value == "%b")
     assert (first.operation, first.position, first.segment, first.bytes) == (
         "stablehlo.tanh",
         "net.py:5:1",
@@ -79,7 +79,7 @@ def test_places_bytes_and_regions() -> None:
     assert first.crosses == ("block1",)
 
 
-def test_operations_are_counted_by_what_they_are_for() -> None:
+def test_operations_are_counted_by_purpose() -> None:
     counted = explained(Selection()).operations
     assert (counted.forward, counted.gradient, counted.copies, counted.tokens, counted.update) == (8, 8, 0, 0, 0)
 
@@ -100,7 +100,7 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 """
 
 
-def test_a_barrier_is_a_token_where_copies_wait_for_it() -> None:
+def test_barrier_counts_as_token_if_copies_wait() -> None:
     (function,) = functions_of(parse_module(BARRIERS, "step.mlir"))
     classified = phases(function)
     assert classified is not None

@@ -32,27 +32,27 @@ SHARE = {
 }
 
 
-def peaks(module: ModuleOp, found: Phases) -> tuple[int, int]:
+def peaks(module: ModuleOp, phases: Phases) -> tuple[int, int]:
     function = functions_of(module)[0]
-    return timeline(function, found).peak_bytes, eager_timeline(function, found).peak_bytes
+    return timeline(function, phases).peak_bytes, eager_timeline(function, phases).peak_bytes
 
 
 @pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", [name for name in PLAIN if name in SHARE or ".large" not in name])
 def test_no_peak_rises_and_the_step_is_proved_equal(name: str) -> None:
     module = recomputed(name).clone()
-    found = classified(module)
-    before, phases = peaks(module, found), dict(found.phase)
+    classes = classified(module)
+    before, phases = peaks(module, classes), dict(classes.phase)
     schedule(module)
     verify(module)
     assert prove(recomputed(name), module)
-    found = classified(module)
-    after = peaks(module, found)
+    classes = classified(module)
+    after = peaks(module, classes)
     assert after[0] <= SHARE.get(name, 1.0) * before[0] and after[1] <= before[1]
-    assert found.phase == phases
+    assert classes.phase == phases
 
 
-def test_a_step_whose_peak_is_in_the_update_holds_less_in_another_order() -> None:
+def test_reordering_lowers_a_peak_in_the_update() -> None:
     module = inlined(PEAK_IN_UPDATE).clone()
     schedule(module)
     before = inlined(PEAK_IN_UPDATE)
@@ -67,7 +67,7 @@ def test_the_same_bits(name: str) -> None:
     assert compare(recomputed(name), module, random_inputs(functions_of(module)[0], 0, "random")).equal
 
 
-def test_nothing_is_better_than_its_own_result_and_it_is_the_same_each_time() -> None:
+def test_scheduling_is_idempotent_and_deterministic() -> None:
     texts = list[str]()
     for _ in range(2):
         module = recomputed("tied.small.mlir").clone()
@@ -77,7 +77,7 @@ def test_nothing_is_better_than_its_own_result_and_it_is_the_same_each_time() ->
     assert not lowest_peak_schedule(functions_of(parse_module(texts[0]))[0]).is_new
 
 
-def test_a_loop_keeps_what_it_captures() -> None:
+def test_loop_keeps_captured_values_alive() -> None:
     """Count values that only the body reads as operands of the loop."""
     text = """
 func.func @f(%x: tensor<64xf32>, %y: tensor<999xf32>, %n: tensor<i32>) -> tensor<64xf32> {
@@ -117,8 +117,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
         schedule(parse_module(text))
 
 
-def test_every_operation_runs_once_after_what_it_needs() -> None:
+def test_operations_run_once_after_their_operands() -> None:
     function = functions_of(recomputed("gpt_train.small.mlir"))[0]
-    given, found = Order.of(function.body.block), lowest_peak_schedule(function).order
-    assert sorted(map(given.position.__getitem__, found.operations)) == list(range(len(given.operations)))
-    assert found.operations[-1] is given.operations[-1]
+    given, result = Order.of(function.body.block), lowest_peak_schedule(function).order
+    assert sorted(map(given.position.__getitem__, result.operations)) == list(range(len(given.operations)))
+    assert result.operations[-1] is given.operations[-1]

@@ -23,54 +23,54 @@ def step(*paths: str) -> Phases:
         + f'\n  %g = stablehlo.negate %{last} : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")\n'
         + "  func.return %g : tensor<4xf32>\n}\n"
     )
-    found = phases(functions_of(module)[0])
-    assert found is not None
-    return found
+    actual = phases(functions_of(module)[0])
+    assert actual is not None
+    return actual
 
 
 def segments(paths: tuple[str, ...], pattern: str = "auto") -> list[str]:
     """Return the segment of each forward operation, in program order; "" for none."""
-    found = step(*paths)
-    chosen = find_segments(found, pattern)
-    return [chosen.get(op, "") for op in found.order.operations if found.is_forward(op)]
+    results = step(*paths)
+    chosen = find_segments(results, pattern)
+    return [chosen.get(op, "") for op in results.order.operations if results.is_forward(op)]
 
 
 def test_siblings_on_the_outermost_level() -> None:
     assert segments(("a", "a", "b", "")) == ["a", "a", "b", ""]
 
 
-def test_descends_through_the_scope_that_holds_nearly_all() -> None:
+def test_descends_through_dominant_scope() -> None:
     paths = ("model/a",) * 10 + ("model/b",) * 10 + ("loss",)
     assert set(segments(paths)) == {"model/a", "model/b", ""}
 
 
-def test_stays_where_no_scope_holds_nearly_all() -> None:
+def test_stays_without_dominant_scope() -> None:
     assert set(segments(("model/a", "model/b", "loss", "loss"))) == {"model", "loss"}
 
 
-def test_does_not_descend_into_a_layer_that_is_entered_again() -> None:
+def test_does_not_descend_into_repeated_layer() -> None:
     """Recognize a layer by repeated source positions, however much it contains."""
     layer = tuple(f"layer/{part}@{part}" for part in ("attention", "mlp"))
     assert segments(layer * 3) == ["layer"] * 2 + ["layer#1"] * 2 + ["layer#2"] * 2
 
 
-def test_a_loop_inside_of_a_scope_is_no_repetition() -> None:
+def test_loop_inside_scope_is_no_repetition() -> None:
     """Count the scope once: one source position occurs three times, the others once."""
     assert segments(("a@q", "a@q", "a@q", "a@r", "a@s", "b")) == ["a"] * 5 + ["b"]
 
 
-def test_an_unrolled_loop_inside_of_a_scope_is_no_repetition() -> None:
+def test_unrolled_loop_inside_scope_is_no_repetition() -> None:
     """Count the scope once: the repeated source positions lie between positions that occur once."""
     trip = ("a@q", "a@r", "a@s")
     assert segments(("a@first", *trip * 3, "a@last", "b")) == ["a"] * 11 + ["b"]
 
 
 @pytest.mark.parametrize(("first", "last"), [(("a@once",), ()), ((), ("a@once",))])
-def test_what_occurs_once_on_one_side_says_nothing(first: tuple[str, ...], last: tuple[str, ...]) -> None:
+def test_layers_repeat_despite_extra_operations_at_ends(first: tuple[str, ...], last: tuple[str, ...]) -> None:
     """Separate entries of a layer even if the first or the last one does more than the others."""
     trip = ("a@q", "a@r", "a@s")
-    found = segments((*first, *trip * 2, *last))
-    assert found == ["a"] * (3 + len(first)) + ["a#1"] * (3 + len(last))
+    result = segments((*first, *trip * 2, *last))
+    assert result == ["a"] * (3 + len(first)) + ["a#1"] * (3 + len(last))
 
 
 @pytest.mark.parametrize("pattern", ["block*", "model/block*", "block[01]"])

@@ -9,9 +9,9 @@ from recompute.analysis.memory.xla.buffers import OccupiedPlaces
 STEPS, PLACES = 13, 9
 
 
-def test_it_says_what_a_table_says():
+def test_first_free_place_matches_reference_table():
     random = Random(0)
-    found = set[int | None]()
+    result = set[int | None]()
     for _ in range(200):
         taken, table = OccupiedPlaces(STEPS), set[tuple[int, int]]()
         for _ in range(12):
@@ -25,11 +25,11 @@ def test_it_says_what_a_table_says():
             ]
             place = taken.first_free(wanted, first, last)
             assert place == min(free, default=None)
-            found.add(place)
+            result.add(place)
             put = random.randrange(PLACES) if place is None else place
             taken.put(put, first, last)
             table.update((put, step) for step in range(first, last + 1))
-    assert None in found and len(found) > 4
+    assert None in result and len(result) > 4
 
 
 def test_the_step_before_all_others_is_a_step():
@@ -39,5 +39,5 @@ def test_the_step_before_all_others_is_a_step():
     assert taken.first_free(1, 0, 0) == 0
 
 
-def test_a_place_that_nobody_wants_is_not_given():
+def test_unwanted_place_is_not_assigned():
     assert OccupiedPlaces(4).first_free(0, 0, 3) is None

@@ -18,8 +18,8 @@ def measure(body: str, arguments: str = f"%x: {T}", result: str = f"%r : {T}") -
     return timeline(functions_of(module)[0])
 
 
-def test_a_value_lives_from_its_operation_to_its_last_reader() -> None:
-    found = measure(
+def test_value_lives_from_definition_to_last_reader() -> None:
+    measurement = measure(
         f"""
   %a = stablehlo.sine %x : {T}
   %b = stablehlo.sine %a : {T}
@@ -27,29 +27,29 @@ def test_a_value_lives_from_its_operation_to_its_last_reader() -> None:
   %r = stablehlo.sine %c : {T}"""
     )
     # The result %r and the argument %x are no temporaries.
-    assert found.live_bytes == (1024, 2048, 3072, 1024, 0)
-    assert (found.peak_bytes, found.peak_index) == (3072, 2)
-    assert (found.argument_bytes, found.result_bytes, found.aliased_bytes) == (1024, 1024, 0)
-    assert found.device_bytes == 1024 + 1024 + 3072
+    assert measurement.live_bytes == (1024, 2048, 3072, 1024, 0)
+    assert (measurement.peak_bytes, measurement.peak_index) == (3072, 2)
+    assert (measurement.argument_bytes, measurement.result_bytes, measurement.aliased_bytes) == (1024, 1024, 0)
+    assert measurement.device_bytes == 1024 + 1024 + 3072
 
 
 def test_donated_arguments_are_counted_once() -> None:
-    found = measure(f"  %r = stablehlo.sine %x : {T}", f"%x: {T} {{tf.aliasing_output = 0 : i32}}")
-    assert found.device_bytes == 1024
+    measurement = measure(f"  %r = stablehlo.sine %x : {T}", f"%x: {T} {{tf.aliasing_output = 0 : i32}}")
+    assert measurement.device_bytes == 1024
 
 
-def test_constants_and_what_comes_from_them_cost_nothing() -> None:
-    found = measure(
+def test_constant_expressions_cost_nothing() -> None:
+    measurement = measure(
         f"""
   %c = stablehlo.constant dense<1.0> : {T}
   %d = stablehlo.sine %c : {T}
   %r = stablehlo.add %d, %x : {T}"""
     )
-    assert found.peak_bytes == 0
+    assert measurement.peak_bytes == 0
 
 
 def test_views_share_the_storage_of_their_operand() -> None:
-    found = measure(
+    measurement = measure(
         f"""
   %a = stablehlo.sine %x : {T}
   %b = stablehlo.reshape %a : ({T}) -> tensor<16x16xf32>
@@ -57,22 +57,22 @@ def test_views_share_the_storage_of_their_operand() -> None:
   %r = stablehlo.sine %c : tensor<16x16xf32>""",
         result="%r : tensor<16x16xf32>",
     )
-    assert found.live_bytes == (1024, 1024, 1024, 1024, 0)
+    assert measurement.live_bytes == (1024, 1024, 1024, 1024, 0)
 
 
 def test_a_reshape_of_a_transpose_copies() -> None:
-    found = measure(
+    measurement = measure(
         """
   %a = stablehlo.transpose %x, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
   %b = stablehlo.reshape %a : (tensor<16x16xf32>) -> tensor<256xf32>
   %r = stablehlo.sine %b : tensor<256xf32>""",
         "%x: tensor<16x16xf32>",
     )
-    assert found.live_bytes == (0, 1024, 1024, 0)
+    assert measurement.live_bytes == (0, 1024, 1024, 0)
 
 
-def test_a_loop_holds_its_carry_and_the_peak_of_its_body() -> None:
-    found = measure(
+def test_loop_holds_carry_and_body_peak() -> None:
+    measurement = measure(
         f"""
   %n = stablehlo.constant dense<3> : tensor<i32>
   %z = stablehlo.constant dense<0> : tensor<i32>
@@ -89,15 +89,15 @@ def test_a_loop_holds_its_carry_and_the_peak_of_its_body() -> None:
   }}
   %r = stablehlo.sine %w : {T}"""
     )
-    loop = found.operations.index("stablehlo.while")
+    loop = measurement.operations.index("stablehlo.while")
     # In the body %k, %a and %b are alive together; outside it the loop's two results.
-    assert found.inner_bytes[loop] == 4 + 2 * 1024
-    assert found.live_bytes[loop] == found.inner_bytes[loop] + 4 + 1024
+    assert measurement.inner_bytes[loop] == 4 + 2 * 1024
+    assert measurement.live_bytes[loop] == measurement.inner_bytes[loop] + 4 + 1024
 
 
-def test_a_loop_copies_what_it_cannot_move() -> None:
+def test_loop_copies_carry_that_cannot_be_moved() -> None:
     """Count three copies at the end of each iteration, which yields its argument twice and a constant."""
-    found = measure(
+    measurement = measure(
         f"""
   %n = stablehlo.constant dense<3.0> : {T}
   %u, %v, %w = stablehlo.while(%p = %x, %q = %x, %s = %n) : {T}, {T}, {T}
@@ -111,12 +111,12 @@ def test_a_loop_copies_what_it_cannot_move() -> None:
   }}
   %r = stablehlo.add %u, %w : {T}"""
     )
-    loop = found.operations.index("stablehlo.while")
-    assert found.inner_bytes[loop] == 3 * 1024
+    loop = measurement.operations.index("stablehlo.while")
+    assert measurement.inner_bytes[loop] == 3 * 1024
 
 
-def test_what_a_branch_makes_becomes_the_result() -> None:
-    found = measure(
+def test_branch_value_becomes_the_result() -> None:
+    measurement = measure(
         f"""
   %u = "stablehlo.if"(%p) ({{
     %a = stablehlo.sine %x : {T}
@@ -129,11 +129,11 @@ def test_what_a_branch_makes_becomes_the_result() -> None:
         f"%x: {T}, %p: tensor<i1>",
     )
     # %a and %b together; %b is the result.
-    assert found.live_bytes[0] == 2 * 1024
+    assert measurement.live_bytes[0] == 2 * 1024
 
 
-def test_a_reshape_of_what_lies_strided_outside_copies() -> None:
-    found = measure(
+def test_reshape_of_strided_outer_value_copies() -> None:
+    measurement = measure(
         """
   %v = stablehlo.transpose %x, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
   %z = stablehlo.constant dense<0.0> : tensor<256xf32>
@@ -149,12 +149,12 @@ def test_a_reshape_of_what_lies_strided_outside_copies() -> None:
   %r = stablehlo.sine %u : tensor<256xf32>""",
         "%x: tensor<16x16xf32>, %w: tensor<256xf32>",
     )
-    loop = found.operations.index("stablehlo.while")
-    assert found.inner_bytes[loop] == 2 * 1024
+    loop = measurement.operations.index("stablehlo.while")
+    assert measurement.inner_bytes[loop] == 2 * 1024
 
 
 def test_a_loop_over_constants_costs_nothing() -> None:
-    found = measure(
+    measurement = measure(
         f"""
   %n = stablehlo.constant dense<3.0> : {T}
   %u = stablehlo.while(%p = %n) : {T}
@@ -167,7 +167,7 @@ def test_a_loop_over_constants_costs_nothing() -> None:
   }}
   %r = stablehlo.add %u, %x : {T}"""
     )
-    assert found.peak_bytes == 0
+    assert measurement.peak_bytes == 0
 
 
 def test_dynamic_shapes_are_refused() -> None:

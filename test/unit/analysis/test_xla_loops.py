@@ -55,7 +55,7 @@ def both(step: Callable[..., Any], *arguments: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_a_loop_carries(name: str) -> None:
+def test_loop_carry_bytes_match_xla(name: str) -> None:
     model, xla = both(PROGRAMS[name], ONE, ONE)
     assert round(model / BYTES, 2) == round(xla / BYTES, 2)
 
@@ -65,14 +65,14 @@ def layer(x: Any, weights: Any) -> Any:
 
 
 def mean_square(weights: Any, x: Any) -> Any:
-    return (lax.scan(lambda carry, one: (layer(carry, one), None), x, weights)[0] ** 2).mean()
+    return (lax.scan(lambda carry, item: (layer(carry, item), None), x, weights)[0] ** 2).mean()
 
 
 def grouped(weights: Any, x: Any) -> Any:
     """Compute a scan of scans."""
-    groups = jax.tree.map(lambda one: one.reshape(2, 4, *one.shape[1:]), weights)
+    groups = jax.tree.map(lambda item: item.reshape(2, 4, *item.shape[1:]), weights)
     return (
-        lax.scan(lambda carry, one: (lax.scan(lambda c, w: (layer(c, w), None), carry, one)[0], None), x, groups)[0]
+        lax.scan(lambda carry, item: (lax.scan(lambda c, w: (layer(c, w), None), carry, item)[0], None), x, groups)[0]
         ** 2
     ).mean()
 
@@ -84,7 +84,7 @@ def accumulated(weights: Any, batches: Any) -> Any:
         return jax.tree.map(jnp.add, total, jax.grad(mean_square)(weights, batch)), None
 
     total, _ = lax.scan(add, jax.tree.map(jnp.zeros_like, weights), batches)
-    return jax.tree.map(lambda one, change: one - 0.1 * change, weights, total)
+    return jax.tree.map(lambda item, change: item - 0.1 * change, weights, total)
 
 
 WEIGHTS = {

@@ -41,9 +41,9 @@ class Measured:
 
 MEMORY = Path(__file__).resolve().parents[3] / "docs" / "memory.md"
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
-MEASURED = [Measured(**one) for one in CORPUS["measured"]]
-PLAIN_OR_AUTO = [one for one in MEASURED if one.segments in ("", "auto")]
-MARKINGS = [one for one in MEASURED if one.example == "unet"]
+MEASURED = [Measured(**corpu) for corpu in CORPUS["measured"]]
+PLAIN_OR_AUTO = [measurement for measurement in MEASURED if measurement.segments in ("", "auto")]
+MARKINGS = [measurement for measurement in MEASURED if measurement.example == "unet"]
 
 
 @cache
@@ -59,11 +59,11 @@ def prepared(example: str, segments: str) -> ModuleOp:
     return module
 
 
-def as_measured(one: Measured) -> ModuleOp:
+def as_measured(measurement: Measured) -> ModuleOp:
     """Return the measured module; skip the test if the passes have changed since the measurement."""
-    module = prepared(one.example, one.segments)
-    if sha256(print_module(module).encode()).hexdigest() != one.digest:
-        assert one.segments, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
+    module = prepared(measurement.example, measurement.segments)
+    if sha256(print_module(module).encode()).hexdigest() != measurement.digest:
+        assert measurement.segments, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
         pytest.skip("the passes make another step now: run benchmarks/calibrate_xla_model.py --write")
     return module
 
@@ -81,18 +81,18 @@ def model_bytes(module: ModuleOp) -> int:
 
 def test_every_large_example_was_measured() -> None:
     examples = {path.name.removesuffix(".large.mlir") for path in FOLDER.glob("*.large.mlir")}
-    measured = {(one.example, one.segments) for one in PLAIN_OR_AUTO}
+    measured = {(segments.example, segments.segments) for segments in PLAIN_OR_AUTO}
     assert measured == {(example, segments) for example in examples for segments in ("", "auto")}
 
 
 @pytest.mark.slow("gpt_bf16-", "mindspore_attention-", "paddle_fleet-", "gpt_train-auto", "gpt-auto")
-@pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.segments or 'plain'}")
-def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
-    assert model_bytes(as_measured(one)) == pytest.approx(one.xla_bytes, rel=0.15)
+@pytest.mark.parametrize("measurement", PLAIN_OR_AUTO, ids=lambda item: f"{item.example}-{item.segments or 'plain'}")
+def test_model_is_within_15_percent_of_xla(measurement: Measured) -> None:
+    assert model_bytes(as_measured(measurement)) == pytest.approx(measurement.xla_bytes, rel=0.15)
 
 
 def test_the_concepts_say_how_near_the_models_are() -> None:
-    measured = [(as_measured(one), one.xla_bytes) for one in PLAIN_OR_AUTO]
+    measured = [(as_measured(segments), segments.xla_bytes) for segments in PLAIN_OR_AUTO]
     xla = [model_bytes(module) / allocated for module, allocated in measured]
     order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
     page = " ".join(MEMORY.read_text().split())
@@ -103,7 +103,9 @@ def test_the_concepts_say_how_near_the_models_are() -> None:
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
 def test_model_order_is_not_within_15_percent(example: str) -> None:
     """Check that the bar is meaningful: storing every result in program order is far from XLA."""
-    (measured,) = (one.xla_bytes for one in PLAIN_OR_AUTO if (one.example, one.segments) == (example, ""))
+    (measured,) = (
+        segments.xla_bytes for segments in PLAIN_OR_AUTO if (segments.example, segments.segments) == (example, "")
+    )
     assert timeline(main_of(prepared(example, ""))).peak_bytes > 2 * measured
 
 
@@ -113,10 +115,10 @@ def ranks(values: list[int]) -> list[float]:
     return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
 
 
-def spearman(one: list[int], other: list[int]) -> float:
+def spearman(actual: list[int], other: list[int]) -> float:
     """Return the rank correlation."""
-    first, second = ranks(one), ranks(other)
-    mean = (len(one) - 1) / 2
+    first, second = ranks(actual), ranks(other)
+    mean = (len(actual) - 1) / 2
     product = sum((a - mean) * (b - mean) for a, b in zip(first, second, strict=True))
     return product / (sum((a - mean) ** 2 for a in first) * sum((b - mean) ** 2 for b in second)) ** 0.5
 
@@ -129,12 +131,12 @@ def test_spearman_sees_a_wrong_order() -> None:
 @pytest.mark.slow
 def test_markings_of_one_net_are_ranked_as_by_xla() -> None:
     assert len(MARKINGS) >= 10
-    by_model = [model_bytes(as_measured(one)) for one in MARKINGS]
-    assert spearman(by_model, [one.xla_bytes for one in MARKINGS]) >= 0.95
+    by_model = [model_bytes(as_measured(marking)) for marking in MARKINGS]
+    assert spearman(by_model, [marking.xla_bytes for marking in MARKINGS]) >= 0.95
 
 
 @pytest.mark.parametrize("variant", ["plain", "jax.checkpoint", "recomputed"])
-def test_near_what_the_installed_xla_allocates(variant: str) -> None:
+def test_model_is_close_to_installed_xla(variant: str) -> None:
     """Compare with the installed XLA, to notice changes of its fusion and scheduling, or of the passes."""
     jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
     lowered = small_step(jax, variant == "jax.checkpoint")
@@ -184,7 +186,7 @@ def kib(text: str) -> float:
     return model_bytes(parse_module(text)) / 1024
 
 
-def test_an_elementwise_kernel_writes_over_an_operand_that_dies() -> None:
+def test_elementwise_kernel_overwrites_dying_operand() -> None:
     def step(reads: str) -> str:
         return f"""func.func @f(%x: {SHAPE}, %v: tensor<32x1xf32>, %w: tensor<32x1xf32>) -> tensor<32x1xf32> {{
   %a = {dot("%x, %x")}
@@ -203,12 +205,12 @@ def test_an_elementwise_kernel_writes_over_an_operand_that_dies() -> None:
     assert 8 < kib(step("%a, %w")) < 9
 
 
-def test_a_value_lies_where_a_result_is_written_later() -> None:
+def test_value_shares_memory_of_later_result() -> None:
     text = f"{HEAD} {SHAPE} {{\n  %a = {dot('%x, %x')}\n  %b = {dot('%a, %a')}\n  %c = {dot('%b, %b')}\n"
     assert kib(f"{text}  func.return %c : {SHAPE}\n}}") == 4
 
 
-def test_operands_of_convolutions_are_copied_unless_their_features_come_last() -> None:
+def test_convolution_copies_operands_unless_features_last() -> None:
     def step(labels: str) -> str:
         types = "(tensor<8x8x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<8x8x8x8xf32>"
         return f"""func.func @f(%x: tensor<8x8x8x8xf32>, %w: tensor<1x1x8x8xf32>) -> tensor<8x8x8x8xf32> {{
@@ -240,7 +242,7 @@ def donated(update: str) -> float:
 }}""")
 
 
-def test_a_donated_argument_is_copied_if_the_result_does_not_wait_for_its_readers() -> None:
+def test_donated_argument_is_copied_if_read_after_result() -> None:
     assert donated("%l") == 0
     assert donated("%x") == 4
 
@@ -263,7 +265,7 @@ def loop(new: str) -> str:
 }}"""
 
 
-def test_a_loop_copies_what_is_read_while_its_new_value_is_written() -> None:
+def test_loop_copies_carry_read_during_its_update() -> None:
     assert kib(loop("%n")) - kib(loop("%m")) == 4
     assert kib(loop("%m")) == kib(loop("%c"))
 
@@ -279,7 +281,7 @@ def test_the_schedule_is_breadth_first() -> None:
     assert names == ["a", "k", "b", "l", "c", "z"]
 
 
-def test_what_passes_a_barrier_waits_for_it_and_stays_where_it_is() -> None:
+def test_barrier_operands_wait_and_stay_in_place() -> None:
     module = parse_module(f"""{HEAD} {SHAPE} {{
   %a = {dot("%x, %x")}
   %b:2 = stablehlo.optimization_barrier %y, %a : {SHAPE}, {SHAPE}
@@ -287,7 +289,7 @@ def test_what_passes_a_barrier_waits_for_it_and_stays_where_it_is() -> None:
   %d = {dot("%c, %c")}
   func.return %d : {SHAPE}
 }}""")
-    found = xla_timeline(functions_of(module)[0])
-    assert [name.partition(".")[2] for name in found.operations[:2]] == ["dot_general", "optimization_barrier"]
+    result = xla_timeline(functions_of(module)[0])
+    assert [name.partition(".")[2] for name in result.operations[:2]] == ["dot_general", "optimization_barrier"]
     # %a lies where %d is written later.
-    assert found.peak_bytes == 4096
+    assert result.peak_bytes == 4096

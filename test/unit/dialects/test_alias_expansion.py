@@ -25,7 +25,7 @@ def error_of(text: str) -> str:
 
 
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)
-def test_aliases_that_double_are_refused_where_they_pass_the_limit(kind: str) -> None:
+def test_doubling_aliases_beyond_limit_are_rejected(kind: str) -> None:
     text = aliases(*DOUBLING_ALIASES[kind], levels=40)
     most = MOST_EXPANDED + MOST_TIMES * len(text)
     error = error_of(text)
@@ -45,7 +45,7 @@ def test_many_uses_of_a_long_alias_are_refused() -> None:
     assert re.match(r"aliases\.mlir:\d+:21: error: aliases expand to more than \d+ characters", error)
 
 
-def test_a_short_alias_may_be_used_everywhere() -> None:
+def test_short_alias_may_be_used_many_times() -> None:
     uses = '"any.thing"() {of = #map} : () -> ()\n' * 5_000
     text = "#map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>\n" + uses
     assert print_module(parse_module(text)).count("affine_map<(d0, d1, d2, d3)") == 5_000
@@ -56,7 +56,7 @@ def test_names_of_names_are_not_nested() -> None:
     assert "{of = [1 : i64]}" in printed
 
 
-def test_aliases_nested_too_deeply_are_refused_at_the_definition() -> None:
+def test_too_deep_aliases_are_rejected_at_definition() -> None:
     error = error_of(aliases("[1]", "[{last}]", DEEP))
     assert error == f"aliases.mlir:98:1: error: alias '#a97' is nested more than {MOST_NESTED} deep"
 

@@ -29,9 +29,9 @@ def printed_value(text: str) -> str:
     """Return the printed attribute, and check that it is read again as itself."""
     once = print_module(parse_module(text))
     assert print_module(parse_module(once)) == once
-    found = re.search(r"mhlo.k = (.*)\} : ", once, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(r"mhlo.k = (.*)\} : ", once, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 # Definitions, value, and how the value is printed: JAX's MLIR knows vhlo, we do not.
@@ -57,7 +57,7 @@ SPELLED: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("definitions", "value", "printed"), [case for case in SPELLED if case[2]])
-def test_what_an_alias_stands_for_is_what_mlir_reads(definitions: str, value: str, printed: str, judge: Judge):
+def test_alias_values_match_mlir(definitions: str, value: str, printed: str, judge: Judge):
     text = f"{definitions}\n{with_value(value)}"
     assert printed_value(text) == printed
     assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)
@@ -87,8 +87,8 @@ def test_bodies_of_unknown_dialects(value: str, printed: str):
 
 
 def test_different_definitions_are_different_programs():
-    one, other = (f"!0 = !vhlo.{name}\n{with_value('#vhlo.type_v1<!0>')}" for name in ("i32_v1", "i64_v1"))
-    assert print_module(parse_module(one)) != print_module(parse_module(other))
+    first, other = (f"!0 = !vhlo.{name}\n{with_value('#vhlo.type_v1<!0>')}" for name in ("i32_v1", "i64_v1"))
+    assert print_module(parse_module(first)) != print_module(parse_module(other))
 
 
 @pytest.mark.parametrize(
@@ -153,22 +153,22 @@ def test_an_alias_of_a_type_in_a_type():
     module = parse_module("!e = i32\n!t = tensor<4x!e>\nfunc.func private @f(!t, tensor<4x!e>, tuple<!e>)")
     (function,) = module.ops
     assert isinstance(function, FuncOp)
-    one, other, pair = function.function_type.inputs
-    assert one == other and str(pair) == f"tuple<{i32}>"
+    first, other, pair = function.function_type.inputs
+    assert first == other and str(pair) == f"tuple<{i32}>"
 
 
-def test_a_known_attribute_in_an_unknown_one_is_no_alias():
+def test_attribute_inside_unknown_attribute_is_no_alias():
     value = "#foo.kind<tensor<2xf32, #stablehlo<transpose NO_TRANSPOSE>>>"
     assert printed_value(with_value(value)) == value
 
 
-def test_comments_in_the_body_of_a_known_attribute(judge: Judge):
+def test_known_attribute_may_contain_comments(judge: Judge):
     text = with_value("#stablehlo<precision // <> \n HIGH> // >\n")
     assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)
 
 
 @pytest.mark.parametrize("value", ["#foo.bar<a\n   b\n\n  c>", "#foo<bar\n  [a,\n  b]>", "[!foo.bar<{\n}>]"])
-def test_lines_of_opaque_attributes_stay_where_they_are(value: str):
+def test_opaque_attributes_keep_line_breaks(value: str):
     """Keep line breaks at every depth, through repeated printing."""
     assert printed_value(with_value(value)) == value
     nested = '"test.a"() ({\n  "test.b"() ({\n    "test.c"() {k = VALUE} : () -> ()\n  }) : () -> ()\n}) : () -> ()'
@@ -181,7 +181,7 @@ def test_lines_of_shardings_are_joined():
     assert printed_value(with_value(value)) == '#sdy.sharding<@mesh, [{"a"}, {"b"}]>'
 
 
-def test_an_equals_sign_in_a_comment_after_an_alias_defines_nothing():
+def test_equals_sign_in_comment_defines_no_alias():
     functions = [f"func.func private @{name}(!t) -> !t\n\n" for name in "fg"]
     text = f"!t = f32\n{functions[0]}// !t = f64, u = k\n{functions[1]}// so d = e\n"
     assert print_module(parse_module(text)).count("(f32) -> f32") == 2

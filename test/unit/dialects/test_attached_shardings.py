@@ -43,7 +43,7 @@ def test_valid_shardings_are_accepted() -> None:
         ("[{x}, {}]", "is not a sharding"),
     ],
 )
-def test_invalid_shardings_are_refused_wherever_they_stand(sharding: str, words: str) -> None:
+def test_invalid_shardings_are_rejected_everywhere(sharding: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
         _verify(argument=sharding)
     with pytest.raises(Refusal, match=re.escape(words)):
@@ -52,7 +52,7 @@ def test_invalid_shardings_are_refused_wherever_they_stand(sharding: str, words:
         _verify(value=f"<@mesh, {sharding}>")
 
 
-def test_the_number_and_the_kind_of_the_attribute_are_checked() -> None:
+def test_sharding_count_and_kind_are_checked() -> None:
     with pytest.raises(Refusal, match="there are 2 shardings for 1 results"):
         _verify(value=f"<@mesh, {GOOD}>, <@mesh, {GOOD}>")
     text = "func.func @f(%0: tensor<8xf32> {sdy.sharding = ATTRIBUTE}) { return }"
@@ -60,11 +60,11 @@ def test_the_number_and_the_kind_of_the_attribute_are_checked() -> None:
         verify_module(parse_module(text.replace("ATTRIBUTE", '"x"')))
 
 
-def test_meshes_may_be_missing() -> None:
+def test_missing_meshes_are_accepted() -> None:
     _verify(argument='[{"z"}]', result='[{"z"}]', value='<@mesh, [{"z"}]>', mesh="other")
 
 
-def test_priorities_and_lists_of_axes_are_refused_as_by_shardy() -> None:
+def test_bad_priorities_and_axis_lists_are_rejected() -> None:
     for sharding in ("[{?}p01, {}]", "[{?}p9999999999999999999, {}]", '[{}, {}], replicated={"x"}, replicated={"y"}'):
         with pytest.raises(Refusal):
             _verify(argument=sharding)
@@ -84,7 +84,7 @@ func.func @f(%0: tensor<8xf32>) {
         verify_module(parse_module(text.replace("DIMENSIONS", "{}")))
 
 
-def test_values_without_known_rank() -> None:
+def test_shardings_of_values_without_known_rank() -> None:
     text = """
 sdy.mesh @mesh = <["x"=2]>
 func.func @f(%0: TYPE {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {

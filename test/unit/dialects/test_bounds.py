@@ -122,6 +122,6 @@ def test_algorithms_that_no_hardware_has(program: str, judge: Judge) -> None:
 
 
 @pytest.mark.parametrize("type_", ["!stablehlo.foobar", "!sdy.foobar<4>", "!chlo.foobar"])
-def test_unknown_types_of_known_dialects_are_refused(type_: str) -> None:
+def test_unknown_types_of_known_dialects_are_rejected(type_: str) -> None:
     with pytest.raises(ParseError, match=re.escape(f"unknown type {type_.partition('<')[0]}")):
         parse_module(f"func.func private @f({type_})")

@@ -96,7 +96,7 @@ def test_all_reduce(label: str, changed: dict[str, str], words: str) -> None:
     REDUCE.refuse(label, words, **changed)
 
 
-def test_groups_of_a_reduction_may_differ_in_length(judge: Judge) -> None:
+def test_reduction_groups_may_differ_in_length(judge: Judge) -> None:
     REDUCE.accept(judge, groups="dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>")
 
 
@@ -275,7 +275,7 @@ def test_tokens_and_futures(template: Template, label: str, changed: dict[str, s
     template.refuse(label, words, **changed)
 
 
-def test_channels_without_pairs_may_have_a_table_of_any_rank(judge: Judge) -> None:
+def test_empty_channel_pairs_may_have_any_rank(judge: Judge) -> None:
     text = """func.func @f(%x: tensor<2xf32>, %t: !stablehlo.token) {
   %0 = "stablehlo.send"(%x, %t) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
     source_target_pairs = dense<> : tensor<0xi64>}> : (tensor<2xf32>, !stablehlo.token) -> !stablehlo.token

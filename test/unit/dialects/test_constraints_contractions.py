@@ -119,7 +119,7 @@ def test_reduce(label: str, changed: dict[str, str], words: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["3x4x", "4x", "3x", ""])
-def test_reductions_may_work_on_what_is_kept(part: str, judge: Judge) -> None:
+def test_reduction_body_may_use_kept_dimensions(part: str, judge: Judge) -> None:
     whole = f"tensor<{part}f32>"
     REDUCE.accept(
         judge,
@@ -129,7 +129,7 @@ def test_reductions_may_work_on_what_is_kept(part: str, judge: Judge) -> None:
     )
 
 
-def test_reductions_may_work_in_more_bits(judge: Judge) -> None:
+def test_reduction_body_may_use_wider_types(judge: Judge) -> None:
     REDUCE.accept(
         judge,
         body="%a: tensor<f64>, %b: tensor<i64>, %c: tensor<f64>, %d: tensor<i64>",
@@ -180,7 +180,7 @@ def test_bitcasts_that_are_right(operand: str, result: str, judge: Judge) -> Non
     BITCAST.accept(judge, operand=operand, result=result)
 
 
-def test_the_bits_of_quantized_numbers_are_not_known() -> None:
+def test_bit_width_of_quantized_types_is_unknown() -> None:
     parse_module(BITCAST.program(operand="tensor<2xf32>", result="tensor<2x!quant.uniform<i8:f32, 1.0:17>>")).verify()
 
 

@@ -192,7 +192,7 @@ def test_scatters_that_are_right(changed: dict[str, str], judge: Judge) -> None:
     SCATTER.accept(judge, **changed)
 
 
-def test_the_region_of_a_scatter_may_work_in_more_bits(judge: Judge) -> None:
+def test_scatter_body_may_use_wider_types(judge: Judge) -> None:
     SCATTER.accept(
         judge,
         body="%a: tensor<f64>, %b: tensor<i64>, %c: tensor<f64>, %d: tensor<i64>",

@@ -77,14 +77,14 @@ def test_attributes_stand_where_mlir_reads_them(judge: Judge) -> None:
     assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)
 
 
-def test_a_region_that_is_executed_for_nothing_keeps_its_terminator() -> None:
+def test_executed_region_without_results_keeps_terminator() -> None:
     assert '"scf.yield"()' in print_module(parse_module(TEXTS["a region that is executed for nothing"]))
 
 
 @pytest.mark.parametrize(
     ("given", "kept"), [("", ""), (", is_stable = true", ""), (", is_stable = false", ", is_stable = false")]
 )
-def test_top_k_prints_its_stability_unless_it_is_the_default(given: str, kept: str) -> None:
+def test_top_k_prints_only_non_default_stability(given: str, kept: str) -> None:
     line = "%0:2 = chlo.top_k(%x, k = 2SUFFIX) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)"
     text = f"func.func @f(%x: tensor<4xf32>) {{\n{line.replace('SUFFIX', given)}\nreturn\n}}"
     module = parse_module(text)

@@ -156,7 +156,7 @@ def every_pattern(type: str) -> list[str]:
 
 
 @pytest.mark.parametrize("type", FLOAT_NAMES)
-def test_every_float_comes_back(type: str, judge: Judge):
+def test_every_float_round_trips(type: str, judge: Judge):
     """Read each printed pattern back to the same bits, here and in JAX."""
     values = [attribute(pattern, f"tensor<{type}>") for pattern in every_pattern(type)]
     for value in values:
@@ -166,7 +166,7 @@ def test_every_float_comes_back(type: str, judge: Judge):
 
 
 @pytest.mark.parametrize("type", INTEGER_NAMES)
-def test_integers_come_back(type: str, judge: Judge):
+def test_integers_round_trip(type: str, judge: Judge):
     width, unsigned = int(type.lstrip("ui")), type.startswith("u")
     numbers = [0, 1, (1 << width) - 1, 1 << width - 1] + ([] if unsigned else [-1, -(1 << width - 1)])
     values = [attribute(str(number), f"tensor<{type}>") for number in numbers]
@@ -240,9 +240,9 @@ def test_splats_are_small():
 
 def test_equal_bits_are_equal_attributes():
     """Compare by bits, whatever the notation; equal numbers with different bits differ."""
-    one = attribute("1.0", "tensor<2xf32>")
-    assert one == attribute("[1.0, 0x3F800000]", "tensor<2xf32>") == attribute('"0x0000803F0000803F"', "tensor<2xf32>")
-    assert hash(one) == hash(attribute("[1.0, 1.0]", "tensor<2xf32>"))
+    item = attribute("1.0", "tensor<2xf32>")
+    assert item == attribute("[1.0, 0x3F800000]", "tensor<2xf32>") == attribute('"0x0000803F0000803F"', "tensor<2xf32>")
+    assert hash(item) == hash(attribute("[1.0, 1.0]", "tensor<2xf32>"))
     assert attribute("0.0", "tensor<f32>") != attribute("-0.0", "tensor<f32>")
     assert attribute("0x7FC00000", "tensor<f32>") == attribute("0x7FC00000", "tensor<f32>")
 
@@ -333,6 +333,6 @@ def test_forms_of_a_constant(before: str, form: str, judge: Judge):
         ("%c = stablehlo.constant(%x) <{}> : () -> tensor<f32>", "Expected '\\)'"),
     ],
 )
-def test_what_is_no_constant(text: str, words: str):
+def test_invalid_constants_are_rejected(text: str, words: str):
     with pytest.raises(ParseError, match=words):
         parse_module(text)

@@ -48,9 +48,9 @@ CONSTANTS: dict[str, str] = {
 def bits(text: str) -> str:
     context = Context()
     context.load_dialect(Builtin)
-    found = Parser(context, text).parse_attribute()
-    assert isinstance(found, DenseIntOrFPElementsAttr)
-    return found.data.data.hex()
+    result = Parser(context, text).parse_attribute()
+    assert isinstance(result, DenseIntOrFPElementsAttr)
+    return result.data.data.hex()
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def test_this_xdsl_is_broken_without_the_repair() -> None:
         "c = Context(); c.load_dialect(Builtin);"
         "print(Parser(c, 'dense<0xFF800000> : tensor<f32>').parse_attribute().data.data.hex())"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "00807f4f"
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "00807f4f"
 
 
 @pytest.mark.parametrize("text", CONSTANTS)
@@ -87,7 +87,7 @@ def test_the_bits_that_are_read(text: str) -> None:
     assert bits(text) == CONSTANTS[text]
 
 
-def test_what_was_repaired_is_not_repaired_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repair_is_applied_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reads_exactly() and writes_exactly()
 
     def unexpected(*_: object) -> None:
@@ -98,7 +98,7 @@ def test_what_was_repaired_is_not_repaired_again(monkeypatch: pytest.MonkeyPatch
     assert AttrParser.parse_dense_int_or_fp_elements_attr is not unexpected
 
 
-def test_a_repair_that_fails_is_said_and_breaks_nothing(
+def test_failed_repair_is_reported_and_harmless(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails() -> bool:
@@ -117,6 +117,6 @@ def test_hexadecimal_floats_that_do_not_fit_are_errors(text: str) -> None:
         bits(text)
 
 
-def test_what_xdsl_gets_right_is_written_by_xdsl(printed_by_stock: list[str]) -> None:
+def test_correct_constants_are_printed_by_xdsl(printed_by_stock: list[str]) -> None:
     index = list(CONSTANTS).index("dense<1.5> : tensor<f32>")
     assert printed_by_stock[index] == "dense<1.500000e+00> : tensor<f32>"

@@ -81,8 +81,8 @@ def printed_by_stock() -> list[str]:
 
 def test_this_xdsl_is_broken_without_the_repair() -> None:
     """Fail once the oldest supported xDSL is correct, so that the repair can be removed."""
-    done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:4] == ["0x7fc00001 : f32", "0x7f : f8E4M3FN", "OverflowError", "ParseError"]
+    completed = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=True)
+    assert completed.stdout.split("\n")[:4] == ["0x7fc00001 : f32", "0x7f : f8E4M3FN", "OverflowError", "ParseError"]
 
 
 @pytest.mark.parametrize("text", FLOATS)
@@ -90,17 +90,17 @@ def test_stock_xdsl_opt_keeps_every_bit(text: str, printed_by_stock: list[str]) 
     assert printed_by_stock[list(FLOATS).index(text)] == FLOATS[text]
 
 
-def test_stock_tells_nans_apart() -> None:
+def test_stock_xdsl_distinguishes_nans() -> None:
     assert UNIVERSE.all_dialects
     context = Context()
     context.load_dialect(Builtin)
-    one, same, other = (
+    first, same, other = (
         Parser(context, text).parse_attribute() for text in ("0x7F800001 : f32", "0x7F800001 : f32", "0x7F800002 : f32")
     )
-    assert one == same and hash(one) == hash(same) and one != other
+    assert first == same and hash(first) == hash(same) and first != other
 
 
-def test_what_was_repaired_is_not_repaired_again() -> None:
+def test_repair_is_applied_only_once() -> None:
     kinds = (Float32Type, Float16Type, BFloat16Type)
     before = [kind.pack for kind in kinds], ReducedPrecisionFloatType.decode_bits, Printer.print_float
     assert all(converts_exactly(kind()) for kind in (*kinds, Float8E4M3FNType))
@@ -111,7 +111,7 @@ def test_what_was_repaired_is_not_repaired_again() -> None:
     assert AttrParser._parse_builtin_densearray_attr is arrays  # pyright: ignore[reportPrivateUsage]
 
 
-def test_a_repair_that_fails_is_said_and_breaks_nothing(
+def test_failed_repair_is_reported_and_harmless(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails() -> bool:

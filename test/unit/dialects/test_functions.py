@@ -59,11 +59,11 @@ def function(properties: str, body: str) -> str:
 
 @pytest.mark.parametrize("what", WRONG)
 def test_refused(what: str) -> None:
-    properties, body, said = WRONG[what]
+    properties, body, output = WRONG[what]
     with pytest.raises((Refusal, ParseError)) as refusal:
         verify_module(parse_module(function(properties, body), "in.mlir"))
     assert "in.mlir:1:1" in str(refusal.value)
-    assert f"func.func: {said}" in str(refusal.value)
+    assert f"func.func: {output}" in str(refusal.value)
 
 
 def test_refused_where_no_parser_has_looked() -> None:
@@ -91,7 +91,7 @@ PREDICATE = (
 
 
 @pytest.mark.parametrize(
-    ("type_", "name", "property_", "said"),
+    ("type_", "name", "property_", "message"),
     [
         ("i32", "cmpi", "predicate = 10 : i64", "the predicate is 10, expected 0 to 9"),
         ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, expected 0 to 9"),
@@ -100,13 +100,13 @@ PREDICATE = (
         ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "expected 0 to 15"),
     ],
 )
-def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, said: str) -> None:
-    with pytest.raises(ParseError, match=said):
+def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
         parse_module(PREDICATE.format(type_, name, property_))
 
 
 @pytest.mark.parametrize("before", ["", "%i: i64", "%i: i32, %j: i32"])
-def test_a_loop_whose_region_takes_something_else_than_it_is_given(before: str) -> None:
+def test_loop_region_argument_mismatch_is_rejected(before: str) -> None:
     end = '%go = "any.thing"() : () -> i1\n"scf.condition"(%go, %x) : (i1, i32) -> ()'
     loop = f'"scf.while"(%x) ({{\n^bb0({before}):\n{end}\n}}, {{\n^bb0(%k: i32):\n"scf.yield"(%k) : (i32) -> ()\n}})'
     with pytest.raises(ParseError, match=r"scf\.while: the regions of a loop must take values of the types"):

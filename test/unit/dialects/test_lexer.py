@@ -21,27 +21,27 @@ a _a a.b$c A9 %a %9 %9a %-x %a.b %$ % @a @"ab" #a !a ^a a:b :: -> - --> ... {-# 
 
 def tokens(lexer: MLIRLexer) -> list[tuple[MLIRTokenKind, int, int] | str]:
     """Return all tokens with their positions; the message of an error ends the list."""
-    found: list[tuple[MLIRTokenKind, int, int] | str] = []
+    matches: list[tuple[MLIRTokenKind, int, int] | str] = []
     try:
-        while not found or found[-1][0] is not MLIRTokenKind.EOF:
+        while not matches or matches[-1][0] is not MLIRTokenKind.EOF:
             token = lexer.lex()
-            found.append((token.kind, token.span.start, token.span.end))
+            matches.append((token.kind, token.span.start, token.span.end))
     except ParseError as error:
-        found.append(error.msg)
-    return found
+        matches.append(error.msg)
+    return matches
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_the_tokens_of_a_file(path: Path) -> None:
     text = path.read_text()
-    found = tokens(Lexer(Input(text, "a")))
-    assert len(found) > 20 and not isinstance(found[-1], str)
-    assert found == tokens(MLIRLexer(Input(text, "a")))
+    actual = tokens(Lexer(Input(text, "a")))
+    assert len(actual) > 20 and not isinstance(actual[-1], str)
+    assert actual == tokens(MLIRLexer(Input(text, "a")))
 
 
 def test_the_tokens_of_all_pairs() -> None:
     for between in ("", " ", "\n// c\n", "\t"):
-        for one in PIECES:
+        for piece in PIECES:
             for other in PIECES:
-                text = f"{one}{between}{other}"
+                text = f"{piece}{between}{other}"
                 assert tokens(Lexer(Input(text, "a"))) == tokens(MLIRLexer(Input(text, "a"))), text

@@ -36,7 +36,7 @@ def module_at(location: str, definitions: str = "") -> str:
         ('fused<"pass">["m.py":1:2, "a"]', ""),
     ],
 )
-def test_stock_parser_reads_what_this_project_reads(location: str, definitions: str) -> None:
+def test_stock_parser_matches_project_parser(location: str, definitions: str) -> None:
     text = module_at(location, definitions)
     assert print_module(parse(text), debuginfo=True) == print_module(parse_module(text), debuginfo=True)
     assert reads_later_aliases()
@@ -56,6 +56,6 @@ def test_errors(location: str, definitions: str, error: str) -> None:
         parse(module_at(location, definitions))
 
 
-def test_alias_of_another_attribute() -> None:
+def test_alias_of_non_location_is_rejected() -> None:
     with pytest.raises(ParseError, match="'#a' is not a location"):
         parse(f"#a = 1 : i32\n{module_at('#a')}")

@@ -157,7 +157,7 @@ TEXT = """module {
 }"""
 
 
-def test_operations_without_a_location_are_where_they_stand():
+def test_missing_location_is_position_in_text():
     """Use the position of the operation's name, counted from one; an explicit unknown location stays unknown."""
     places = {op.name: op.location for op in parse_module(TEXT, "in.mlir").walk()}
     assert places["builtin.module"] == place("in.mlir", 1, 1)

@@ -52,19 +52,19 @@ def with_attribute(text: str) -> str:
 def attribute(text: str) -> Attribute:
     """Return the attribute, and check that its printed form is read again as itself."""
     module = parse_module(with_attribute(text))
-    found = module.attributes["mhlo.a"]
+    result = module.attributes["mhlo.a"]
     printed = print_module(module)
     again = parse_module(printed)
-    assert again.attributes["mhlo.a"] == found
+    assert again.attributes["mhlo.a"] == result
     assert print_module(again) == printed
-    return found
+    return result
 
 
 def bits(text: str) -> list[int]:
     """Return the bits of an array of floats."""
-    found = attribute(text)
-    assert isinstance(found, ArrayAttr)
-    return [bits_of(one) for one in cast("ArrayAttr[FloatAttr]", found)]
+    result = attribute(text)
+    assert isinstance(result, ArrayAttr)
+    return [bits_of(item) for item in cast("ArrayAttr[FloatAttr]", result)]
 
 
 def some_bits(name: str) -> list[int]:
@@ -89,7 +89,7 @@ def as_hexadecimals(name: str, patterns: Sequence[int]) -> str:
 
 
 @pytest.mark.parametrize("name", BITS)
-def test_every_bit_pattern_is_kept_and_is_the_one_that_mlir_reads(name: str, judge: Judge):
+def test_every_bit_pattern_is_kept_and_matches_mlir(name: str, judge: Judge):
     patterns = some_bits(name)
     text = as_hexadecimals(name, patterns)
     assert bits(text) == patterns
@@ -114,10 +114,10 @@ def test_arrays_hold_bits(name: str, judge: Judge):
         return
     patterns = some_bits(name)
     text = f"array<{name}: {', '.join(map(hex, patterns))}>"
-    found = attribute(text)
-    assert isinstance(found, DenseArrayBase)
+    result = attribute(text)
+    assert isinstance(result, DenseArrayBase)
     size = BITS[name] // 8
-    assert found.data.data == b"".join(one.to_bytes(size, "little") for one in patterns)
+    assert result.data.data == b"".join(pattern.to_bytes(size, "little") for pattern in patterns)
     printed = print_module(parse_module(with_attribute(text)))
     assert judge.print(printed) == judge.print(with_attribute(text))
 
@@ -125,8 +125,12 @@ def test_arrays_hold_bits(name: str, judge: Judge):
 @pytest.mark.parametrize("name", [*BITS, "f80", "f128"])
 def test_decimals_are_rounded_as_in_mlir(name: str, judge: Judge):
     unsigned, no_infinity = name == "f8E8M0FNU", name in ("f80", "f128") or BITS[name] < 8
-    decimals = [one for one in DECIMALS if not (unsigned and one[0] == "-") and not (no_infinity and "e400" in one)]
-    text = with_attribute(f"[{', '.join(f'{one} : {name}' for one in decimals)}]")
+    decimals = [
+        decimal
+        for decimal in DECIMALS
+        if not (unsigned and decimal[0] == "-") and not (no_infinity and "e400" in decimal)
+    ]
+    text = with_attribute(f"[{', '.join(f'{decimal} : {name}' for decimal in decimals)}]")
     assert judge.print(print_module(parse_module(text))) == judge.print(text)
     if name not in ("tf32", "f80", "f128"):
         dense = with_attribute(f"dense<[{', '.join(decimals)}]> : tensor<{len(decimals)}x{name}>")
@@ -142,7 +146,7 @@ def test_floats_are_equal_if_their_bits_are():
     assert FloatAttr(decode_float(0x7FF0000000000001, f64), f64) != FloatAttr(float("nan"), f64)
 
 
-def test_a_nan_whose_payload_does_not_fit_stays_a_nan():
+def test_nan_with_oversized_payload_stays_nan():
     """Keep a NaN that is built by the Python API and whose payload f32 cannot represent."""
     assert bits_of(FloatAttr(decode_float(0xFFF0000000000001, f64), f32)) == 0xFFC00000
 

@@ -101,7 +101,7 @@ def test_refused(text: str, position: str, words: str):
 
 @pytest.mark.parametrize("depth", [400, 5000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a = ", "}")])
-def test_deep_nesting_is_no_traceback(opening: str, closing: str, depth: int):
+def test_deep_nesting_is_a_parse_error(opening: str, closing: str, depth: int):
     """Refuse nesting deeper than Python's recursion limit."""
     text = f'"test.op"() {{a = {opening * depth}{closing * depth}}} : () -> ()'
     with pytest.raises(ParseError):
@@ -136,11 +136,11 @@ def test_damaged_text_is_a_parse_error_or_a_program():
 def test_types_are_shared():
     """Parse equal types to one object, since programs repeat few types."""
     text = "%0 = stablehlo.iota dim = 0 : tensor<4xf32>"
-    one, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
-    assert one.results[0].type is other.results[0].type
+    first, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
+    assert first.results[0].type is other.results[0].type
 
 
-def test_a_resource_whose_name_another_text_has_taken_keeps_its_content():
+def test_resource_with_taken_name_keeps_its_content():
     weights = '"0x04000000000000000000000000000000"'
     use = '"foo.x"() {k = dense_resource<weights> : tensor<4xf32>} : () -> ()'
     text = (
@@ -164,7 +164,7 @@ def test_the_digits_of_a_resource_stand_in_one_string(blob: str):
 
 @pytest.mark.parametrize("visibility", ["", "private "])
 @pytest.mark.parametrize("name", ["@f", '@"f g"', '@"a\\22("'])
-def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: str, name: str):
+def test_declaration_argument_attributes_are_kept(visibility: str, name: str):
     text = f'func.func {visibility}{name}(f32, f64 {{foo.x = "a"}} loc("p"), (f32) -> f32) -> (f32 {{foo.y}})\n'
     printed = print_module(parse_module(text + "func.func private @g()\n"), generic=True)
     assert 'arg_attrs = [{}, {foo.x = "a"}, {}]' in printed
@@ -177,20 +177,20 @@ def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: s
     "text",
     ['"foo.x"() {a = "é", b = @"é", "é" = "\\C3\\A9"} : () -> ()', 'module @"é" {\n}', 'func.func private @"é\\22"()'],
 )
-def test_text_outside_of_ascii_is_text_when_it_is_read_again(text: str, generic: bool):
+def test_non_ascii_text_round_trips(text: str, generic: bool):
     module = parse_module(text)
     again = parse_module(print_module(module, generic=generic))
     assert module.is_structurally_equivalent(again)
     verify_module(again)
 
 
-def test_bytes_that_are_no_text_stay_bytes():
+def test_non_text_bytes_round_trip():
     module = parse_module('"foo.x"() {a = "\\FF"} : () -> ()')
     assert print_module(parse_module(print_module(module))).count('a = "\\FF"') == 1
 
 
 @pytest.mark.parametrize("name", ["foo.x", "stablehlo.composite", "func.call"])
-def test_dictionaries_in_dictionaries_of_the_generic_form_are_no_attributes_of_the_operation(name: str):
+def test_nested_dictionaries_are_no_operation_attributes(name: str):
     properties = "<{callee = @f, composite_attributes = {a = 1 : i32}}> {b = {c}}"
     text = f'func.func private @f()\n"{name}"() {properties} : () -> ()'
     printed = print_module(parse_module(text), generic=True)

@@ -67,7 +67,7 @@ TRANSPOSE = Template(
         ("!quant.uniform<ui8:f32, 1.0>", "!quant.uniform<u8:f32, 1.0:0>"),
     ],
 )
-def test_equal_types_may_be_spelled_in_different_ways(spelled: str, same: str) -> None:
+def test_equal_types_may_be_spelled_differently(spelled: str, same: str) -> None:
     module = parse_module(f"func.func @f(%0: tensor<2x{spelled}>, %1: tensor<2x{same}>) {{ return }}")
     arguments = module.body.block.first_op.regions[0].block.arg_types  # pyright: ignore
     first, second = (QuantizedType.of(type_.element_type) for type_ in arguments if is_tensor(type_))
@@ -95,7 +95,7 @@ def test_types_that_the_specification_forbids_are_refused(label: str, text: str,
         parse_module(ADD.program(**types)).verify()
 
 
-def test_the_input_that_is_quantized_along_a_dimension_is_named() -> None:
+def test_error_names_per_dimension_quantized_input() -> None:
     parse_module(MAXIMUM.program()).verify()
     with pytest.raises(VerifyException, match=r"I2: .* is quantized along a dimension"):
         parse_module(MAXIMUM.program(rhs=_type(BY_DIMENSION))).verify()
@@ -185,14 +185,14 @@ def test_a_reshape_may_move_the_quantization_dimension() -> None:
         parse_module(program.replace("<i8:f32:2", "<i8:f32:1")).verify()
 
 
-def test_the_storage_of_a_quantized_type_is_not_spelled_as_signed() -> None:
+def test_explicitly_signed_storage_type_is_rejected() -> None:
     program = "func.func @f(%0: tensor<4x!quant.uniform<si8:f32, 0.5>>) {{\n  {}\n  return\n}}"
     line = "%r = stablehlo.uniform_dequantize %0 : (tensor<4x!quant.uniform<si8:f32, 0.5>>) -> tensor<4xf32>"
     with pytest.raises(VerifyException, match="the storage type is si8, expected i8"):
         parse_module(program.format(line)).verify()
 
 
-def test_broadcasting_operations_keep_the_storage_of_their_operands() -> None:
+def test_broadcasting_operations_keep_storage_type() -> None:
     line = "%r = chlo.broadcast_add %0, %0 : (TYPE, TYPE) -> RESULT".replace("TYPE", _type(PLAIN))
     program = f"func.func @f(%0: {_type(PLAIN)}) {{\n  {line}\n  return\n}}"
     parse_module(program.replace("RESULT", _type("!quant.uniform<i8:f32, 0.25>"))).verify()

@@ -36,7 +36,7 @@ def line_by_line(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.slow("transforms", "stablehlo", "nets")
 @pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=lambda path: path.name)
-def test_files_are_read_as_without_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_parse_as_without_fast_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in FILES:
         if path.parent == folder and path.stat().st_size < LARGEST:
             for text in path.read_text().split("// -----"):
@@ -106,12 +106,12 @@ GENERIC_LINES = [
 
 
 @pytest.mark.parametrize("line", GENERIC_LINES)
-def test_a_generic_line_behind_one_that_is_like_it(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generic_line_after_similar_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{GENERIC_START}  {line}\n{END}"
     assert outcome(text) == line_by_line(text, monkeypatch)
 
 
-def test_an_example_in_generic_form_is_read_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generic_example_parses_as_without_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     module = parser.parse_module((ROOT / "examples/stablehlo/gpt.small.mlir").read_text(), "a.mlir")
     stream = StringIO()
     Printer(stream, print_generic_format=True).print_op(module)
@@ -121,7 +121,7 @@ def test_an_example_in_generic_form_is_read_as_without_it(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_line_behind_one_that_is_like_it(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_after_similar_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{START}  {line}\n{END}"
     assert outcome(text) == line_by_line(text, monkeypatch)
 
@@ -177,7 +177,7 @@ SECOND = [
 
 @pytest.mark.parametrize("locations", [NO_LOCATIONS, LOCATED], ids=["positions", "located"])
 @pytest.mark.parametrize("second", SECOND, ids=str)
-def test_a_reduction_behind_one_that_is_like_it(
+def test_reduction_after_similar_reduction(
     second: dict[str, str], locations: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A region is part of the line; the third reduction repeats the second."""

@@ -23,7 +23,7 @@ def test_other_names_are_not(name: str) -> None:
     assert not is_reserved(name)
 
 
-def test_each_entry_is_found_by_its_own_name_and_says_where_it_is_from() -> None:
+def test_entries_are_found_by_name_and_cite_source() -> None:
     for entry in RESERVED_NAMES:
         assert reserved_name(entry.part) is entry
         assert "openxla/xla: k" in entry.source

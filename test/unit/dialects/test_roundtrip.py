@@ -59,7 +59,7 @@ def test_there_are_examples():
 
 
 @pytest.mark.slow("gpt_train")
-def test_jax_reads_our_text_as_its_own(example: Example, judge: Judge):
+def test_jax_reads_printed_text_unchanged(example: Example, judge: Judge):
     example.module.verify()
     assert judge.print(example.text) == example.text, "the example is not as JAX prints it"
     assert judge.print(example.printed) == example.text

@@ -40,7 +40,7 @@ def manual(
     )
 
 
-def test_it_stands(judge: Judge) -> None:
+def test_manual_computation_round_trips(judge: Judge) -> None:
     module = parse_module(manual())
     module.verify()
     assert judge.print(print_module(module), debuginfo=False) == judge.print(manual(), debuginfo=False)
@@ -119,7 +119,7 @@ def test_lines_of_a_sharding_are_joined() -> None:
     assert print_module(parse_module(manual(shardings=broken))) == print_module(parse_module(manual()))
 
 
-def test_an_empty_mesh_stands() -> None:
+def test_empty_mesh_round_trips() -> None:
     printed = print_module(parse_module("sdy.mesh @mesh = <>"))
     assert "sdy.mesh @mesh = <>" in printed
     assert print_module(parse_module(print_module(parse_module(printed), generic=True))) == printed
@@ -137,7 +137,7 @@ def test_xdsls_passes_leave_them_alone() -> None:
         assert print_module(module) == before
 
 
-def test_what_is_known_to_be_pure() -> None:
+def test_purity_follows_body_effects() -> None:
     """Treat a per-device body as pure if its operations are."""
     effect = '  "acme.print"(%y) : (tensor<2x8xf32>) -> ()\n    sdy.return'
     printing = manual().replace("sdy.return", effect)
@@ -154,7 +154,7 @@ def test_what_is_known_to_be_pure() -> None:
         assert (why_impure(op) is None) == is_pure
 
 
-def test_what_jax_lowers_shard_map_to(judge: Judge) -> None:
+def test_shard_map_lowered_by_jax_is_read(judge: Judge) -> None:
     """Read a `shard_map` with a nested jit, whose function is called from inside the computation."""
     jax = pytest.importorskip("jax")
     spec: Any = jax.sharding.PartitionSpec

@@ -32,9 +32,9 @@ def test_a_large_splat_takes_no_memory():
     module = parse_module(text)
     module.verify()
     assert "arith.constant dense<0xFF800000> : tensor<65536x65536xf32>" in print_module(module)
-    one, other = constant(f"1.0> : {LARGE}"), constant(f"1.0> : {LARGE}")
-    assert one == other and hash(one) == hash(other) and one != constant(f"2.0> : {LARGE}")
-    assert small_bits(one) == b"\x00\x00\x80\x3f" and to_numpy(one)[65535, 65535] == 1.0
+    first, other = constant(f"1.0> : {LARGE}"), constant(f"1.0> : {LARGE}")
+    assert first == other and hash(first) == hash(other) and first != constant(f"2.0> : {LARGE}")
+    assert small_bits(first) == b"\x00\x00\x80\x3f" and to_numpy(first)[65535, 65535] == 1.0
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
@@ -46,17 +46,17 @@ def test_a_large_splat_takes_no_memory():
         ("7> : tensor<3xi32>", i32, [7] * 3),
     ],
 )
-def test_who_asks_for_the_data_gets_all_of_it(text: str, kind: Attribute, values: list[float]):
-    found = constant(text)
-    assert isinstance(found.data, SplatBytes) and isinstance(found.data, BytesAttr)
-    assert len(found) == len(values) and found.is_splat() and [*found.get_values()] == values
-    expanded = DenseIntOrFPElementsAttr(found.type, BytesAttr(found.data.data))
-    assert found == expanded and expanded == found and hash(found) == hash(expanded)
-    assert str(found) == str(expanded) and {found, expanded} == {expanded}
-    found.verify()
+def test_splat_data_is_expanded_on_access(text: str, kind: Attribute, values: list[float]):
+    result = constant(text)
+    assert isinstance(result.data, SplatBytes) and isinstance(result.data, BytesAttr)
+    assert len(result) == len(values) and result.is_splat() and [*result.get_values()] == values
+    expanded = DenseIntOrFPElementsAttr(result.type, BytesAttr(result.data.data))
+    assert result == expanded and expanded == result and hash(result) == hash(expanded)
+    assert str(result) == str(expanded) and {result, expanded} == {expanded}
+    result.verify()
 
 
-def test_one_element_is_no_splat():
+def test_single_element_is_no_splat():
     assert type(splat_bytes(b"ab", 1)) is BytesAttr
 
 
@@ -66,14 +66,14 @@ def test_equality_is_that_of_the_bytes():
     assert splat_bytes(b"ab", 2) != "abab"
 
 
-def test_what_is_too_large_to_expand_is_only_equal_to_its_like():
+def test_unexpandable_splat_equals_only_splats():
     count = LARGEST_EXPANDED + 1
     large = splat_bytes(b"a", count)
     assert large == splat_bytes(b"a", count) and len({large, splat_bytes(b"a", count)}) == 1
     assert large != BytesAttr(b"a" * count) and large.data == b"a" * count
 
 
-def test_elements_that_are_written_one_by_one_are_held_once_too():
+def test_equal_listed_elements_are_stored_once():
     assert constant("[1.0, 1.0]> : tensor<2xf32>") == constant("1.0> : tensor<2xf32>")
     assert constant("[0.0, -0.0]> : tensor<2xf32>").data.data == b"\0\0\0\0\0\0\0\x80"
 
@@ -101,6 +101,6 @@ def test_no_elements(text: str, printed: str, operation: str, judge: Judge):
 
 @pytest.mark.parametrize("text", ["> : tensor<0xf32>", "1.0> : tensor<0xf32>"])
 def test_the_data_of_no_elements_is_empty(text: str):
-    found = constant(text)
-    assert found.data.data == b"" and to_numpy(found).shape == (0,)
-    assert found == DenseIntOrFPElementsAttr(TensorType(f32, [0]), BytesAttr(b"")) == found
+    result = constant(text)
+    assert result.data.data == b"" and to_numpy(result).shape == (0,)
+    assert result == DenseIntOrFPElementsAttr(TensorType(f32, [0]), BytesAttr(b"")) == result

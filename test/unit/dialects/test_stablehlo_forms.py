@@ -170,8 +170,8 @@ def results_of(name: str) -> str:
 
 
 def operation(module: ModuleOp, name: str) -> Operation:
-    (found,) = [op for op in every_operation(module) if op.name == f"stablehlo.{name.split()[0]}"]
-    return found
+    (result,) = [op for op in every_operation(module) if op.name == f"stablehlo.{name.split()[0]}"]
+    return result
 
 
 @pytest.mark.parametrize("line", MALFORMED)

@@ -50,13 +50,13 @@ def test_found_around_the_unknown_operation() -> None:
     verify(calling("square"))
 
 
-def test_what_the_unknown_operation_defines_comes_first() -> None:
+def test_definition_in_unknown_operation_takes_precedence() -> None:
     inner = "func.func private @square(f32) -> f32"
     with pytest.raises(VerifyException, match="operand type mismatch"):
         verify(calling("square", inner))
 
 
-def test_what_nobody_defines_is_still_an_error() -> None:
+def test_undefined_symbol_is_an_error() -> None:
     with pytest.raises(VerifyException, match="could not be found in symbol table"):
         verify(calling("cube"))
 

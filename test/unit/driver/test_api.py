@@ -23,24 +23,24 @@ CHAIN = FOLDER / "chain.small.mlir"
 
 def test_the_same_as_the_driver(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(CHAIN), "-p", "recompute", "--print-debuginfo"]) == 0
-    done = recompute.rewrite(CHAIN.read_text(), name=str(CHAIN))
+    result = recompute.rewrite(CHAIN.read_text(), name=str(CHAIN))
     written = capsys.readouterr()
-    assert done.text == written.out
+    assert result.text == written.out
     # The driver reports remarks on the whole step at the file.
-    assert [remark.reason for remark in done.remarks] == [
+    assert [remark.reason for remark in result.remarks] == [
         line.partition(": remark: ")[2] for line in written.err.splitlines()
     ]
-    assert done.proof and done.proof.results and done.copies and done.extra_flops
+    assert result.proof and result.proof.results and result.copies and result.extra_flops
 
 
-def test_a_module_that_is_given_stays_as_it_is() -> None:
+def test_input_module_is_not_modified() -> None:
     module = original("chain.small.mlir")
     before = print_module(module, debuginfo=True)
-    done = recompute.rewrite(module)
-    assert print_module(module, debuginfo=True) == before and done.module is not module
-    ((name, (held, now)),) = done.memory().items()
+    result = recompute.rewrite(module)
+    assert print_module(module, debuginfo=True) == before and result.module is not module
+    ((name, (held, now)),) = result.memory().items()
     assert name == "main" and now.peak_bytes < held.peak_bytes
-    assert recompute.prove(module, done.module) and recompute.prove(CHAIN.read_text(), done.text)
+    assert recompute.prove(module, result.module) and recompute.prove(CHAIN.read_text(), result.text)
 
 
 def test_a_plan_and_a_planner() -> None:
@@ -51,7 +51,7 @@ def test_a_plan_and_a_planner() -> None:
     assert nothing.copies == 0 and "nothing is recomputed: the step is left as it is" in str(nothing.remarks[-1])
 
 
-def test_what_contradicts_itself_is_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     step, plan = CHAIN.read_text(), recompute.Plan()
     with pytest.raises(ValueError, match="give only one of plan, planner and budget"):
         recompute.rewrite(step, recompute.RecomputeOptions(plan=[], planner=lambda graph: plan))
@@ -74,8 +74,8 @@ def test_looking() -> None:
         recompute.memory(CHAIN.read_text())["main"].peak_bytes
         > recompute.memory(CHAIN.read_text(), "xla")["main"].peak_bytes
     )
-    (found,) = recompute.explain(original("chain.small.mlir"), recompute.Selection("block*"))
-    assert found.function == "main" and found.segments
+    (result,) = recompute.explain(original("chain.small.mlir"), recompute.Selection("block*"))
+    assert result.function == "main" and result.segments
     assert {"func", "stablehlo", "recompute"} <= set(recompute.context().registered_dialect_names)
 
 
@@ -86,30 +86,30 @@ def test_without_a_proof() -> None:
 def test_importing_is_cheap() -> None:
     """Load a module only when it is used."""
     program = "import sys, recompute\nprint('xdsl' in sys.modules, 'numpy' in sys.modules, *dir(recompute))"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert found[:2] == ["False", "False"] and {"rewrite", "prove", "explain", "memory"} <= set(found)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert result[:2] == ["False", "False"] and {"rewrite", "prove", "explain", "memory"} <= set(result)
 
 
-def test_who_can_measure_gets_the_least_of_all_attempts() -> None:
-    asked = list[int]()
+def test_measure_chooses_smallest_attempt() -> None:
+    items = list[int]()
 
     def measure(module: ModuleOp) -> int:
         """Return a size to which only copies of exponentials contribute."""
         copies = [op for op in module.walk() if Names.COPY in op.attributes]
-        asked.append(1000 if not copies else 10 + sum(name_of(op) == "stablehlo.exponential" for op in copies))
-        return asked[-1]
+        items.append(1000 if not copies else 10 + sum(name_of(op) == "stablehlo.exponential" for op in copies))
+        return items[-1]
 
-    done = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(measure=measure, calls=False))
-    assert done.proof and done.copies and len(asked) > 2
-    assert measure(done.module) == min(asked)
-    assert str(done.remarks[0].reason).startswith("measured: unchanged: 1000 bytes; named segments: ")
+    result = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(measure=measure, calls=False))
+    assert result.proof and result.copies and len(items) > 2
+    assert measure(result.module) == min(items)
+    assert str(result.remarks[0].reason).startswith("measured: unchanged: 1000 bytes; named segments: ")
 
 
-def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
+def test_step_without_measured_saving_is_unchanged() -> None:
     step = CHAIN.read_text()
-    done = recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000))
-    assert done.copies == 0 and "the step is left as it is" in str(done.remarks[0])
-    assert print_module(done.module) == print_module(original("chain.small.mlir"))
+    result = recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000))
+    assert result.copies == 0 and "the step is left as it is" in str(result.remarks[0])
+    assert print_module(result.module) == print_module(original("chain.small.mlir"))
     with pytest.raises(recompute.Refusal, match=r"measured: .* \(strict\)"):
         recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000, strict=True))
 

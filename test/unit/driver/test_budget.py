@@ -47,9 +47,9 @@ CHAIN = (EXAMPLES / "chain.small.mlir").read_text()
     ],
 )
 def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, model: str, share: float) -> None:
-    done = rewrite(CHAIN, RecomputeOptions(budget=budget, target=target, memory_model=model))
-    assert done.proof is not None and done.proof.proved and done.copies
-    before, after = done.memory(model)["main"]
+    result = rewrite(CHAIN, RecomputeOptions(budget=budget, target=target, memory_model=model))
+    assert result.proof is not None and result.proof.proved and result.copies
+    before, after = result.memory(model)["main"]
     assert after.peak_bytes <= share * before.peak_bytes
 
 
@@ -58,26 +58,26 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
 def test_examples_by_the_model_of_xla(example: str) -> None:
     """Keep the budget with less work than the plan that saves most, or report what was reached."""
     text = (EXAMPLES / f"{example}.small.mlir").read_text()
-    done = rewrite(text, RecomputeOptions(budget="75%"))
-    before, after = done.memory("xla")["main"]
-    assert done.proof is not None and done.proof.proved and after.peak_bytes <= 0.75 * before.peak_bytes
-    assert done.extra_flops <= rewrite(text, RecomputeOptions(proof=False)).extra_flops
-    assert "which is 0.93 to 1.11 times" in done.remarks[-1].reason
+    result = rewrite(text, RecomputeOptions(budget="75%"))
+    before, after = result.memory("xla")["main"]
+    assert result.proof is not None and result.proof.proved and after.peak_bytes <= 0.75 * before.peak_bytes
+    assert result.extra_flops <= rewrite(text, RecomputeOptions(proof=False)).extra_flops
+    assert "which is 0.93 to 1.11 times" in result.remarks[-1].reason
 
 
 def test_bytes_are_those_of_the_device() -> None:
-    done = rewrite(CHAIN, RecomputeOptions(budget="9 KiB", target="none"))
-    before, after = done.memory()["main"]
+    result = rewrite(CHAIN, RecomputeOptions(budget="9 KiB", target="none"))
+    before, after = result.memory()["main"]
     assert after.device_bytes <= 9 * 1024 < before.device_bytes
     with pytest.raises(Refusal, match="arguments and results of @main, which no plan changes, need 516 bytes"):
         rewrite(CHAIN, RecomputeOptions(budget="500B"))
 
 
-def test_nothing_to_do() -> None:
+def test_ample_budget_changes_nothing() -> None:
     for model in ("order", "xla"):
-        done = rewrite(CHAIN, RecomputeOptions(budget="8GiB", memory_model=model))
-        assert done.copies == 0 and done.remarks[-1].reason.startswith("no recomputation is needed: the step needs")
-        before, after = done.memory(model)["main"]
+        result = rewrite(CHAIN, RecomputeOptions(budget="8GiB", memory_model=model))
+        assert result.copies == 0 and result.remarks[-1].reason.startswith("no recomputation is needed: the step needs")
+        before, after = result.memory(model)["main"]
         assert after == before
 
 
@@ -106,21 +106,21 @@ def test_a_prepared_graph_serves_several_budgets(monkeypatch: pytest.MonkeyPatch
     graph, other = graph_of_chain(), graph_of_chain()
     budgets = [peak_bytes(graph) * share // 10 for share in (6, 7)]
     plans = [plan_within(graph, budget) for budget in budgets]
-    made, original = list[Graph](), solve_graph.problem_of_graph
+    value, original = list[Graph](), solve_graph.problem_of_graph
 
     def counted(subject: Graph) -> Problem:
-        made.append(subject)
+        value.append(subject)
         return original(subject)
 
     monkeypatch.setattr(solve_graph, "problem_of_graph", counted)
     prepared = PreparedGraph(graph)
     assert [plan_within(graph, budget, prepared=prepared) for budget in budgets] == plans
-    assert made == [graph]
+    assert value == [graph]
     assert plan_within(other, budgets[0], prepared=prepared) == plans[0]
-    assert len(made) == 2 and made[1] is other
+    assert len(value) == 2 and value[1] is other
 
 
-def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_starts_from_best_known_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start from the best known plan; a refusal once stated a minimum within the budget because other starts had
     failed."""
 
@@ -137,7 +137,7 @@ def test_the_least_that_was_found_is_a_start_where_a_search_finds_nothing(monkey
         plan_within(graph, budget - 1)
 
 
-def test_a_budget_that_nothing_keeps() -> None:
+def test_impossible_budget_is_rejected() -> None:
     with pytest.raises(
         Refusal, match=r"no plan within 652 bytes .*: no plan needs less than 768 bytes: operation 4 \(stablehlo.sine\)"
     ):
@@ -166,16 +166,16 @@ def chain_of_exponentials(dead: int) -> str:
 
 
 @pytest.mark.parametrize(("dead", "values", "budget"), [(0, 7, "58%"), (2, 8, "51%")])
-def test_dead_code_is_no_part_of_what_a_plan_leaves(dead: int, values: int, budget: str) -> None:
+def test_dead_code_is_dropped_before_planning(dead: int, values: int, budget: str) -> None:
     """Drop dead code before planning; it was once counted as memory around the step that no plan changes."""
     text = chain_of_exponentials(dead)
     assert memory(text)["main"].peak_bytes == values * 256
-    done = rewrite(text, RecomputeOptions(budget=budget, target="none"))
-    assert done.memory()["main"][1].peak_bytes == 1024 and done.copies == 3
+    result = rewrite(text, RecomputeOptions(budget=budget, target="none"))
+    assert result.memory()["main"][1].peak_bytes == 1024 and result.copies == 3
 
 
 @pytest.mark.parametrize("budget", range(768, 1024, 32))
-def test_what_fits_less_is_found_for_more(budget: int) -> None:
+def test_larger_budget_never_loses_a_plan(budget: int) -> None:
     """Find a plan for any budget of three values' bytes; a brief search once missed some of them."""
     seen = list[Graph]()
     rewrite(chain_of_exponentials(0), RecomputeOptions(planner=lambda graph: (seen.append(graph), Plan())[1]))
@@ -183,7 +183,7 @@ def test_what_fits_less_is_found_for_more(budget: int) -> None:
     assert peak_bytes(as_graph(seen[0], simulate(seen[0], plan, keeps_barriers=False))) == 768
 
 
-def test_the_proven_minimum_counts_what_has_to_be_there() -> None:
+def test_proven_minimum_counts_required_live_values() -> None:
     """Include the random bits of the second layer, which are live while the first layer's input is still needed."""
     mlp = (EXAMPLES / "mlp.small.mlir").read_text()
     with pytest.raises(

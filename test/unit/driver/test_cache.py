@@ -32,9 +32,9 @@ STEP = (ROOT / "examples" / "stablehlo" / "mlp.small.mlir").read_text()
 
 
 def key(*parts: object) -> str:
-    found = cache_key("rewrite", *parts)
-    assert found is not None
-    return found
+    result = cache_key("rewrite", *parts)
+    assert result is not None
+    return result
 
 
 def of_options(**fields: Any) -> str:
@@ -55,7 +55,7 @@ def test_a_key_covers_input_kind_and_options(tmp_path: Path):
     assert of_options() == of_options()
 
 
-def test_a_key_covers_what_is_registered():
+def test_key_covers_registrations():
     def forward(op: Any) -> Direction | None:
         return None
 
@@ -77,7 +77,7 @@ def test_a_key_covers_what_is_registered():
     assert key(b"") == before
 
 
-def test_what_cannot_be_compared_has_no_key():
+def test_incomparable_options_have_no_key():
     unknown = object()
     with registrations_undone():
         register("acme.swish", pure(flops=lambda op: id(unknown)))
@@ -127,9 +127,9 @@ def test_the_version_of_a_wheel(tmp_path: Path):
 
 
 def test_a_stored_rewrite():
-    done = recompute.rewrite(STEP)
-    placed = [Remark(op, f"remark on {op.name}") for op in done.module.walk()]
-    fresh = replace(done, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
+    result = recompute.rewrite(STEP)
+    placed = [Remark(op, f"remark on {op.name}") for op in result.module.walk()]
+    fresh = replace(result, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
     module, original = print_module(fresh.module, debuginfo=True), parse_module(STEP)
     record = RewriteRecord.from_json(json.loads(json.dumps(RewriteRecord.of(fresh).to_json())))
     stored = StoredRewrite(record, lambda: parse_module(module), lambda: original)

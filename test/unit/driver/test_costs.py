@@ -16,31 +16,31 @@ CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain
 
 
 def within(cost: str) -> Rewritten:
-    done = rewrite(CHAIN, RecomputeOptions(budget="60%", target="none", cost=cost))
-    before, after = done.memory()["main"]
-    assert done.proof is not None and done.proof.proved and after.peak_bytes <= 0.6 * before.peak_bytes
-    return done
+    result = rewrite(CHAIN, RecomputeOptions(budget="60%", target="none", cost=cost))
+    before, after = result.memory()["main"]
+    assert result.proof is not None and result.proof.proved and after.peak_bytes <= 0.6 * before.peak_bytes
+    return result
 
 
-def copied(done: Rewritten) -> list[str]:
-    return [op.name for op in every_operation(done.module) if "recompute.copy" in op.attributes]
+def copied(result: Rewritten) -> list[str]:
+    return [op.name for op in every_operation(result.module) if "recompute.copy" in op.attributes]
 
 
-def said_of_costs(done: Rewritten) -> list[str]:
-    return [one.reason for one in done.remarks if one.reason.startswith("cost by")]
+def said_of_costs(result: Rewritten) -> list[str]:
+    return [remark.reason for remark in result.remarks if remark.reason.startswith("cost by")]
 
 
 @pytest.mark.parametrize("name", ["stablehlo.sine", "stablehlo.tanh", "stablehlo.cosine"])
-def test_what_is_dear_is_not_computed_again(name: str, tmp_path: Path) -> None:
+def test_expensive_operation_is_not_recomputed(name: str, tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     path.write_text(json.dumps({"unit": "us", "operations": {name: 1000}, "otherwise": 1}))
-    done = within(str(path))
-    assert copied(done) and name not in copied(done)
-    (said,) = said_of_costs(done)
-    assert said.startswith(f"cost by {path}: {len(copied(done))} us again, 0.")
+    result = within(str(path))
+    assert copied(result) and name not in copied(result)
+    (output,) = said_of_costs(result)
+    assert output.startswith(f"cost by {path}: {len(copied(result))} us again, 0.")
 
 
-def test_flops_are_what_a_budget_kept_low_before_and_say_nothing() -> None:
+def test_flops_cost_matches_default_and_adds_no_remark() -> None:
     assert copied(within("flops")) == copied(rewrite_plain()) and not said_of_costs(within("flops"))
 
 
@@ -48,20 +48,20 @@ def rewrite_plain() -> Rewritten:
     return rewrite(CHAIN, RecomputeOptions(budget="60%", target="none"))
 
 
-def test_a_roofline_is_told_in_microseconds() -> None:
-    (said,) = said_of_costs(within("roofline(h100)"))
-    assert said.startswith("cost by roofline(h100): 0.003") and "us on h100 again, 12." in said
+def test_roofline_cost_is_reported_in_microseconds() -> None:
+    (output,) = said_of_costs(within("roofline(h100)"))
+    assert output.startswith("cost by roofline(h100): 0.003") and "us on h100 again, 12." in output
 
 
 def test_without_a_budget_remarks_tell_the_cost() -> None:
-    said = [one.reason for one in rewrite(CHAIN, RecomputeOptions(cost="bytes")).remarks]
-    assert sum(one.startswith("cost by bytes: ") for one in said) == 1
+    messages = [remark.reason for remark in rewrite(CHAIN, RecomputeOptions(cost="bytes")).remarks]
+    assert sum(message.startswith("cost by bytes: ") for message in messages) == 1
 
 
 def test_explanations_count_in_the_cost() -> None:
     (plain,), (timed,) = explain(CHAIN), explain(CHAIN, cost="roofline(cpu)")
     assert plain.cost == "flops" and plain.step_cost == plain.step_flops
-    assert [one.extra_cost for one in plain.segments] == [one.extra_flops for one in plain.segments]
+    assert [segment.extra_cost for segment in plain.segments] == [segment.extra_flops for segment in plain.segments]
     assert (timed.cost, timed.cost_unit) == ("roofline(cpu)", "us on cpu") and 0 < timed.step_cost < 1000
     assert timed.step_flops == plain.step_flops
 
@@ -73,7 +73,7 @@ def test_an_unknown_cost_is_refused() -> None:
         explain(CHAIN, cost="time")
 
 
-def test_an_operation_without_a_cost_is_refused_where_it_is(tmp_path: Path) -> None:
+def test_operation_without_cost_is_rejected_at_location(tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     path.write_text(json.dumps({"operations": {"stablehlo.sine": 1}}))
     with pytest.raises(Refusal) as refused:

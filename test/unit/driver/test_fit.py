@@ -26,13 +26,13 @@ def test_the_answers() -> None:
     assert recompute.fit(STEP, 0.5).fits is False
 
 
-def test_the_minimum_is_told_whatever_the_answer_and_proved_in_program_order_alone() -> None:
+def test_minimum_is_proved_for_any_budget_in_order_only() -> None:
     assert recompute.fit(STEP, "1GiB").minimum_bytes == recompute.fit(STEP, "1KiB").minimum_bytes == 24 * KIB
     by_model = recompute.fit(STEP, "95%", model="xla")
     assert by_model.minimum_bytes is None and by_model.bound_percent is None
 
 
-def test_what_is_no_question() -> None:
+def test_invalid_budget_or_step_is_rejected() -> None:
     with pytest.raises(ValueError, match="invalid budget 'min'"):
         recompute.fit(STEP, "min")
     with pytest.raises(ValueError, match="invalid budget"):
@@ -50,14 +50,14 @@ def test_stopped_with_the_best_so_far(name: str) -> None:
     assert not stopped.finished and (stopped.fits or stopped.reason)
     if stopped.fits:
         assert stopped.extra_percent >= whole.bound_percent
-        assert all(stopped.peaks[one] <= most for one, most in stopped.limits.items())
+        assert all(stopped.peaks[first] <= most for first, most in stopped.limits.items())
 
 
 def test_a_bound_where_loops_are_cut(scanned: str) -> None:
     """Return a bound for the step with its loops cut as reported."""
-    found = recompute.fit(scanned, "60%")
-    assert found.verdict is Verdict.RECOMPUTED and isinstance(found.loops, str | bool)
-    assert found.bound_percent is not None and 0 < found.bound_percent <= found.extra_percent
+    result = recompute.fit(scanned, "60%")
+    assert result.verdict is Verdict.RECOMPUTED and isinstance(result.loops, str | bool)
+    assert result.bound_percent is not None and 0 < result.bound_percent <= result.extra_percent
 
 
 @pytest.fixture(scope="module")

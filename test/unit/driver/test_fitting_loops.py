@@ -21,6 +21,6 @@ def loss(w: Any, x: Any) -> Any:
 def test_extra_work_is_a_share_of_all_iterations() -> None:
     shapes = (jax.ShapeDtypeStruct((16, 32), "float32"), jax.ShapeDtypeStruct((64, 16), "float32"))
     text = jax.jit(jax.value_and_grad(loss)).lower(*shapes).as_text(debug_info=True)
-    found = fit(parse_module(text, "step.mlir"), "30%")
-    assert found.verdict is Verdict.RECOMPUTED and found.extra_percent is not None
-    assert 0 < found.extra_percent < 40, "a forward pass is a third of the step, and 30 of them are 30 thirds"
+    result = fit(parse_module(text, "step.mlir"), "30%")
+    assert result.verdict is Verdict.RECOMPUTED and result.extra_percent is not None
+    assert 0 < result.extra_percent < 40, "a forward pass is a third of the step, and 30 of them are 30 thirds"

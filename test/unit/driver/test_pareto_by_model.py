@@ -20,25 +20,25 @@ from recompute.tools.recompute_plan import main
 
 
 @pytest.mark.slow
-def test_points_are_what_was_written() -> None:
+def test_points_match_rewritten_programs() -> None:
     module = original("mlp.small.mlir")
     curve = swept_by_model(module, 8, lambda _: None, lambda: False)
     (plain,) = memory(module, "xla").values()
     assert curve.plain_peak_bytes == plain.peak_bytes and curve.minimum_bytes == 0
     assert len(curve.points) + len(curve.refused) == 8 and len(curve.points) >= 4
-    for one in curve.points[:-1]:
-        assert one.peak_bytes <= one.budget_bytes and one.percent > 0
-        assert one.bound_percent is None and one.bound_by == NO_BOUND and one.recomputed_segments
+    for point in curve.points[:-1]:
+        assert point.peak_bytes <= point.budget_bytes and point.percent > 0
+        assert point.bound_percent is None and point.bound_by == NO_BOUND and point.recomputed_segments
     for low, high in pairwise(curve.points):
         assert low.percent >= high.percent
-    assert not any(one.proved for one in curve.refused)
+    assert not any(refusal.proved for refusal in curve.refused)
 
 
 def test_stopped_before_anything_is_written() -> None:
     forget_pools()
     curve = swept_by_model(parse_module(STEP, "step"), 4, lambda _: None, lambda: True)
-    assert [one.found_by for one in curve.points] == ["plain"]
-    assert all(one.reason.startswith("stopped: ") for one in curve.refused)
+    assert [point.found_by for point in curve.points] == ["plain"]
+    assert all(refusal.reason.startswith("stopped: ") for refusal in curve.refused)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert lines[1].split() == ["budget", "peak", "extra", "%", "found", "by"]
     assert lines[4].split()[:3] == ["0.6000", "0.5000", "22.2222"]
     (curve,) = json.loads(data.read_text())
-    assert [one["bound_percent"] for one in curve["points"]] == [None, None, 0.0]
+    assert [item["bound_percent"] for item in curve["points"]] == [None, None, 0.0]
     assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(page)]) == 0
     assert "no bound proved in this model" in page.read_text()
 

@@ -32,17 +32,17 @@ COUNT = 20
 
 
 def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:
-    how = SweepOptions(count, solver, Effort.brief(), None, lambda _: None, never)
-    return swept_steps(original(name), how)
+    result = SweepOptions(count, solver, Effort.brief(), None, lambda _: None, never)
+    return swept_steps(original(name), result)
 
 
 def assert_one_way(outcomes: Sequence[Outcome]) -> list[Result]:
     """Check that from small to large budgets no plan is missing after the first one, costs and bounds fall, and peaks
     keep the budgets."""
-    results = [one for one in outcomes if isinstance(one, Result)]
+    results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     assert list(outcomes[-len(results) :]) == results and results[-1].extra_cost == 0
-    for one in results:
-        assert one.peak_bytes <= one.budget and one.bound_percent <= one.percent
+    for result in results:
+        assert result.peak_bytes <= result.budget and result.bound_percent <= result.percent
     for low, high in pairwise(results):
         assert low.extra_cost >= high.extra_cost and low.peak_bytes <= high.peak_bytes
         assert low.bound_percent >= high.bound_percent - 1e-9
@@ -52,12 +52,12 @@ def assert_one_way(outcomes: Sequence[Outcome]) -> list[Result]:
 @pytest.mark.slow("branches", "unet", "gpt_bf16", "mindspore_attention", "mlp20", "resnet")
 @pytest.mark.parametrize("name", SMALL)
 def test_steps_go_one_way(name: str) -> None:
-    for one in swept(name):
-        results = assert_one_way(one.outcomes)
-        assert [point.percent for point in one.curve.points] == [result.percent for result in results]
-        for point in one.curve.points:
+    for item in swept(name):
+        results = assert_one_way(item.outcomes)
+        assert [point.percent for point in item.curve.points] == [result.percent for result in results]
+        for point in item.curve.points:
             assert sum(segment.percent for segment in point.recomputed_segments) == pytest.approx(point.percent)
-            assert point.peak_bytes >= one.curve.minimum_bytes or not point.recomputed_segments
+            assert point.peak_bytes >= item.curve.minimum_bytes or not point.recomputed_segments
 
 
 @pytest.mark.slow("gpt24L")
@@ -71,17 +71,17 @@ def test_graphs_go_one_way(path: Path) -> None:
 
     results = assert_one_way(sweep([peak * at // COUNT for at in range(1, COUNT + 1)], solved))
     assert len(results) >= COUNT // 2
-    for one in results:
-        found = evaluate(problem, sequence_of(problem, one.pairs))
-        assert (found.peak_bytes, found.extra_cost) == (one.peak_bytes, one.extra_cost)
+    for result in results:
+        actual = evaluate(problem, sequence_of(problem, result.pairs))
+        assert (actual.peak_bytes, actual.extra_cost) == (result.peak_bytes, result.extra_cost)
 
 
 def test_the_peaks_are_those_of_the_step_rewritten() -> None:
-    (one,) = swept("mlp.small.mlir", 5, "auto")
+    (first,) = swept("mlp.small.mlir", 5, "auto")
     prepared = prepare(original("mlp.small.mlir"))
     ((_, step),) = numbered_steps(prepared.module)
-    results = [result for result in one.outcomes if isinstance(result, Result) and result.pairs]
-    assert results and one.plain_peak_bytes == peak_bytes(step.graph)
+    results = [result for result in first.outcomes if isinstance(result, Result) and result.pairs]
+    assert results and first.plain_peak_bytes == peak_bytes(step.graph)
     for result in results:
         assert rewritten_peak(step, result) == result.peak_bytes
 
@@ -91,27 +91,27 @@ def rewritten_peak(step: Step, result: Result) -> int:
     return peak_bytes(as_graph(step.graph, simulate(step.graph, plan, keeps_barriers=False)))
 
 
-def test_what_runs_again_is_told_by_segment_and_value() -> None:
-    (one,) = swept("chain.small.mlir", 4, "auto")
-    first = one.curve.points[0]
+def test_recomputation_is_listed_by_segment_and_value() -> None:
+    (actual,) = swept("chain.small.mlir", 4, "auto")
+    first = actual.curve.points[0]
     assert {segment.segment for segment in first.recomputed_segments} >= {"block0", "block1"}
     value = first.recomputed_segments[0].values[0]
     assert value.startswith("stablehlo.") and "examples/models/chain.py:" in value
-    assert one.curve.points[-1].recomputed_segments == ()
+    assert actual.curve.points[-1].recomputed_segments == ()
 
 
-def test_a_stop_keeps_what_was_found() -> None:
-    done = list[int]()
+def test_stopped_sweep_keeps_found_points() -> None:
+    items = list[int]()
 
     def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
-        done.append(budget)
+        items.append(budget)
         return solve(problem, budget, "greedy", effort=Effort.brief())
 
     problem = swept("chain.small.mlir", 1)[0].problem
     peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     budgets = [peak // 4, peak // 2, peak]
-    outcomes = sweep(budgets, solved, lambda: len(done) >= 2)
-    assert done == budgets[:2]
+    outcomes = sweep(budgets, solved, lambda: len(items) >= 2)
+    assert items == budgets[:2]
     low, high, rest = outcomes
     assert isinstance(low, Result) and isinstance(high, Result) and isinstance(rest, Result)
     assert low.finished and high.finished and not rest.finished
@@ -119,16 +119,16 @@ def test_a_stop_keeps_what_was_found() -> None:
 
 
 def test_the_sweep_of_a_step_can_be_stopped() -> None:
-    said = list[str]()
+    message = list[str]()
 
     def stop() -> bool:
-        return sum(line.endswith(": solving") for line in said) >= 3
+        return sum(line.endswith(": solving") for line in message) >= 3
 
-    how = SweepOptions(5, "greedy", Effort.brief(), None, said.append, stop)
-    (one,) = swept_steps(original("chain.small.mlir"), how)
-    assert [result.finished for result in one.outcomes if isinstance(result, Result)][-2:] == [False, False]
-    assert not one.curve.points[-1].finished and one.curve.points[0].finished
+    actual = SweepOptions(5, "greedy", Effort.brief(), None, message.append, stop)
+    (first,) = swept_steps(original("chain.small.mlir"), actual)
+    assert [result.finished for result in first.outcomes if isinstance(result, Result)][-2:] == [False, False]
+    assert not first.curve.points[-1].finished and first.curve.points[0].finished
     # The last two are what the third, or one before it, has found.
-    last, other = one.outcomes[-1], one.outcomes[-2]
+    last, other = first.outcomes[-1], first.outcomes[-2]
     assert isinstance(last, Result) and isinstance(other, Result)
     assert last.pairs == other.pairs != frozenset()

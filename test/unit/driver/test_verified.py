@@ -23,7 +23,7 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
 
 
 @pytest.mark.parametrize("was", [True, False])
-def test_the_collector_is_paused_and_then_as_it_was(was: bool) -> None:
+def test_garbage_collector_is_paused_and_restored(was: bool) -> None:
     seen, enabled = list[bool](), gc.isenabled()
 
     def planner(graph: Graph) -> Plan:
@@ -42,11 +42,11 @@ def test_the_collector_is_paused_and_then_as_it_was(was: bool) -> None:
         (gc.enable if enabled else gc.disable)()
 
 
-def test_the_proof_is_against_what_came_in() -> None:
+def test_proof_compares_with_original_input() -> None:
     def nothing(module: ModuleOp) -> None:
         """Leave the module unchanged."""
 
-    one, other = parse_module(PROGRAM.format("tanh")), parse_module(PROGRAM.format("sine"))
-    assert change_in_place(one, [nothing], original=one.clone())
+    first, other = parse_module(PROGRAM.format("tanh")), parse_module(PROGRAM.format("sine"))
+    assert change_in_place(first, [nothing], original=first.clone())
     with pytest.raises(NotProved):
-        change_in_place(one, [nothing], original=other)
+        change_in_place(first, [nothing], original=other)

@@ -50,8 +50,8 @@ def evaluate(body: str, result: str, *operands: Array) -> Array:
     arguments = ", ".join(f"%{name}: {type_}" for name, type_ in zip("abcdef", types, strict=False))
     body = re.sub(r"\bT\b", types[0], body) if types else body
     text = f"func.func @main({arguments}) -> {result} {{\n{body}\nreturn %r : {result}\n}}"
-    (found,) = execute(function_named(parse_module(text, "f.mlir")), operands)
-    return found
+    (actual,) = execute(function_named(parse_module(text, "f.mlir")), operands)
+    return actual
 
 
 def elementwise(name: str, *operands: Array) -> Array:

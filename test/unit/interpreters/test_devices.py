@@ -47,7 +47,7 @@ def added(*values: list[float]) -> list[float]:
     return [sum(column) for column in zip(*values, strict=True)]
 
 
-def test_a_sum_within_each_partition_of_all_replicas_together_or_of_numbered_devices() -> None:
+def test_all_reduce_supports_all_group_modes() -> None:
     fields = groups("[[0, 1]]", 1, 2)
     assert run(body("all_reduce", fields, SUM), 2, 2) == [added(ZERO, TWO), added(ONE, THREE)] * 2
     everything = [added(ZERO, ONE, TWO, THREE)] * 4
@@ -82,18 +82,18 @@ def test_slices_go_to_all() -> None:
     assert run(body("all_to_all", fields + CHANNEL), 1, 2) == expected
 
 
-def test_the_first_of_a_group_is_broadcast_and_others_get_zeros() -> None:
+def test_broadcast_gives_first_value_and_zeros_outside() -> None:
     assert run(body("collective_broadcast", groups("[[2, 1]]", 1, 2)), 3, 1) == [[0.0] * 4, TWO, TWO]
     assert run(body("collective_broadcast", groups("[[1, 0]]", 1, 2) + CHANNEL), 1, 2) == [ONE, ONE]
 
 
-def test_a_permutation_gives_zeros_where_nothing_is_sent() -> None:
+def test_permute_gives_zeros_without_sender() -> None:
     fields = "source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>"
     assert run(body("collective_permute", fields), 3, 1) == [[0.0] * 4, ZERO, ONE]
     assert run(body("collective_permute", fields + CHANNEL), 1, 3) == [[0.0] * 4, ZERO, ONE]
 
 
-def test_only_the_root_gets_the_sum() -> None:
+def test_collective_reduce_gives_sum_to_root_only() -> None:
     fields = groups("[[1, 0]]", 1, 2)
     assert run(body("collective_reduce", fields, SUM), 2, 1) == [[0.0] * 4, added(ZERO, ONE)]
 
@@ -110,7 +110,7 @@ def test_each_device_has_its_numbers() -> None:
     assert run(text, 2, 2) == [0, 1, 10, 11]
 
 
-def test_exchanges_meet_in_their_order_in_different_functions() -> None:
+def test_collectives_of_two_functions_meet_in_order() -> None:
     twice = f"""func.func @main(%a: {FOUR}) -> {FOUR} {{
       %b = "stablehlo.all_reduce"(%a) <{{{groups("[[0, 1]]", 1, 2)}}}> {SUM} : ({FOUR}) -> {FOUR}
       %c = "stablehlo.all_reduce"(%b) <{{{groups("[[0, 1]]", 1, 2)}}}> {SUM} : ({FOUR}) -> {FOUR}
@@ -123,7 +123,7 @@ def test_exchanges_meet_in_their_order_in_different_functions() -> None:
     assert [result[0].tolist() for result in results] == [added(total, total), total]
 
 
-def test_a_device_that_does_not_come_is_named() -> None:
+def test_absent_device_is_named() -> None:
     reduce = function_named(parse_module(body("all_reduce", groups("[[0, 1]]", 1, 2), SUM), "f.mlir"))
     alone = function_named(parse_module(f"func.func @main(%a: {FOUR}) -> {FOUR} {{\nreturn %a : {FOUR}\n}}"))
     inputs = [[np.array(value, np.float32)] for value in (ZERO, ONE)]
@@ -132,7 +132,7 @@ def test_a_device_that_does_not_come_is_named() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_inputs_of_another_number_of_devices_are_refused(count: int) -> None:
+def test_wrong_number_of_device_inputs_is_rejected(count: int) -> None:
     function = function_named(parse_module(body("collective_broadcast", groups("[[0, 1]]", 1, 2))))
     with pytest.raises(ValueError, match=rf"per device \(2\) .* got {count} lists"):
         run_on_devices([[function], [function]], [[np.zeros(4, np.float32)]] * count)

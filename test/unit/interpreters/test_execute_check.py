@@ -29,15 +29,15 @@ BY_SUBTRACTION = BEFORE.replace(
 
 
 def test_equal_programs() -> None:
-    found = compare(parse_module(BEFORE), parse_module(BEFORE), [array([1, -0.0, np.nan, np.inf], "f32")])
-    assert (found.equal, found.results, found.nan_results) == (True, 2, 2)
+    proof = compare(parse_module(BEFORE), parse_module(BEFORE), [array([1, -0.0, np.nan, np.inf], "f32")])
+    assert (proof.equal, proof.results, proof.nan_results) == (True, 2, 2)
 
 
 def test_the_sign_of_a_zero_is_a_difference() -> None:
     before, after = parse_module(BEFORE, "a.mlir"), parse_module(BY_SUBTRACTION, "b.mlir")
     assert compare(before, after, [array([1, 2, 3, 4], "f32")]).equal
-    found = compare(before, after, [array([1, 0, 0, 2], "f32")])
-    assert str(found.difference) == (
+    proof = compare(before, after, [array([1, 0, 0, 2], "f32")])
+    assert str(proof.difference) == (
         "result #1 [1]: before -0.0 (0x80000000), after 0.0 (0x00000000); 2 elements of it differ; "
         "first new value: stablehlo.subtract at b.mlir:3:8"
     )
@@ -48,8 +48,8 @@ def test_the_payload_of_a_nan_is_a_difference() -> None:
   %a = stablehlo.constant dense<0x7FC00000> : tensor<f32>
   return %a : tensor<f32>
 }"""
-    found = compare(parse_module(text), parse_module(text.replace("C00000>", "C00001>"), "b.mlir"), [])
-    assert str(found.difference) == (
+    proof = compare(parse_module(text), parse_module(text.replace("C00000>", "C00001>"), "b.mlir"), [])
+    assert str(proof.difference) == (
         "result #0 []: before nan (0x7fc00000), after nan (0x7fc00001); 1 element of it differs; "
         "first new value: stablehlo.constant at b.mlir:2:8"
     )
@@ -57,9 +57,9 @@ def test_the_payload_of_a_nan_is_a_difference() -> None:
 
 def test_swapped_results_have_no_new_value() -> None:
     after = parse_module(BEFORE.replace("return %a, %b", "return %b, %a"))
-    found = compare(parse_module(BEFORE), after, [array([1, 2, 3, 4], "f32")])
-    assert found.difference is not None and found.difference.operation is None
-    assert str(found.difference).endswith("; 4 elements of it differ; every value computed occurs on both sides")
+    proof = compare(parse_module(BEFORE), after, [array([1, 2, 3, 4], "f32")])
+    assert proof.difference is not None and proof.difference.operation is None
+    assert str(proof.difference).endswith("; 4 elements of it differ; every value computed occurs on both sides")
 
 
 def test_other_signatures_are_refused() -> None:
@@ -79,12 +79,12 @@ def test_inputs_fit_and_repeat(kind: str) -> None:
     inputs = random_inputs(function, 3, kind)  # pyright: ignore[reportArgumentType]
     again = random_inputs(function, 3, kind)  # pyright: ignore[reportArgumentType]
     other = random_inputs(function, 4, kind)  # pyright: ignore[reportArgumentType]
-    assert [one.dtype.name for one in inputs] == "float32 int32 uint32 bfloat16 bool int8 complex64 int4".split()
-    assert [one.tobytes() for one in inputs] == [one.tobytes() for one in again]
+    assert [actual.dtype.name for actual in inputs] == "float32 int32 uint32 bfloat16 bool int8 complex64 int4".split()
+    assert [actual.tobytes() for actual in inputs] == [item.tobytes() for item in again]
     assert inputs[0].tobytes() != other[0].tobytes()
 
 
-def test_what_kinds_of_inputs_hold() -> None:
+def test_input_kinds_hold_expected_values() -> None:
     random, positive, adversarial = (random_inputs(function_named(ALL), 0, kind) for kind in INPUT_KINDS)
     assert np.isfinite(random[0]).all() and (random[0] < 0).any() and (positive[0] >= 0).all()
     assert random[1].min() >= 0 and random[1].max() < 32 and random[2].max() > 1000
@@ -99,7 +99,7 @@ def test_what_kinds_of_inputs_hold() -> None:
         random_inputs(function_named(ALL), 0, "odd")  # pyright: ignore[reportArgumentType]
 
 
-def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> None:
+def test_inputs_of_types_numpy_cannot_store_are_loaded(tmp_path: Path) -> None:
     function = function_named(parse_module("func.func @main(%a: tensor<2xbf16>, %b: tensor<i32>) { return }"))
     values = np.array([1.5, -2.0], ml_dtypes.bfloat16)
     for stored in (values, values.view(np.uint16)):
@@ -121,7 +121,7 @@ def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> 
     ],
     ids=["a barrier", "a mark", "a dead operation"],
 )
-def test_what_does_not_count_in_a_body_changes_no_bits(body: str) -> None:
+def test_no_op_in_reducer_body_changes_no_bits(body: str) -> None:
     """Reduce with the same bits where the body has a barrier: numpy's pairwise sum applies to it as well."""
     text = """
 func.func public @main(%x: tensor<1000xf32>, %z: tensor<f32>) -> tensor<f32> {{
@@ -134,7 +134,8 @@ func.func public @main(%x: tensor<1000xf32>, %z: tensor<f32>) -> tensor<f32> {{
 }}
 """
     plain, other = (
-        parse_module(text.format(body=one), "reduce.mlir") for one in ("%s = stablehlo.add %a, %b : tensor<f32>", body)
+        parse_module(text.format(body=item), "reduce.mlir")
+        for item in ("%s = stablehlo.add %a, %b : tensor<f32>", body)
     )
     draw = np.random.default_rng(0)
     assert prove(plain, other)
@@ -159,6 +160,6 @@ func.func public @main(%x: tensor<4xf32>, %s: tensor<2xf32>, %k: tensor<f32>) ->
   func.return %r : tensor<4xf32>
 }
 """
-    inputs = [np.array(one, np.float32) for one in ([1, 2, 4, 3], [10, 20], 0.5)]
-    (found,) = execute(function_named(parse_module(text), "main"), inputs)
-    assert np.array_equal(found, [0, 5, 10, 0])
+    inputs = [np.array(item, np.float32) for item in ([1, 2, 4, 3], [10, 20], 0.5)]
+    (result,) = execute(function_named(parse_module(text), "main"), inputs)
+    assert np.array_equal(result, [0, 5, 10, 0])

@@ -31,10 +31,10 @@ NAMES = [name.removesuffix(".small.mlir") for name in SMALL]
 BESIDE_JAX = (*REPRESENTATIVE, "unet")
 
 
-def distance(one: Array, other: Array) -> float:
+def distance(actual: Array, other: Array) -> float:
     """Return the distance of two arrays relative to the norm of the second."""
     wide = other.astype(np.float64)
-    return float(np.linalg.norm(one.astype(np.float64) - wide) / (np.linalg.norm(wide) or 1.0))
+    return float(np.linalg.norm(actual.astype(np.float64) - wide) / (np.linalg.norm(wide) or 1.0))
 
 
 @cache
@@ -58,33 +58,33 @@ def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
 @pytest.mark.parametrize("name", BESIDE_JAX)
 def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
     inputs, expected = by_jax(name)
-    found = execute(function_named(original(f"{name}.small.mlir")), inputs)
+    results = execute(function_named(original(f"{name}.small.mlir")), inputs)
     wide = [array.astype(np.float64) if array.dtype == np.float32 else array for array in inputs]
     exact = execute(function_named(in_f64(original(f"{name}.small.mlir"))), wide)
-    for one, jax_one, truth in zip(found, expected, exact, strict=True):
-        assert (one.dtype, one.shape) == (jax_one.dtype, jax_one.shape)
-        if one.dtype != np.float32:
-            np.testing.assert_array_equal(one, jax_one)
+    for first, jax_one, truth in zip(results, expected, exact, strict=True):
+        assert (first.dtype, first.shape) == (jax_one.dtype, jax_one.shape)
+        if first.dtype != np.float32:
+            np.testing.assert_array_equal(first, jax_one)
             continue
         assert truth.dtype == np.float64
-        assert distance(one, jax_one) <= 1e-5
+        assert distance(first, jax_one) <= 1e-5
         # An error below one unit in the last place says nothing about who is better.
-        assert distance(one, truth) <= 4 * max(distance(jax_one, truth), np.finfo(np.float32).eps)
+        assert distance(first, truth) <= 4 * max(distance(jax_one, truth), np.finfo(np.float32).eps)
 
 
 @pytest.mark.slow
 def test_results_in_bf16_are_near_to_those_of_jax() -> None:
     """Agree with JAX to 2 % in bf16: XLA rounds less often than the program states."""
     inputs, expected = by_jax("gpt_bf16")
-    found = execute(function_named(original("gpt_bf16.small.mlir")), inputs)
-    assert all(distance(one, other) <= 2e-2 for one, other in zip(found, expected, strict=True))
+    results = execute(function_named(original("gpt_bf16.small.mlir")), inputs)
+    assert all(distance(first, other) <= 2e-2 for first, other in zip(results, expected, strict=True))
 
 
 @pytest.mark.slow("gpt-", "gpt_bf16-", "branches-", "unet-", "resnet-", "paddle_fleet-", "gpt_train")
 @pytest.mark.parametrize("twin", ["", ".checkpoint"])
 @pytest.mark.parametrize("prepare", [inlined, recomputed])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_meter_agrees_with_the_static_timeline_at_every_operation(name: str, prepare: Any, twin: str) -> None:
+def test_meter_matches_static_timeline(name: str, prepare: Any, twin: str) -> None:
     module = prepare(f"{name}.small{twin}.mlir").clone()
     # A step that has copies enough is left as it is, and the meter knows no calls.
     inline(module)
@@ -103,9 +103,9 @@ def test_the_meter_agrees_with_the_static_timeline_at_every_operation(name: str,
 def test_recomputation_changes_no_bit(name: str, kind: InputKind) -> None:
     before = original(f"{name}.small.mlir")
     inputs = random_inputs(function_named(before), 1, kind)
-    found = compare(before, recomputed(f"{name}.small.mlir"), inputs)
-    assert found.equal, found.difference
-    assert kind != "positive" or found.nan_results == 0
+    proof = compare(before, recomputed(f"{name}.small.mlir"), inputs)
+    assert proof.equal, proof.difference
+    assert kind != "positive" or proof.nan_results == 0
 
 
 def test_jax_checkpoint_changes_no_bit() -> None:
@@ -119,4 +119,4 @@ def test_xdsl_interpreter_gives_the_same_bits() -> None:
     inputs = random_inputs(function_named(module))
     ours = execute(function_named(module), inputs)
     theirs = make_interpreter(module).call_op("main", tuple(inputs))
-    assert [one.tobytes() for one in ours] == [other.tobytes() for other in theirs]
+    assert [our.tobytes() for our in ours] == [other.tobytes() for other in theirs]

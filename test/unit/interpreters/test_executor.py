@@ -40,8 +40,8 @@ def module(body: str, result: str = T, arguments: str = f"%x: {T}") -> ModuleOp:
 
 
 def run(body: str, *inputs: Array, result: str = T) -> Array:
-    (found,) = execute(function_named(module(body, result)), inputs or [X])
-    return found
+    (actual,) = execute(function_named(module(body, result)), inputs or [X])
+    return actual
 
 
 def test_every_operation_is_executed_or_listed_as_not() -> None:
@@ -56,9 +56,9 @@ class Watch:
         self.seen = list[tuple[str, bool, bool]]()
 
     def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
-        for found in arrays:
-            if found is not None:
-                self.seen.append((op.name, found.flags.owndata, found.flags.c_contiguous))
+        for actual in arrays:
+            if actual is not None:
+                self.seen.append((op.name, actual.flags.owndata, actual.flags.c_contiguous))
 
     def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 
@@ -92,14 +92,14 @@ def test_views_are_views_and_all_else_owns_its_buffer() -> None:
     assert {name: (owns, dense) for name, owns, dense in watch.seen} == expected
 
 
-def test_a_reshape_of_a_transpose_of_one_row_copies_all_the_same() -> None:
+def test_reshape_of_one_row_transpose_copies() -> None:
     """Copy also where numpy would return a view: whether an operation copies must not depend on extents."""
     text = """
       %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<1x4xf32>) -> tensor<4x1xf32>
       %r = stablehlo.reshape %t : (tensor<4x1xf32>) -> tensor<4xf32>"""
     x = array([[1, 2, 3, 4]], "f32")
-    (found,) = execute(function_named(module(text, "tensor<4xf32>", "%x: tensor<1x4xf32>")), [x])
-    assert not np.shares_memory(found, x)
+    (result,) = execute(function_named(module(text, "tensor<4xf32>", "%x: tensor<1x4xf32>")), [x])
+    assert not np.shares_memory(result, x)
 
 
 LOOP = """
@@ -126,9 +126,9 @@ def test_a_loop_with_a_captured_value() -> None:
 
 
 def test_a_loop_that_does_not_run_copies_its_inputs() -> None:
-    found = run(LOOP.replace("dense<5>", "dense<0>").replace("%r = stablehlo.while", "%z = stablehlo.while") + LAST)
-    np.testing.assert_array_equal(found, X)
-    assert not np.shares_memory(found, X)
+    results = run(LOOP.replace("dense<5>", "dense<0>").replace("%r = stablehlo.while", "%z = stablehlo.while") + LAST)
+    np.testing.assert_array_equal(results, X)
+    assert not np.shares_memory(results, X)
 
 
 LAST = "\n%r = stablehlo.optimization_barrier %a : tensor<2x3xf32>"
@@ -170,7 +170,7 @@ LAST = "\n%r = stablehlo.optimization_barrier %a : tensor<2x3xf32>"
   }}""",
     ],
 )
-def test_loops_hold_what_the_timeline_states(body: str) -> None:
+def test_loop_memory_matches_timeline(body: str) -> None:
     function = function_named(module(body))
     _, metered = meter(function, [X])
     assert metered.live_bytes == timeline(function).live_bytes
@@ -185,7 +185,7 @@ class Alive(Watch):
         self.counts = list[int]()
 
     def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
-        self.references.extend(weakref.ref(found) for found in arrays)
+        self.references.extend(weakref.ref(actual) for actual in arrays)
         self.counts.append(sum(reference() is not None for reference in self.references))
 
 
@@ -198,9 +198,9 @@ def test_every_value_is_freed_after_its_last_reader() -> None:
       %unread = stablehlo.negate %b : {T}
       %c = stablehlo.negate %b : {T}
       %r = stablehlo.negate %c : {T}"""
-    (found,) = execute(function_named(module(text)), [X], alive)
+    (result,) = execute(function_named(module(text)), [X], alive)
     assert alive.counts == [1, 2, 2, 2, 2, 1]
-    assert owner_of(found) is found
+    assert owner_of(result) is result
 
 
 CALL = """
@@ -218,8 +218,8 @@ func.func private @f(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 
 def test_calls_and_tokens() -> None:
-    (found,) = execute(function_named(parse_module(CALL)), [array([1, 2], "f32")])
-    assert found.tolist() == [0.0, 0.0]
+    (result,) = execute(function_named(parse_module(CALL)), [array([1, 2], "f32")])
+    assert result.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_calls_and_tokens() -> None:
         (CALL.replace("negate", "popcnt"), "stablehlo.popcnt cannot be executed: stablehlo.popcnt is not defined"),
     ],
 )
-def test_what_cannot_be_executed_is_refused_where_it_stands(text: str, message: str) -> None:
+def test_unsupported_operation_is_refused_with_location(text: str, message: str) -> None:
     with pytest.raises(Refusal) as refused:
         execute(function_named(parse_module(text, "f.mlir")), [array([1, 2], "f32")])
     assert message in str(refused.value)
@@ -253,7 +253,7 @@ def test_inputs_must_fit(inputs: list[Array], message: str) -> None:
         execute(function_named(parse_module(CALL)), inputs)
 
 
-def test_which_function() -> None:
+def test_function_is_selected_by_name() -> None:
     assert function_named(parse_module(CALL), "f").sym_name.data == "f"
     with pytest.raises(Refusal, match="there is no function 'h'; there are main, f"):
         function_named(parse_module(CALL), "h")

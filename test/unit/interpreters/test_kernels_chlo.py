@@ -31,8 +31,8 @@ def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Any], list[An
     """Return the results of JAX, and those of the interpreter for the program that JAX lowers."""
     compiled = jax.jit(function)
     program = function_named(parse_module(compiled.lower(*inputs).as_text(), "jax.mlir"))
-    expected = [np.asarray(one) for one in jax.tree.leaves(compiled(*inputs))]
-    return list(execute(program, [np.asarray(one) for one in inputs])), expected
+    expected = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*inputs))]
+    return list(execute(program, [np.asarray(actual) for actual in inputs])), expected
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Any], list[An
 )
 def test_close_to_jax(word: str, inputs: tuple[Any, ...]) -> None:
     pytest.importorskip("scipy")
-    for found, expected in zip(*both(getattr(lax, word), *inputs), strict=True):
-        assert found.dtype == expected.dtype
-        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+    for result, expected in zip(*both(getattr(lax, word), *inputs), strict=True):
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(result, expected, rtol=2e-5, atol=1e-6)
 
 
 SPECIAL = array([[0.0, -0.0, np.nan, -np.nan, 1, np.inf, -np.inf, 2, 2, 0.0, -0.0], range(11)], "f32")
@@ -58,23 +58,23 @@ SPECIAL = array([[0.0, -0.0, np.nan, -np.nan, 1, np.inf, -np.inf, 2, 2, 0.0, -0.
 @pytest.mark.parametrize("operand", [SPECIAL, np.array([[3, 1, 3, 2] * 3, [0] * 12], np.int32)])
 def test_top_k_is_jaxs(operand: Any, k: int) -> None:
     """Order zeros of both signs, NaNs and equal elements as JAX does, with the same indices."""
-    for found, expected in zip(*both(lambda x: lax.top_k(x, k), operand), strict=True):
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(*both(lambda x: lax.top_k(x, k), operand), strict=True):
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_next_number_is_jaxs(dtype: str) -> None:
     x = jnp.array([0.0, 1.0, -1.0, 3e38, 2.0], dtype)
-    (found,), (expected,) = both(lax.nextafter, x, x[::-1])
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    (result,), (expected,) = both(lax.nextafter, x, x[::-1])
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_the_upper_half_of_a_product_is_jaxs() -> None:
     for values in (np.array([0, 1, 0xFFFFFFFF, 77777], np.uint32), np.array([-1, 2**31 - 1, -(2**31), 5], np.int32)):
-        (found,), (expected,) = both(lax.mulhi, values, values[::-1].copy())
-        np.testing.assert_array_equal(found, expected)
+        (result,), (expected,) = both(lax.mulhi, values, values[::-1].copy())
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_the_upper_half_of_a_product_is_jaxs() -> None:
 )
 def test_tests_for_infinity(word: str, expected: list[int]) -> None:
     operand = array([1.0, np.inf, -np.inf, np.nan], "bf16")
-    found = evaluate(f"%r = chlo.{word} %a : T -> tensor<4xi1>", "tensor<4xi1>", operand)
-    assert found.tolist() == [bool(one) for one in expected]
+    results = evaluate(f"%r = chlo.{word} %a : T -> tensor<4xi1>", "tensor<4xi1>", operand)
+    assert results.tolist() == [bool(item) for item in expected]
 
 
 def test_the_conjugate() -> None:

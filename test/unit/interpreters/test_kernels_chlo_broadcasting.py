@@ -21,9 +21,9 @@ def check(word: str, expected: Any, *operands: Any, attributes: str = "", rtol: 
     names = ", ".join(f"%{letter}" for letter, _ in zip("abc", operands, strict=False))
     result = f"tensor<{'x'.join([*map(str, expected.shape), NAMES[expected.dtype]])}>"
     types = ", ".join(map(tensor, operands))
-    found = evaluate(f"%r = chlo.broadcast_{word} {names} {attributes} : ({types}) -> {result}", result, *operands)
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=rtol, strict=True)
+    results = evaluate(f"%r = chlo.broadcast_{word} {names} {attributes} : ({types}) -> {result}", result, *operands)
+    assert results.dtype == expected.dtype
+    np.testing.assert_allclose(results, expected, rtol=rtol, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_explicit_dimensions_align_the_operand_of_lower_rank() -> None:
 def test_small_floats_are_rounded_once() -> None:
     left, right = array([[1.0], [3.0]], "bf16"), array([0.00390625, 257.0], "bf16")
     expected = (left.astype(np.float32) + right.astype(np.float32)).astype(TYPES["bf16"])
-    found = evaluate(
+    results = evaluate(
         "%r = chlo.broadcast_add %a, %b : (T, tensor<2xbf16>) -> tensor<2x2xbf16>", "tensor<2x2xbf16>", left, right
     )
-    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+    np.testing.assert_array_equal(results.astype(np.float32), expected.astype(np.float32))
 
 
 @pytest.mark.parametrize(("order", "expected"), [("FLOAT", [[False, False]]), ("TOTALORDER", [[True, False]])])
@@ -107,12 +107,12 @@ def test_selection(which: Any) -> None:
 
 
 def test_constants() -> None:
-    found = evaluate("%r = chlo.constant dense<[1.0, 2.5]> : tensor<2xf32>", "tensor<2xf32>")
-    assert found.tolist() == [1.0, 2.5]
+    results = evaluate("%r = chlo.constant dense<[1.0, 2.5]> : tensor<2xf32>", "tensor<2xf32>")
+    assert results.tolist() == [1.0, 2.5]
 
 
 @pytest.mark.parametrize(("value", "element"), [("2.5", "f32"), ("1.00390625", "bf16"), ("-3", "i32"), ("-1", "i1")])
 def test_a_constant_has_the_shape_of_the_operand(value: str, element: str) -> None:
     body = f'%r = "chlo.constant_like"(%a) {{value = {value} : {element}}} : (T) -> tensor<2x1x{element}>'
-    found = evaluate(body, f"tensor<2x1x{element}>", COLUMN)
-    np.testing.assert_array_equal(found, np.full((2, 1), float(value)).astype(TYPES[element]), strict=True)
+    results = evaluate(body, f"tensor<2x1x{element}>", COLUMN)
+    np.testing.assert_array_equal(results, np.full((2, 1), float(value)).astype(TYPES[element]), strict=True)

@@ -105,9 +105,9 @@ def test_special_values(name: str, of: Pair, gives: Pair) -> None:
     ],
 )
 def test_special_values_of_two(name: str, a: Pair, b: Pair, gives: Pair) -> None:
-    found = elementwise(name, numbers([a]), numbers([b]))
+    result = elementwise(name, numbers([a]), numbers([b]))
     # Zeros come out with the sign of the last rounding.
-    assert pairs(found + 0) == pairs(numbers([gives]) + 0)
+    assert pairs(result + 0) == pairs(numbers([gives]) + 0)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_special_values_of_two(name: str, a: Pair, b: Pair, gives: Pair) -> None
     ],
 )
 def test_squares(of: Pair, gives: Pair) -> None:
-    found = evaluate("%r = chlo.square %a : T -> T", "tensor<1xcomplex<f32>>", numbers([of]))
-    np.testing.assert_allclose(found, numbers([gives]), rtol=4e-7)
+    results = evaluate("%r = chlo.square %a : T -> T", "tensor<1xcomplex<f32>>", numbers([of]))
+    np.testing.assert_allclose(results, numbers([gives]), rtol=4e-7)
 
 
 @pytest.mark.parametrize(("name", "body"), [("remainder", "%a, %a"), ("floor", "%a")])
-def test_what_is_not_defined_for_complex_numbers_is_refused(name: str, body: str) -> None:
+def test_operation_undefined_for_complex_is_refused(name: str, body: str) -> None:
     with pytest.raises(Refusal, match=rf"stablehlo.{name} is not defined for elements of type complex64"):
         evaluate(f"%r = stablehlo.{name} {body} : T", "tensor<1xcomplex<f32>>", numbers([(1, 1)]))
 
@@ -143,8 +143,8 @@ def test_the_grid_of_special_values_against_jax(name: str) -> None:
     zero."""
     function = {"exponential_minus_one": jax.lax.expm1, "exponential": jax.lax.exp}.get(name, jax.lax.logistic)
     values = grid()
-    found, expected = elementwise(name, values), np.asarray(function(values))
-    for part, other in zip(parts_of(found), parts_of(expected), strict=True):
+    result, expected = elementwise(name, values), np.asarray(function(values))
+    for part, other in zip(parts_of(result), parts_of(expected), strict=True):
         np.testing.assert_allclose(part, other, rtol=3e-6, atol=2 * TINY)
 
 
@@ -154,13 +154,13 @@ def test_the_logarithm_near_the_unit_circle(exponent: int) -> None:
     angles = np.linspace(0.1, 3.0, 29)
     values = ((1 + 10.0**exponent) * np.exp(1j * angles) - 1).astype(np.complex128)
     body = "%r = stablehlo.log_plus_one %a : tensor<29xcomplex<f64>>"
-    found = _evaluate_f64(body, values)
+    result = _evaluate_f64(body, values)
     with localcontext() as context:
         context.prec = 80
         pairs = zip(*(part.tolist() for part in parts_of(values)), strict=True)
         squares = [(1 + Decimal(x)) ** 2 + Decimal(y) ** 2 for x, y in pairs]
         expected = [float(square.ln() / 2) for square in squares]
-    np.testing.assert_allclose(np.real(found), expected, rtol=4e-15)
+    np.testing.assert_allclose(np.real(result), expected, rtol=4e-15)
 
 
 def _evaluate_f64(body: str, values: Array) -> Array:
@@ -172,8 +172,8 @@ def _evaluate_f64(body: str, values: Array) -> Array:
         %x = stablehlo.real %d : (tensor<{size}xcomplex<f64>>) -> tensor<{size}xf64>
         %y = stablehlo.imag %d : (tensor<{size}xcomplex<f64>>) -> tensor<{size}xf64>
         %r = stablehlo.concatenate %x, %y, dim = 0 : (T, T) -> tensor<{2 * size}xf64>"""
-    found = evaluate(text, f"tensor<{2 * size}xf64>", *(part.copy() for part in parts_of(values)))
-    return of_parts(found[:size], found[size:])
+    results = evaluate(text, f"tensor<{2 * size}xf64>", *(part.copy() for part in parts_of(values)))
+    return of_parts(results[:size], results[size:])
 
 
 @pytest.mark.parametrize(
@@ -189,5 +189,5 @@ def test_functions_are_rounded_once(name: str, function: np.ufunc) -> None:
 
 def test_a_complex_number_is_true_by_its_real_part() -> None:
     values = numbers([(-1, 0), (0, 1), (-0.0, NAN), (NAN, 0)])
-    found = evaluate(f"%r = stablehlo.convert %a : ({tensor(values)}) -> tensor<4xi1>", "tensor<4xi1>", values)
-    assert found.tolist() == [True, False, False, True]
+    results = evaluate(f"%r = stablehlo.convert %a : ({tensor(values)}) -> tensor<4xi1>", "tensor<4xi1>", values)
+    assert results.tolist() == [True, False, False, True]

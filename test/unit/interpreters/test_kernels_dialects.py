@@ -95,12 +95,12 @@ def test_integers(name: str, element: str) -> None:
     # The lowest number by -1 has no quotient.
     pairs = [(a, b) for a, b in pairs if name not in DIVISIONS or (a, b) != (-(1 << width - 1), -1)]
     compute = SIGNED.get(name) or UNSIGNED[name]
-    read = [tuple(wrap(one, width, name in SIGNED) for one in pair) for pair in pairs]
+    read = [tuple(wrap(item, width, name in SIGNED) for item in pair) for pair in pairs]
     expected = [wrap(compute(a, b), width) for a, b in read]
     left, right = (array([pair[side] for pair in pairs], element) for side in (0, 1))
-    found = apply(f"arith.{name}", left, right)
+    result = apply(f"arith.{name}", left, right)
     sign = -1 if element == "i1" else 1
-    assert [sign * int(value) for value in found] == expected
+    assert [sign * int(value) for value in result] == expected
 
 
 @pytest.mark.parametrize("name", ["shli", "shrsi", "shrui"])
@@ -169,10 +169,10 @@ def test_integer_comparisons(predicate: int, element: str) -> None:
     numbers = sorted({wrap(edge, width) for edge in EDGES})
     pairs = [(a, b) for a in numbers for b in numbers]
     a, b = (array([pair[side] for pair in pairs], element) for side in (0, 1))
-    found = apply(
+    result = apply(
         "arith.cmpi", a, b, result=f"tensor<{len(pairs)}xi1>", attributes=f"{{predicate = {predicate} : i64}}"
     )
-    assert found.tolist() == [compare(wrap(x, width, signed), wrap(y, width, signed)) for x, y in pairs]
+    assert result.tolist() == [compare(wrap(x, width, signed), wrap(y, width, signed)) for x, y in pairs]
 
 
 FLOAT_PREDICATES: Sequence[str] = "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split()
@@ -200,8 +200,8 @@ def test_float_comparisons(predicate: str) -> None:
         return (unordered and predicate[0] == "u") or relations[predicate[1:]](x, y)
 
     number = f"{{predicate = {FLOAT_PREDICATES.index(predicate)} : i64}}"
-    found = apply("arith.cmpf", a, b, result=f"tensor<{len(pairs)}xi1>", attributes=number)
-    assert found.tolist() == [expected(*pair) for pair in pairs]
+    result = apply("arith.cmpf", a, b, result=f"tensor<{len(pairs)}xi1>", attributes=number)
+    assert result.tolist() == [expected(*pair) for pair in pairs]
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "f64"])
@@ -239,15 +239,15 @@ def test_nan_loses_or_wins() -> None:
     ],
 )
 def test_casts(name: str, values: list[Any], source: str, result: str, expected: list[Any]) -> None:
-    found = apply(f"arith.{name}", array(values, source), result=f"tensor<{len(values)}x{result}>")
-    assert [float(value) for value in found] == [float(value) for value in expected]
+    actual = apply(f"arith.{name}", array(values, source), result=f"tensor<{len(values)}x{result}>")
+    assert [float(value) for value in actual] == [float(value) for value in expected]
 
 
 def scalars(body: str, result: str, arguments: str = "", *inputs: Any) -> Array:
     text = f"func.func @main({arguments}) -> {result} {{\n{body}\nreturn %r : {result}\n}}"
-    (found,) = execute(function_named(parse_module(text, "f.mlir")), inputs)
-    assert isinstance(found, np.ndarray)
-    return found
+    (actual,) = execute(function_named(parse_module(text, "f.mlir")), inputs)
+    assert isinstance(actual, np.ndarray)
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def scalars(body: str, result: str, arguments: str = "", *inputs: Any) -> Array:
     [("-7 : i8", "i8", -7), ("true", "i1", True), ("5 : index", "index", 5), ("0.1 : f32", "f32", np.float32(0.1))],
 )
 def test_scalar_constants(text: str, type_: str, expected: Any) -> None:
-    found = scalars(f"%r = arith.constant {text}", type_)
-    assert found.shape == () and found[()] == expected
+    result = scalars(f"%r = arith.constant {text}", type_)
+    assert result.shape == () and result[()] == expected
 
 
 def test_truncation_and_index_casts_of_scalars() -> None:
@@ -318,8 +318,8 @@ def test_math_on_integers() -> None:
     assert apply("math.ctpop", x).tolist() == [0, 1, 1, 8, 1, 2]
     assert apply("math.absi", x).tolist() == [0, 1, 8, 1, -128, 96]
     assert apply("math.ipowi", x, array([3] * 6, "i8")).tolist() == [wrap(int(v) ** 3, 8) for v in x]
-    found = scalars("%r = math.fpowi %a, %n : f32, i32", "f32", "%a: f32, %n: i32", np.float32(1.5), np.int32(3))
-    assert found == np.float32(1.5**3)
+    result = scalars("%r = math.fpowi %a, %n : f32, i32", "f32", "%a: f32, %n: i32", np.float32(1.5), np.int32(3))
+    assert result == np.float32(1.5**3)
 
 
 def test_a_fused_multiply_add_is_rounded_once() -> None:
@@ -331,11 +331,11 @@ def test_a_fused_multiply_add_is_rounded_once() -> None:
     c[::2] *= np.float32(2.0**-30)
     c[1::4] = -(a[1::4] * b[1::4])
     exact = [Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c, strict=True)]
-    found = apply("math.fma", a, b, c)
-    for value, wanted in zip(found, exact, strict=True):
+    result = apply("math.fma", a, b, c)
+    for value, wanted in zip(result, exact, strict=True):
         near = [value, np.nextafter(value, np.float32(np.inf)), np.nextafter(value, np.float32(-np.inf))]
-        assert min(near, key=lambda one: abs(Fraction(float(one)) - wanted)) == value
-    assert np.any(found != a * b + c)
+        assert min(near, key=lambda item: abs(Fraction(float(item)) - wanted)) == value
+    assert np.any(result != a * b + c)
 
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -386,7 +386,7 @@ def test_tensors(body: str, result: str, expected: Array) -> None:
     np.testing.assert_array_equal(evaluate(body, result, X), expected)
 
 
-def test_what_is_inserted_leaves_the_operand_alone() -> None:
+def test_insert_does_not_modify_operand() -> None:
     body = """%c = arith.constant 1 : index
       %v = arith.constant 9.0 : f32
       %b = tensor.insert %v into %a[%c, %c] : T
@@ -409,12 +409,12 @@ def test_padding(yielded: str) -> None:
         tensor.yield {yielded} : index
       }}) : (tensor<2xindex>) -> tensor<5xindex>"""
     text = f"func.func @main(%a: tensor<2xindex>) -> tensor<5xindex> {{\n{body}\nreturn %r : tensor<5xindex>\n}}"
-    (found,) = execute(function_named(parse_module(text, "f.mlir")), [np.array([5, 6])])
-    assert found.tolist() == ([9, 5, 6, 9, 9] if yielded == "%v" else [0, 5, 6, 27, 36])
+    (result,) = execute(function_named(parse_module(text, "f.mlir")), [np.array([5, 6])])
+    assert result.tolist() == ([9, 5, 6, 9, 9] if yielded == "%v" else [0, 5, 6, 27, 36])
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (
             "%c = arith.constant 4 : index\n%v = tensor.extract %a[%c, %c] : T\n%r = tensor.splat %v : T",
@@ -427,13 +427,13 @@ def test_padding(yielded: str) -> None:
         ),
     ],
 )
-def test_what_is_out_of_range_is_refused(body: str, said: str) -> None:
-    with pytest.raises(Refusal, match=said):
+def test_out_of_range_access_is_refused(body: str, message: str) -> None:
+    with pytest.raises(Refusal, match=message):
         evaluate(body, "tensor<4x6xf32>", X)
 
 
 def generic(maps: list[str], kinds: str, ins: str, outs: str, region: str, result: str) -> str:
-    listed = ", ".join(f"affine_map<{one}>" for one in maps)
+    listed = ", ".join(f"affine_map<{actual}>" for actual in maps)
     iterators = ", ".join(f'"{kind}"' for kind in kinds.split())
     return (
         f"linalg.generic {{indexing_maps = [{listed}], iterator_types = [{iterators}]}} {ins} outs({outs}) "
@@ -474,7 +474,7 @@ def test_generic_with_windows_and_strides() -> None:
     assert evaluate(body, "tensor<4xf32>", x).tolist() == [3.0, 9.0, 15.0, 21.0]
 
 
-def test_generic_with_loop_numbers_a_constant_and_a_transposed_output() -> None:
+def test_generic_with_index_and_transposed_output() -> None:
     body = "%o = tensor.empty() : tensor<6x4xf32>\n%r = " + generic(
         ["(i, j) -> (i, j)", "(i, j) -> (j, i)"],
         "parallel parallel",
@@ -493,7 +493,7 @@ def test_generic_with_loop_numbers_a_constant_and_a_transposed_output() -> None:
     np.testing.assert_array_equal(evaluate(body, "tensor<6x4xf32>", X), (X + 10 * np.arange(4)[:, None]).T)
 
 
-def test_generic_with_a_branch_and_a_tensor_that_it_captures() -> None:
+def test_generic_with_branch_and_captured_tensor() -> None:
     """Evaluate `a[i] < 2 ? table[3 - i] : a[i]` element by element, with a captured tensor."""
     body = (
         "%o = tensor.empty() : tensor<4xf32>\n%three = arith.constant 3 : index\n%two = arith.constant 2.0 : f32\n%r = "
@@ -520,7 +520,7 @@ def test_generic_with_a_branch_and_a_tensor_that_it_captures() -> None:
     assert evaluate(body, "tensor<4xf32>", a, table).tolist() == [13.0, 12.0, 2.0, 3.0]
 
 
-def test_an_output_that_several_parallel_points_write_takes_the_last_one() -> None:
+def test_last_parallel_write_wins() -> None:
     body = "%o = tensor.empty() : tensor<f32>\n%r = " + generic(
         ["(i) -> (i)", "(i) -> ()"],
         "parallel",
@@ -598,7 +598,7 @@ def test_memory_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "result", "said"),
+    ("body", "result", "message"),
     [
         (
             "%d = arith.extf %a : T to tensor<4x6xf64>\n%r = math.fma %d, %d, %d : tensor<4x6xf64>",
@@ -627,6 +627,6 @@ def test_memory_is_refused() -> None:
         ('%r = "linalg.div"(%a, %a) : (T, T) -> T', "tensor<4x6xf32>", "linalg.div cannot be executed"),
     ],
 )
-def test_what_is_not_executed_is_refused(body: str, result: str, said: str) -> None:
-    with pytest.raises(Refusal, match=said):
+def test_unsupported_operation_is_refused(body: str, result: str, message: str) -> None:
+    with pytest.raises(Refusal, match=message):
         evaluate(body, result, X)

@@ -15,10 +15,10 @@ LOW, HIGH = -(2**31), 2**31 - 1
 NAN, INF = np.nan, np.inf
 
 
-def same_bits(found: Array, expected: Array) -> None:
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    assert found.tobytes() == expected.tobytes(), f"{found} is not {expected}"
+def same_bits(actual: Array, expected: Array) -> None:
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    assert actual.tobytes() == expected.tobytes(), f"{actual} is not {expected}"
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_integers_against_jax(name: str, element: str) -> None:
 )
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 def test_floats(name: str, a: list[float], b: list[float], expected: list[float], element: str) -> None:
-    found = elementwise(name, array(a, element), array(b, element)).astype(np.float64)
+    result = elementwise(name, array(a, element), array(b, element)).astype(np.float64)
     wanted = array(expected, element).astype(np.float64)
-    np.testing.assert_array_equal(found, wanted)
-    np.testing.assert_array_equal(np.signbit(found)[wanted == 0], np.signbit(wanted)[wanted == 0])
+    np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(np.signbit(result)[wanted == 0], np.signbit(wanted)[wanted == 0])
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_floats(name: str, a: list[float], b: list[float], expected: list[float]
     ],
 )
 def test_functions_of_floats(name: str, operand: list[float], expected: list[float]) -> None:
-    found = elementwise(name, array(operand, "f32"))
-    np.testing.assert_array_equal(found, array(expected, "f32"))
-    np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(array(expected, "f32")[found == 0]))
+    result = elementwise(name, array(operand, "f32"))
+    np.testing.assert_array_equal(result, array(expected, "f32"))
+    np.testing.assert_array_equal(np.signbit(result[result == 0]), np.signbit(array(expected, "f32")[result == 0]))
 
 
 def test_small_floats_round_once() -> None:
@@ -127,8 +127,8 @@ def test_small_floats_round_once() -> None:
 
 def test_f32_stays_f32_and_scalars_stay_arrays() -> None:
     for name in ("tanh", "sine", "rsqrt", "sign", "round_nearest_afz", "logistic", "negate"):
-        found = elementwise(name, array(0.3, "f32"))
-        assert isinstance(found, np.ndarray) and found.dtype == np.float32 and found.shape == ()
+        result = elementwise(name, array(0.3, "f32"))
+        assert isinstance(result, np.ndarray) and result.dtype == np.float32 and result.shape == ()
 
 
 def test_bits_do_not_depend_on_the_layout() -> None:
@@ -159,9 +159,9 @@ def test_bits_do_not_depend_on_the_layout() -> None:
     ],
 )
 def test_convert(source: str, target: str, values: list[float], expected: list[float]) -> None:
-    found = convert(array(values, source), target)
-    assert found.dtype == TYPES[target]
-    np.testing.assert_array_equal(found.astype(np.float64), np.array(expected, np.float64))
+    result = convert(array(values, source), target)
+    assert result.dtype == TYPES[target]
+    np.testing.assert_array_equal(result.astype(np.float64), np.array(expected, np.float64))
 
 
 @pytest.mark.parametrize("target", ["i32", "ui32", "i8", "ui8", "bf16", "f16", "i1"])
@@ -184,8 +184,8 @@ def test_convert_against_jax(target: str) -> None:
 )
 def test_reduced_precision_of_nan_and_without_mantissa(format_: str, bits: list[int], expected: list[int]) -> None:
     operand = np.array(bits, np.uint32).view(np.float32)
-    found = evaluate(f"%r = stablehlo.reduce_precision %a, format = {format_} : T", tensor(operand), operand)
-    assert found.view(np.uint32).tolist() == expected
+    results = evaluate(f"%r = stablehlo.reduce_precision %a, format = {format_} : T", tensor(operand), operand)
+    assert results.view(np.uint32).tolist() == expected
 
 
 def test_bitcast_between_widths() -> None:
@@ -235,8 +235,8 @@ def test_select_and_clamp_take_scalars() -> None:
     body = "%r = stablehlo.select %c, %a, %b : tensor<i1>, T"
     same_bits(evaluate(body, "tensor<2xf32>", a, b, array(False, "i1")), b)
     body = "%r = stablehlo.clamp %b, %a, %c : (tensor<f32>, T, tensor<f32>) -> T"
-    found = evaluate(body, "tensor<3xf32>", array([-1, 0.5, NAN], "f32"), array(0.0, "f32"), array(1.0, "f32"))
-    np.testing.assert_array_equal(found, [0.0, 0.5, NAN])
+    results = evaluate(body, "tensor<3xf32>", array([-1, 0.5, NAN], "f32"), array(0.0, "f32"), array(1.0, "f32"))
+    np.testing.assert_array_equal(results, [0.0, 0.5, NAN])
 
 
 @pytest.mark.parametrize("name", ["maximum", "power", "sign", "tanh", "remainder", "round_nearest_afz"])

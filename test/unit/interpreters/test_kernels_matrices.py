@@ -46,10 +46,10 @@ def test_fourier_transforms(kind: str, element: str, shape: tuple[int, ...], len
     jitted = jax.jit(lambda x: jax.lax.fft(x, kind, lengths))
     text = jitted.lower(values).as_text()
     assert "stablehlo.fft" in text
-    (found,) = execute(function_named(parse_module(text)), [values])
+    (result,) = execute(function_named(parse_module(text)), [values])
     expected: np.ndarray[Any, Any] = np.asarray(jitted(values))
-    assert found.dtype == expected.dtype and found.shape == expected.shape and found.flags.owndata
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+    assert result.dtype == expected.dtype and result.shape == expected.shape and result.flags.owndata
+    np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "complex<f32>"])
@@ -61,9 +61,9 @@ def test_cholesky_reads_one_triangle(element: str, lower: bool) -> None:
     other = np.triu(np.ones((4, 4), np.bool_), 1) if lower else np.tril(np.ones((4, 4), np.bool_), -1)
     operand = array(np.where(other, np.nan, matrices) if element.startswith("c") else _real(other, matrices), element)
     word = str(lower).lower()
-    found = evaluate(f"%r = stablehlo.cholesky %a, lower = {word} : T", tensor(operand), operand)
-    assert not np.any(found.astype(np.complex128)[..., other])
-    known = found.astype(np.complex128)
+    results = evaluate(f"%r = stablehlo.cholesky %a, lower = {word} : T", tensor(operand), operand)
+    assert not np.any(results.astype(np.complex128)[..., other])
+    known = results.astype(np.complex128)
     back = known @ _adjoint(known) if lower else _adjoint(known) @ known
     np.testing.assert_allclose(back, matrices, rtol=0.05 if element == "bf16" else 1e-5)
 
@@ -76,12 +76,12 @@ def _adjoint(matrices: Array) -> Array:
     return np.conjugate(np.swapaxes(matrices, -1, -2))
 
 
-def test_cholesky_of_what_is_not_positive_definite_is_nan() -> None:
+def test_cholesky_of_non_positive_definite_is_nan() -> None:
     good, bad = np.eye(2, dtype=np.float32) * 4, np.array([[1, 2], [2, 1]], np.float32)
     operand = np.stack([good, bad])
-    found = evaluate("%r = stablehlo.cholesky %a, lower = true : T", tensor(operand), operand)
-    assert found[0].tolist() == [[2, 0], [0, 2]]
-    assert np.isnan(found[1]).all()
+    results = evaluate("%r = stablehlo.cholesky %a, lower = true : T", tensor(operand), operand)
+    assert results[0].tolist() == [[2, 0], [0, 2]]
+    assert np.isnan(results[1]).all()
 
 
 @pytest.mark.parametrize("element", ["f32", "complex<f32>"])
@@ -100,9 +100,9 @@ def test_triangular_solve(element: str, transpose: str, left: bool, lower: bool,
     spelled = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
     body = f"""%r = "stablehlo.triangular_solve"(%a, %b) <{{{spelled},
         transpose_a = #stablehlo<transpose {transpose}>}}> : (T, {tensor(b)}) -> {tensor(b)}"""
-    found = evaluate(body, tensor(b), given.astype(a.dtype), b)
+    results = evaluate(body, tensor(b), given.astype(a.dtype), b)
     matrix = {"NO_TRANSPOSE": matrix, "TRANSPOSE": np.swapaxes(matrix, -1, -2), "ADJOINT": _adjoint(matrix)}[transpose]
-    np.testing.assert_allclose(matrix @ found if left else found @ matrix, b, atol=1e-5)
+    np.testing.assert_allclose(matrix @ results if left else results @ matrix, b, atol=1e-5)
 
 
 SOLVE = """%r = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, unit_diagonal = false,
@@ -123,12 +123,12 @@ MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x:
         (MAP.replace("%y: tensor<f32>", "%y: tensor<i32>"), (2,), (2,), "its region does not take one element"),
     ],
 )
-def test_what_does_not_fit_is_refused(body: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
+def test_mismatched_shapes_are_refused(body: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
     """Refuse operands of the wrong shape: no verifier checks these operations."""
-    one, other = normal(*a), normal(*b)
-    result = tensor(other) if body.startswith(SOLVE[:20]) else tensor(one)
+    first, other = normal(*a), normal(*b)
+    result = tensor(other) if body.startswith(SOLVE[:20]) else tensor(first)
     with pytest.raises(Refusal, match=message):
-        evaluate(re.sub(r"\bB\b", tensor(other), body), result, one, other)
+        evaluate(re.sub(r"\bB\b", tensor(other), body), result, first, other)
 
 
 def test_a_map_applies_its_region_to_each_place() -> None:
@@ -137,8 +137,8 @@ def test_a_map_applies_its_region_to_each_place() -> None:
         %z = stablehlo.subtract %s, %c : tensor<f32>
         stablehlo.return %z : tensor<f32> }) : (T, T) -> T"""
     a, b = normal(2, 3), normal(2, 3)[::-1].copy()
-    found = evaluate(body, tensor(a), a, b, array(0.5, "f32"))
-    np.testing.assert_array_equal(found, a * b - np.float32(0.5))
+    results = evaluate(body, tensor(a), a, b, array(0.5, "f32"))
+    np.testing.assert_array_equal(results, a * b - np.float32(0.5))
 
 
 COMPOSITE = """func.func private @twice.impl(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -152,24 +152,24 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 }"""
 
 
-def test_a_composite_is_what_it_is_made_of() -> None:
-    (found,) = execute(function_named(parse_module(COMPOSITE, "f.mlir")), [array([1, 2], "f32")])
-    assert found.tolist() == [2.0, 4.0]
+def test_composite_executes_its_decomposition() -> None:
+    (result,) = execute(function_named(parse_module(COMPOSITE, "f.mlir")), [array([1, 2], "f32")])
+    assert result.tolist() == [2.0, 4.0]
 
 
-def test_a_composite_of_nothing_is_refused() -> None:
+def test_composite_without_decomposition_is_refused() -> None:
     module = parse_module(COMPOSITE.replace("decomposition = @twice.impl", "decomposition = @other"), "f.mlir")
     with pytest.raises(Refusal, match=r"^f.mlir:6:8: error: function 'other' has no body in this module"):
         execute(function_named(module), [array([1, 2], "f32")])
 
 
-def test_a_composite_of_another_type_is_refused() -> None:
+def test_composite_of_wrong_type_is_refused() -> None:
     text = COMPOSITE.replace("@twice.impl(%x: tensor<2xf32>)", "@twice.impl(%x: tensor<2xf32>, %y: tensor<f32>)")
     with pytest.raises(Refusal, match=r"6:8: error: stablehlo.composite cannot be executed: its type is "):
         execute(function_named(parse_module(text, "f.mlir")), [array([1, 2], "f32")])
 
 
-def test_a_call_inside_of_an_operation_without_a_class_finds_its_function() -> None:
+def test_call_inside_unregistered_operation_is_resolved() -> None:
     text = """func.func private @twice(%x: tensor<f32>) -> tensor<f32> {
       %r = stablehlo.add %x, %x : tensor<f32>
       return %r : tensor<f32>
@@ -180,8 +180,8 @@ def test_a_call_inside_of_an_operation_without_a_class_finds_its_function() -> N
         stablehlo.return %z : tensor<f32> }) : (tensor<3xf32>) -> tensor<3xf32>
       return %r : tensor<3xf32>
     }"""
-    (found,) = execute(function_named(parse_module(text)), [array([1, 2, 3], "f32")])
-    assert found.tolist() == [2.0, 4.0, 6.0]
+    (result,) = execute(function_named(parse_module(text)), [array([1, 2, 3], "f32")])
+    assert result.tolist() == [2.0, 4.0, 6.0]
 
 
 REDUCER = """({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
@@ -204,12 +204,10 @@ def collective(name: str, groups: str, region: str = "", more: str = "") -> str:
         ("collective_broadcast", "", ""),
     ],
 )
-def test_a_collective_of_one_process_gives_back_what_it_is_given(
-    name: str, region: str, more: str, groups: str
-) -> None:
+def test_collective_of_one_process_copies_operand(name: str, region: str, more: str, groups: str) -> None:
     a = normal(3, 2)
-    found = evaluate(collective(name, f"replica_groups = {groups}", region, more), tensor(a), a)
-    assert found.tolist() == a.tolist() and found is not a
+    results = evaluate(collective(name, f"replica_groups = {groups}", region, more), tensor(a), a)
+    assert results.tolist() == a.tolist() and results is not a
 
 
 @pytest.mark.parametrize(
@@ -217,14 +215,14 @@ def test_a_collective_of_one_process_gives_back_what_it_is_given(
 )
 def test_a_permutation_of_one_process(pairs: str, receives: bool) -> None:
     a = normal(3, 2)
-    found = evaluate(collective("collective_permute", f"source_target_pairs = {pairs}"), tensor(a), a)
-    assert found.tolist() == (a if receives else 0 * a).tolist()
+    results = evaluate(collective("collective_permute", f"source_target_pairs = {pairs}"), tensor(a), a)
+    assert results.tolist() == (a if receives else 0 * a).tolist()
 
 
 @pytest.mark.parametrize("name", ["partition_id", "replica_id"])
 def test_the_number_of_the_only_process(name: str) -> None:
-    found = evaluate(f'%r = "stablehlo.{name}"() : () -> tensor<ui32>', "tensor<ui32>")
-    assert found.dtype == np.uint32 and int(found) == 0
+    results = evaluate(f'%r = "stablehlo.{name}"() : () -> tensor<ui32>', "tensor<ui32>")
+    assert results.dtype == np.uint32 and int(results) == 0
 
 
 @pytest.mark.parametrize(
@@ -261,7 +259,7 @@ def test_more_processes_are_refused(body: str, message: str) -> None:
 
 @pytest.mark.parametrize("name", ["mhlo.num_replicas", "mhlo.num_partitions"])
 @pytest.mark.parametrize("count", [1, 8])
-def test_a_module_for_several_processes_is_refused_where_that_matters(name: str, count: int) -> None:
+def test_partition_id_of_several_processes_is_refused(name: str, count: int) -> None:
     text = f"""module attributes {{{name} = {count} : i32}} {{
       func.func @main() -> tensor<ui32> {{
         %r = "stablehlo.partition_id"() : () -> tensor<ui32>
@@ -270,7 +268,7 @@ def test_a_module_for_several_processes_is_refused_where_that_matters(name: str,
     }}"""
     function = function_named(parse_module(text, "f.mlir"))
     if count == 1:
-        assert [int(one) for one in execute(function, [])] == [0]
+        assert [int(item) for item in execute(function, [])] == [0]
         return
     with pytest.raises(Refusal, match=rf"3:14: error: .*: the module has {name} = 8, but only one process is executed"):
         execute(function, [])

@@ -65,18 +65,18 @@ def test_against_jax(rhs: NDArray[np.float32], sizes: list[int], dimensions: Dim
         product = cast(Any, lax.ragged_dot_general)(LHS, rhs, group_sizes, numbers)
     expected: NDArray[np.float32] = np.asarray(product)
     program = text(LHS, rhs, group_sizes, type_of(expected), dimensions)
-    (found,) = execute(function_named(parse_module(program)), [LHS, rhs, group_sizes])
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, strict=True)
+    (result,) = execute(function_named(parse_module(program)), [LHS, rhs, group_sizes])
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5, strict=True)
 
 
 def test_ragged_batches_are_the_product() -> None:
     sizes = np.array([1, 1], np.int32)
     program = text(LHS, SMALL, sizes, "tensor<2x11x7xf32>", BATCHES)
-    (found,) = execute(function_named(parse_module(program)), [LHS, SMALL, sizes])
-    np.testing.assert_allclose(found, LHS @ SMALL, rtol=1e-5, atol=1e-6, strict=True)
+    (result,) = execute(function_named(parse_module(program)), [LHS, SMALL, sizes])
+    np.testing.assert_allclose(result, LHS @ SMALL, rtol=1e-5, atol=1e-6, strict=True)
 
 
-def test_printed_text_is_read_again_the_same() -> None:
+def test_printed_text_round_trips() -> None:
     module = parse_module(text(LHS, RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", ROWS))
     assert "rhs_group_dimensions = [0]>" in str(module)
     assert str(parse_module(str(module))) == str(module)

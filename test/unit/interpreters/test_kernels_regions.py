@@ -26,8 +26,8 @@ def region(element: str, combine: str = "stablehlo.add %x, %y") -> str:
 def test_a_sum_in_another_type(combine: str, element: str, expected: float) -> None:
     body = f"""%r = "stablehlo.reduce"(%a, %b) <{{dimensions = array<i64: 0>}}> {region(element, combine)}
         : (T, tensor<bf16>) -> tensor<{element}>"""
-    found = evaluate(body, f"tensor<{element}>", ONES, array(0.5, "bf16"))
-    assert float(found) == expected
+    results = evaluate(body, f"tensor<{element}>", ONES, array(0.5, "bf16"))
+    assert float(results) == expected
 
 
 def test_a_fold_in_a_wider_type() -> None:
@@ -42,17 +42,17 @@ def test_windows_in_a_wider_type() -> None:
     body = f"""%r = "stablehlo.reduce_window"(%a, %b) <{{window_dimensions = array<i64: 2>,
         padding = dense<[[0, 1]]> : tensor<1x2xi64>}}> {region("f32")} : (T, tensor<bf16>) -> tensor<4xf32>"""
     # The initial value pads, and is where each window starts.
-    found = evaluate(body, "tensor<4xf32>", ONES, array(0.5, "bf16"))
-    assert found.tolist() == [257.5, 2.5, 2.5, 2.0]
+    results = evaluate(body, "tensor<4xf32>", ONES, array(0.5, "bf16"))
+    assert results.tolist() == [257.5, 2.5, 2.5, 2.0]
 
 
 def test_scatter_in_a_wider_type() -> None:
     body = f"""%r = "stablehlo.scatter"(%a, %b, %c) <{{scatter_dimension_numbers = #stablehlo.scatter<
         inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> {region("f32")}
         : (T, tensor<3x1xi32>, tensor<3xbf16>) -> tensor<4xf32>"""
-    found = evaluate(body, "tensor<4xf32>", ONES, array([[0], [0], [3]], "i32"), array([1, 0.5, 0.5], "bf16"))
+    results = evaluate(body, "tensor<4xf32>", ONES, array([[0], [0], [3]], "i32"), array([1, 0.5, 0.5], "bf16"))
     # What nothing is added to is of the wider type too.
-    assert found.dtype == np.float32 and found.tolist() == [257.5, 1.0, 1.0, 1.5]
+    assert results.dtype == np.float32 and results.tolist() == [257.5, 1.0, 1.0, 1.5]
 
 
 def test_select_and_scatter_in_a_wider_type() -> None:
@@ -61,8 +61,8 @@ def test_select_and_scatter_in_a_wider_type() -> None:
             %z = stablehlo.compare GE, %x, %y : (tensor<bf16>, tensor<bf16>) -> tensor<i1>
             stablehlo.return %z : tensor<i1> }}, {region("f32")[1:-1]})
         : (T, tensor<3xbf16>, tensor<bf16>) -> tensor<4xf32>"""
-    found = evaluate(body, "tensor<4xf32>", ONES, array([256, 1, 0.5], "bf16"), array(0.5, "bf16"))
-    assert found.tolist() == [256.5, 1.5, 1.0, 0.5]
+    results = evaluate(body, "tensor<4xf32>", ONES, array([256, 1, 0.5], "bf16"), array(0.5, "bf16"))
+    assert results.tolist() == [256.5, 1.5, 1.0, 0.5]
 
 
 def test_a_region_on_tensors_is_refused() -> None:
@@ -85,11 +85,11 @@ def test_a_region_on_tensors_is_refused() -> None:
         ([-2, -2], [[0, 0, 0], [0, 0, 0], [0, 0, 0]]),
     ],
 )
-def test_what_scatter_puts_outside_is_left_out_element_by_element(start: list[int], expected: Array) -> None:
+def test_scatter_drops_only_elements_out_of_bounds(start: list[int], expected: Array) -> None:
     """Drop only the elements out of bounds, as the specification says; XLA drops the whole window."""
     body = f"""%r = "stablehlo.scatter"(%a, %b, %c) <{{scatter_dimension_numbers = #stablehlo.scatter<
         update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]>}}> {region("f32")}
         : (T, tensor<2xi32>, tensor<2x2xf32>) -> T"""
     updates = array([[1, 2], [3, 4]], "f32")
-    found = evaluate(body, "tensor<3x3xf32>", array(np.zeros((3, 3)), "f32"), array(start, "i32"), updates)
-    assert found.tolist() == expected
+    results = evaluate(body, "tensor<3x3xf32>", array(np.zeros((3, 3)), "f32"), array(start, "i32"), updates)
+    assert results.tolist() == expected

@@ -42,9 +42,9 @@ def test_each_slice_reads_the_carry_of_the_one_before(text: str, order: list[int
     for index in order:
         carry = carry + INPUT[:, index]
         outputs[:, index] = carry * INPUT[:, index]
-    found = _run(text)
-    np.testing.assert_array_equal(found[0], outputs)
-    np.testing.assert_array_equal(found[1], carry)
+    result = _run(text)
+    np.testing.assert_array_equal(result[0], outputs)
+    np.testing.assert_array_equal(result[1], carry)
 
 
 @pytest.mark.parametrize("text", [FORWARD, REVERSE])

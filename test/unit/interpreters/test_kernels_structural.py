@@ -24,12 +24,12 @@ def normal(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def test_constants_and_iota() -> None:
-    found = evaluate("%r = stablehlo.constant dense<[0x7FC00001, -0.0]> : tensor<2xf32>", "tensor<2xf32>")
-    assert found.view(np.uint32).tolist() == [0x7FC00001, 0x80000000]
+    results = evaluate("%r = stablehlo.constant dense<[0x7FC00001, -0.0]> : tensor<2xf32>", "tensor<2xf32>")
+    assert results.view(np.uint32).tolist() == [0x7FC00001, 0x80000000]
     splat = evaluate("%r = stablehlo.constant dense<2.0> : tensor<2x3xbf16>", "tensor<2x3xbf16>")
     assert splat.astype(np.float32).tolist() == [[2.0] * 3] * 2
-    found = evaluate("%r = stablehlo.iota dim = 1 : tensor<2x3xui8>", "tensor<2x3xui8>")
-    assert found.tolist() == [[0, 1, 2]] * 2
+    results = evaluate("%r = stablehlo.iota dim = 1 : tensor<2x3xui8>", "tensor<2x3xui8>")
+    assert results.tolist() == [[0, 1, 2]] * 2
 
 
 @pytest.mark.parametrize("dialect", ["stablehlo", "arith"])
@@ -45,20 +45,20 @@ def test_constants_and_iota() -> None:
            %r = stablehlo.slice %t [7:9, 7:9] : (tensor<8192x16384xf32>) -> tensor<2x2xf32>""",
     ],
 )
-def test_a_large_constant_of_equal_elements_is_never_written_out(dialect: str, reads: str) -> None:
+def test_large_splat_is_not_expanded(dialect: str, reads: str) -> None:
     """Read four elements of a splat of half a gigabyte without expanding it."""
     body = f"""%i = stablehlo.constant dense<5> : tensor<i32>
         %c = {dialect}.constant dense<1.5> : L
         {reads}"""
     tracemalloc.start()
-    found = evaluate(body.replace("L", "tensor<16384x8192xf32>"), "tensor<2x2xf32>")
+    results = evaluate(body.replace("L", "tensor<16384x8192xf32>"), "tensor<2x2xf32>")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.tolist() == [[1.5, 1.5], [1.5, 1.5]]
+    assert results.tolist() == [[1.5, 1.5], [1.5, 1.5]]
     assert peak < 10_000_000
 
 
-def test_constants_of_equal_elements_are_carried_and_returned() -> None:
+def test_carried_and_returned_splats_are_expanded() -> None:
     """Expand splats that a loop carries or a function returns: these need buffers of their own."""
     text = """func.func @main(%n: tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
       %c = stablehlo.constant dense<1.5> : tensor<2x3xf32>
@@ -89,32 +89,32 @@ def test_broadcast_may_permute() -> None:
 
 def test_slices_and_concatenation() -> None:
     a = normal(4, 6)
-    found = evaluate("%r = stablehlo.slice %a [1:4:2, 0:6] : (T) -> tensor<2x6xf32>", "tensor<2x6xf32>", a)
-    np.testing.assert_array_equal(found, a[1:4:2])
+    results = evaluate("%r = stablehlo.slice %a [1:4:2, 0:6] : (T) -> tensor<2x6xf32>", "tensor<2x6xf32>", a)
+    np.testing.assert_array_equal(results, a[1:4:2])
     body = "%r = stablehlo.concatenate %a, %b, dim = 1 : (T, tensor<4x2xf32>) -> tensor<4x8xf32>"
-    found = evaluate(body, "tensor<4x8xf32>", a, a[:, :2].copy())
-    np.testing.assert_array_equal(found, np.concatenate([a, a[:, :2]], axis=1))
+    results = evaluate(body, "tensor<4x8xf32>", a, a[:, :2].copy())
+    np.testing.assert_array_equal(results, np.concatenate([a, a[:, :2]], axis=1))
 
 
 def test_dot_general_with_batch_and_several_contracting_dimensions() -> None:
     a, b = normal(2, 3, 4, 5), normal(5, 6, 2, 3)
     body = """%r = stablehlo.dot_general %a, %b, batching_dims = [0] x [2], contracting_dims = [1, 3] x [3, 0]
         : (T, tensor<5x6x2x3xf32>) -> tensor<2x4x6xf32>"""
-    found = evaluate(body, "tensor<2x4x6xf32>", a, b)
-    np.testing.assert_allclose(found, np.einsum("bcid,djbc->bij", a, b), rtol=1e-5)
-    assert found.flags.owndata
+    results = evaluate(body, "tensor<2x4x6xf32>", a, b)
+    np.testing.assert_allclose(results, np.einsum("bcid,djbc->bij", a, b), rtol=1e-5)
+    assert results.flags.owndata
 
 
 @pytest.mark.parametrize(("element", "result"), [("bf16", "f32"), ("bf16", "bf16"), ("i8", "i32"), ("i4", "i4")])
 def test_dot_general_accumulates_in_the_result(element: str, result: str) -> None:
     a = array(np.arange(24).reshape(4, 6) % 7 - 3, element)
     body = f"""%r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (T, T) -> tensor<4x4x{result}>"""
-    found = evaluate(body, f"tensor<4x4x{result}>", a, a)
+    results = evaluate(body, f"tensor<4x4x{result}>", a, a)
     wide = a.astype(np.int64)
-    np.testing.assert_array_equal(found, array(wide @ wide.T, result))
+    np.testing.assert_array_equal(results, array(wide @ wide.T, result))
 
 
-def test_dot_general_of_scalars_and_of_nothing() -> None:
+def test_dot_general_of_scalars_and_empty_arrays() -> None:
     body = "%r = stablehlo.dot_general %a, %b, contracting_dims = [] x [] : (T, T) -> T"
     assert evaluate(body, "tensor<f32>", array(2.0, "f32"), array(3.0, "f32")) == 6.0
     a = np.empty((2, 0), np.float32)
@@ -178,7 +178,7 @@ def test_a_reduction_of_two_tensors() -> None:
     assert places.tolist() == [1, 0]
 
 
-def test_a_region_that_is_not_elementwise_and_captures() -> None:
+def test_reduce_with_non_elementwise_capturing_region() -> None:
     body = """%r = stablehlo.reduce(%a init: %b) across dimensions = [0] : (T, tensor<f32>) -> tensor<f32>
       reducer(%x: tensor<f32>, %y: tensor<f32>) {
         %u = stablehlo.reshape %y : (tensor<f32>) -> tensor<1xf32>
@@ -197,11 +197,11 @@ def from_jax(function: Any, *operands: object) -> None:
     """Assert that the program that JAX lowers from the function gives the bits of JAX."""
     jitted = jax.jit(function, keep_unused=True)
     text = jitted.lower(*operands).as_text()
-    found = execute(function_named(parse_module(text)), [np.asarray(operand) for operand in operands])
+    results = execute(function_named(parse_module(text)), [np.asarray(operand) for operand in operands])
     expected = jax.tree.leaves(jitted(*operands))
-    for one, other in zip(found, expected, strict=True):
-        assert one.dtype == other.dtype and one.shape == other.shape
-        np.testing.assert_array_equal(one, np.asarray(other))
+    for first, other in zip(results, expected, strict=True):
+        assert first.dtype == other.dtype and first.shape == other.shape
+        np.testing.assert_array_equal(first, np.asarray(other))
 
 
 EDGES = np.array([0, -0.0, 1e-8, 6e-5, -6.2e-5, 65519, 65520, -1e30, np.inf, np.nan, 1 / 3, 300, 0.01], np.float32)
@@ -246,10 +246,10 @@ def test_indexing_and_random_bits_against_jax(function: object, operands: tuple[
 
 def convolve(lhs: Any, rhs: Any, **options: Any) -> None:
     jitted = jax.jit(lambda x, y: jax.lax.conv_general_dilated(x, y, **options))
-    (found,) = execute(function_named(parse_module(jitted.lower(lhs, rhs).as_text())), [lhs, rhs])
+    (result,) = execute(function_named(parse_module(jitted.lower(lhs, rhs).as_text())), [lhs, rhs])
     expected: np.ndarray[Any, Any] = np.asarray(jitted(lhs, rhs))
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_convolutions() -> None:
@@ -274,14 +274,14 @@ def test_convolutions() -> None:
         ((2, 3, 4, 4), (0, 3, 2, 2)),
     ],
 )
-def test_convolutions_of_nothing(
+def test_empty_convolutions(
     image: tuple[int, ...], kernel: tuple[int, ...], padding: Any, strides: tuple[int, int]
 ) -> None:
     """Convolve where the window fits nowhere, fits along one dimension only, or has nothing to sum."""
     convolve(np.ones(image, np.float32), np.ones(kernel, np.float32), window_strides=strides, padding=padding)
 
 
-def test_windows_over_nothing() -> None:
+def test_empty_reduce_windows() -> None:
     for shape, padding in (((0, 5), ((-1, 0), (0, 2))), ((2, 5), ((0, 0), (0, 0))), ((3, 0), ((-3, 0), (-3, -3)))):
         from_jax(
             lambda x, padding=padding: jax.lax.reduce_window(x, 1.0, jax.lax.add, (3, 2), (1, 1), padding),

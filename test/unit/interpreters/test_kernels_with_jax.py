@@ -25,15 +25,15 @@ def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Array], list[
     """Return the results of JAX, and those of the interpreter for the program that JAX lowers."""
     compiled = jax.jit(function)
     text = compiled.lower(*inputs).as_text()
-    expected = [np.asarray(one) for one in jax.tree.leaves(compiled(*inputs))]
+    expected = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*inputs))]
     program = function_named(parse_module(text, "jax.mlir"))
-    return list(execute(program, [np.asarray(one) for one in inputs])), expected
+    return list(execute(program, [np.asarray(actual) for actual in inputs])), expected
 
 
 def check(function: Callable[..., Any], *inputs: Any) -> None:
-    for found, expected in zip(*both(function, *inputs), strict=True):
-        assert found.dtype == expected.dtype and found.shape == expected.shape
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(*both(function, *inputs), strict=True):
+        assert result.dtype == expected.dtype and result.shape == expected.shape
+        np.testing.assert_array_equal(result, expected)
 
 
 KEYS = [jnp.array(key, jnp.uint32) for key in ([1, 2, 3, 4], [0xFFFFFFFF, 7, 0xFFFFFFFE, 0xFFFFFFFF])]
@@ -62,9 +62,9 @@ def test_random_bits(algorithm: str, shape: tuple[int, ...], dtype: str) -> None
 @pytest.mark.parametrize("algorithm", ["THREE_FRY", "PHILOX", "DEFAULT"])
 @pytest.mark.parametrize(("element", "integer"), [("f32", "ui32"), ("f64", "ui64"), ("bf16", "ui16"), ("i64", "ui64")])
 def test_other_types_have_the_bits_of_the_unsigned_integer(algorithm: str, element: str, integer: str) -> None:
-    one, other = (_generated(algorithm, type_, (3, 5)) for type_ in (element, integer))
-    assert [array.tobytes() for array in one] == [array.tobytes() for array in other]
-    assert one[1].shape == (3, 5)
+    first, other = (_generated(algorithm, type_, (3, 5)) for type_ in (element, integer))
+    assert [array.tobytes() for array in first] == [array.tobytes() for array in other]
+    assert first[1].shape == (3, 5)
 
 
 @pytest.mark.parametrize("element", ["ui4", "i4", "ui2"])
@@ -107,7 +107,7 @@ def test_sort(shape: tuple[int, ...], axis: int) -> None:
     check(lambda x: lax.sort((x, -x, x + 1), dimension=axis, num_keys=2), x)
 
 
-def test_sort_of_nothing() -> None:
+def test_sort_of_empty_array() -> None:
     check(lambda x: jnp.sort(x, axis=0), np.empty((0, 3), np.float32))
 
 

@@ -53,8 +53,8 @@ def test_uniform_numbers_exclude_the_upper_limit(low: Any, high: Any, element: s
 
 def test_each_execution_draws_the_same_numbers() -> None:
     low, high = np.array(0, np.float32), np.array(1, np.float32)
-    for one, other in zip(_draw(low, high, "f32"), _draw(low, high, "f32"), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for first, other in zip(_draw(low, high, "f32"), _draw(low, high, "f32"), strict=True):
+        np.testing.assert_array_equal(first, other)
 
 
 def test_normal_numbers_have_mean_and_deviation() -> None:

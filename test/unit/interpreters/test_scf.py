@@ -102,8 +102,8 @@ def function(body: str) -> Any:
 
 
 def run(body: str, flag: bool = True, which: int = 0) -> Array:
-    (found,) = execute(function(body), [X, np.asarray(flag), np.asarray(which)])
-    return found
+    (result,) = execute(function(body), [X, np.asarray(flag), np.asarray(which)])
+    return result
 
 
 def test_for() -> None:
@@ -138,7 +138,7 @@ def test_branches() -> None:
     np.testing.assert_array_equal(run(REGION), np.sin(np.sin(X)))
 
 
-def test_a_branch_that_is_not_there_does_nothing() -> None:
+def test_missing_else_branch_does_nothing() -> None:
     body = f"scf.if %flag {{\n%q = arith.divsi %c1, %c0 : index\n}}\n%r = math.sin %x : {T}"
     np.testing.assert_array_equal(run(body, flag=False), np.sin(X))
     with pytest.raises(Refusal, match=r"arith.divsi cannot be executed: it divides by zero"):
@@ -166,17 +166,15 @@ def test_a_step_of_zero_is_refused() -> None:
     ],
     ids=["for", "swap", "while", "narrowing", "if", "index_switch", "execute_region"],
 )
-def test_loops_and_branches_hold_what_the_timeline_states(
-    body: str, flag: bool, which: int, name: str, live: int
-) -> None:
-    made = function(body)
-    stated = timeline(made)
-    _, metered = meter(made, [X, np.asarray(flag), np.asarray(which)])
+def test_loop_and_branch_memory_matches_timeline(body: str, flag: bool, which: int, name: str, live: int) -> None:
+    result = function(body)
+    stated = timeline(result)
+    _, metered = meter(result, [X, np.asarray(flag), np.asarray(which)])
     assert metered.live_bytes == stated.live_bytes
     assert stated.live_bytes[stated.operations.index(name)] == live
 
 
-def test_the_regions_of_linalg_hold_nothing() -> None:
+def test_linalg_regions_hold_no_memory() -> None:
     body = f"""
   %r = linalg.generic {{indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
       iterator_types = ["parallel"]}} ins(%x : {T}) outs(%x : {T}) {{

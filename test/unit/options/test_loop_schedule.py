@@ -46,12 +46,12 @@ def test_the_limit_on_stacks() -> None:
 
 
 @pytest.mark.parametrize("option", ["keep(min)", "keep(-1)", "keep()", "binomial(50%)", "periodic(0)", "twice"])
-def test_invalid_options_are_refused_with_and_without_a_proof(option: str) -> None:
+def test_invalid_loops_are_rejected_with_or_without_proof(option: str) -> None:
     for proof in (True, False):
         with pytest.raises(BadSchedule, match="loops must be true, false"):
             RecomputeOptions(loops=option, proof=proof).validate()
 
 
-def test_a_schedule_that_no_rule_proves_is_named_as_it_was_given() -> None:
+def test_unproved_schedule_is_named_as_given() -> None:
     with pytest.raises(BadSelection, match=r"loops=binomial\(1GiB\) is not proved"):
         demand_proof("binomial(1GiB)")

@@ -42,18 +42,18 @@ def names_of(step: Step, values: Iterable[int]) -> str:
     return "".join(step.value(value).name_hint or "?" for value in values)
 
 
-def test_what_comes_from_outside_is_listed_once_and_without_constants() -> None:
+def test_outside_inputs_are_unique_and_not_constant() -> None:
     step, value = named_step(STEP)
     assert names_of(step, step.graph.outside_of(makers(step, value, "acd"))) == "zwn"
 
 
-def test_groups_in_turn_wait_for_what_the_one_before_leaves() -> None:
+def test_sequential_groups_wait_for_previous_outputs() -> None:
     step, value = named_step(STEP)
     groups = [makers(step, value, names) for names in ("kab", "vmn", "cd")]
     batches = in_turn(step.graph, groups, set(numbers(step, value, "kbnd")))
     assert [batch.operations for batch in batches] == [tuple(group) for group in groups]
-    found = [(names_of(step, batch.inputs), names_of(step, batch.awaited)) for batch in batches]
-    assert found == [("z", ""), ("", "b"), ("w", "n")]
+    matches = [(names_of(step, batch.inputs), names_of(step, batch.awaited)) for batch in batches]
+    assert matches == [("z", ""), ("", "b"), ("w", "n")]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_groups_in_turn_wait_for_what_the_one_before_leaves() -> None:
         ("kc", {}, 0),  # constants are there anyway
     ],
 )
-def test_excess_is_the_peak_beyond_what_is_left(part: str, held: dict[str, int], excess: int) -> None:
+def test_excess_is_peak_above_remaining_bytes(part: str, held: dict[str, int], excess: int) -> None:
     step, value = named_step(STEP)
     inner = {step.graph.maker[step.number(value[name])]: size for name, size in held.items()}
     graph = replace(step.graph, inner_bytes=tuple(inner.get(op, 0) for op in range(len(step.graph))))
@@ -79,13 +79,13 @@ EXCESS = 2 * 1024 - 256
 
 
 @pytest.mark.parametrize(("freed", "first"), [(4 * EXCESS - 1, "abvmn"), (4 * EXCESS, "cabvmnd")])
-def test_a_batch_of_its_own_is_worth_a_quarter_of_what_is_freed(freed: int, first: str) -> None:
+def test_separate_batch_must_save_quarter_of_freed_bytes(freed: int, first: str) -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
     batches = split_into_batches(step.graph, makers(step, value, "cabvmnd"), freed)
     assert batches[0].operations == tuple(makers(step, value, first))
 
 
-def test_the_late_batch_reads_what_the_early_one_does_not() -> None:
+def test_late_batch_reads_inputs_not_in_early_batch() -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
     early, late = split_into_batches(step.graph, makers(step, value, "cabvmnd"), 0)
     assert (names_of(step, early.inputs), names_of(step, early.awaited)) == ("z", "")
@@ -93,7 +93,7 @@ def test_the_late_batch_reads_what_the_early_one_does_not() -> None:
 
 
 @pytest.mark.parametrize("held", [0, 4096])
-def test_what_a_region_holds_inside_makes_a_part_worth_a_batch(held: int) -> None:
+def test_inner_region_bytes_justify_separate_batch(held: int) -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
     loop = step.graph.maker[step.number(value["b"])]
     graph = replace(step.graph, inner_bytes=tuple(held * (op == loop) for op in range(len(step.graph))))

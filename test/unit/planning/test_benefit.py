@@ -51,12 +51,12 @@ STEP = "\n".join(
         ("c", "", 13, 0),  # so is what the function returns
     ],
 )
-def test_what_is_freed(served: str, inputs: str, insertion: int, freed: int) -> None:
+def test_freed_bytes(served: str, inputs: str, insertion: int, freed: int) -> None:
     step, value = named_step(STEP)
     assert freed_bytes(step.graph, numbers(step, value, served), numbers(step, value, inputs), insertion) == freed
 
 
-def test_a_value_is_freed_whose_forward_readers_have_all_run() -> None:
+def test_value_with_finished_forward_readers_is_freed() -> None:
     step, value = named_step(STEP.replace("cosine %a", "cosine %x"))
     assert freed_bytes(step.graph, numbers(step, value, "a"), [], 6) == 1024
     assert freed_bytes(step.graph, numbers(step, value, "a"), [], 7) == 1024
@@ -73,6 +73,6 @@ def test_a_value_is_freed_whose_forward_readers_have_all_run() -> None:
         ("xkc", 14, 0),  # arguments, constants, and what is returned, stay anyway
     ],
 )
-def test_what_is_pinned(inputs: str, insertion: int, pinned: int) -> None:
+def test_pinned_bytes(inputs: str, insertion: int, pinned: int) -> None:
     step, value = named_step(STEP)
     assert pinned_bytes(step.graph, numbers(step, value, inputs), insertion) == pinned

@@ -25,15 +25,15 @@ def fewest(iterations: int, slots: int) -> int:
 def carried_out(schedule: Reversal, slots: int) -> tuple[list[int], int]:
     """Execute the schedule; return the order in which iterations run backward, and how many run forward."""
     held, position, run, order = {0: 0}, 0, 0, list[int]()
-    for one in schedule.first:
-        position, run = position + one.iterations, run + one.iterations
-        held[one.slot] = position
+    for item in schedule.first:
+        position, run = position + item.iterations, run + item.iterations
+        held[item.slot] = position
     for step in schedule.steps:
         position = held[step.slot]
         assert position == step.at
-        for one in step.advances:
-            position, run = position + one.iterations, run + one.iterations
-            held[one.slot] = position
+        for item in step.advances:
+            position, run = position + item.iterations, run + item.iterations
+            held[item.slot] = position
         run += step.last
         order.append(position + step.last)
     assert max(held) < slots

@@ -28,8 +28,8 @@ def chain(sizes: list[int]) -> Graph:
     # Values: the argument, the forward results, the cotangent, the gradient results.
     values = 2 * count + 2
     maker = [-1] * values
-    for op, made in enumerate(makes):
-        for value in made:
+    for op, entry in enumerate(makes):
+        for value in entry:
             maker[value] = op
     return Graph(
         names=names,
@@ -53,7 +53,7 @@ def lengths(cuts: Cuts) -> list[int]:
     return [end - start for start, end in pairwise(cuts.bounds)]
 
 
-def test_a_chain_of_equal_operations_is_cut_into_about_the_root_of_them() -> None:
+def test_equal_chain_has_about_square_root_many_segments() -> None:
     best = cuts_by_structure(chain([100] * DEPTH))[0]
     assert 3 <= len(best.bounds) - 1 <= 5
     assert best.score <= 100 * (3 + 5)
@@ -101,21 +101,21 @@ def test_blocks_of_two_kinds_are_all_found() -> None:
     assert cuts.bounds == (0, 4, 8, 12, 16, 18, 20, 22, 24, 26)
 
 
-def test_what_hardly_repeats_has_no_blocks() -> None:
+def test_rarely_repeated_operations_form_no_blocks() -> None:
     assert cuts_by_blocks(named(chain([1] * 20), [*BLOCK * 2, *map(str, range(12))])) is None
     assert cuts_by_blocks(named(chain([1] * 12), [*["exp"] * 3, *map(str, range(9))])) is None
 
 
-def test_most_of_the_bytes_may_lie_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uneven_cut_may_put_most_bytes_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Offer an uneven cut where one stage makes three quarters of the bytes; an even one would keep a large value."""
     stages = chain([64, 64, 64, 1, 32, 32, 1])
-    assert (0, 4, 7) in [one.bounds for one in cuts_by_structure(stages)]
+    assert (0, 4, 7) in [item.bounds for item in cuts_by_structure(stages)]
     monkeypatch.setattr(by_structure, "UNEVEN", ())
-    assert (0, 4, 7) not in [one.bounds for one in cuts_by_structure(stages)]
+    assert (0, 4, 7) not in [item.bounds for item in cuts_by_structure(stages)]
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 14])
-def test_so_many_segments_as_are_asked_for(count: int) -> None:
+def test_cut_into_gives_requested_segment_count(count: int) -> None:
     cuts = cut_into(chain([100] * DEPTH), count)
     assert cuts is not None and len(cuts.bounds) - 1 == count
     assert max(lengths(cuts)) <= 2 * DEPTH / count + 1
@@ -128,19 +128,19 @@ def test_more_segments_than_places_are_as_many_as_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_each_forward_operation_of_an_example_is_in_one_segment(name: str) -> None:
+def test_each_forward_operation_is_in_one_segment(name: str) -> None:
     graph = Step.of(classified(inlined(name))).graph
-    found = cuts_by_structure(graph)
-    even = found[: len(found) - len(UNEVEN)]
+    result = cuts_by_structure(graph)
+    even = result[: len(result) - len(UNEVEN)]
     assert even == sorted(even, key=lambda cuts: cuts.score)
     blocks = cuts_by_blocks(graph)
-    for cuts in [*found, *([] if blocks is None else [blocks])]:
+    for cuts in [*result, *([] if blocks is None else [blocks])]:
         segments = cuts.segments(graph)
         assert list(segments) == [op for op in range(len(graph)) if graph.forward[op]]
         assert len(set(segments.values())) <= len(cuts.bounds) - 1
 
 
-def test_a_forward_pass_that_no_result_needs_is_cut_all_the_same() -> None:
+def test_forward_pass_unused_by_results_is_still_cut() -> None:
     """Find the same cuts where the loss is not returned, or a result depends only on an early layer."""
     graph = chain([8, 64] * 8)
     wanted = cuts_by_structure(graph)

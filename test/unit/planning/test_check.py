@@ -61,12 +61,12 @@ def test_a_plan_that_fits() -> None:
     ],
 )
 def test_one_rule_broken(change: dict[str, Any], words: str) -> None:
-    found = wrong(replace(GOOD, **change))
-    assert found and any(words in one for one in found)
-    assert all(one.startswith("group 0: ") for one in found)
+    result = wrong(replace(GOOD, **change))
+    assert result and any(words in entry for entry in result)
+    assert all(entry.startswith("group 0: ") for entry in result)
 
 
-def test_no_copy_has_the_number_of_another() -> None:
+def test_duplicate_copy_number_is_a_violation() -> None:
     assert "group 1: there are two copies 1 of operation 0" in wrong(GOOD, replace(GOOD, before=5, gates=(H,)))
 
 
@@ -75,7 +75,7 @@ def test_groups_stand_in_the_order_of_their_places() -> None:
     assert wrong(later, GOOD) == ["group 1: the group must not follow a group whose copies come later"]
 
 
-def test_what_is_noted_of_operations_that_are_not_there() -> None:
+def test_notes_on_missing_operations_are_violations() -> None:
     plan = Plan((), (Kept("s", 3, "why"), Kept("s", 7, "why")))
     assert list(violations(STEP.graph, plan)) == [
         "kept 1: operation 7 does not exist; the graph has 7, numbered from 0"

@@ -36,9 +36,9 @@ STEP = "\n".join(
 
 
 def graph_of(text: str) -> Graph:
-    found = phases(functions_of(parse_module(text))[0])
-    assert found is not None
-    return Step.of(found).graph
+    actual = phases(functions_of(parse_module(text))[0])
+    assert actual is not None
+    return Step.of(actual).graph
 
 
 def due(between: str | None, step: str = STEP) -> list[tuple[int, list[str]]]:
@@ -51,8 +51,8 @@ def due(between: str | None, step: str = STEP) -> list[tuple[int, list[str]]]:
 
 def asked(graph: Graph, segments: Mapping[int, str], operations: Iterable[int]) -> list[tuple[int, list[str]]]:
     """Return before which operation copies are due, and of which operations."""
-    found = copy_requests(graph, Targets(segments, frozenset(graph.results_of(operations))), frozenset(), copies=2)
-    return [(one.before, names(graph, one)) for one in found]
+    result = copy_requests(graph, Targets(segments, frozenset(graph.results_of(operations))), frozenset(), copies=2)
+    return [(entry.before, names(graph, entry)) for entry in result]
 
 
 def names(graph: Graph, request: CopyRequest) -> list[str]:
@@ -60,26 +60,26 @@ def names(graph: Graph, request: CopyRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("between", [None, "other", "r2"])
-def test_a_segment_that_is_entered_again_is_asked_for_twice(between: str | None) -> None:
+def test_reentered_segment_is_requested_twice(between: str | None) -> None:
     assert due(between) == [(3, ["tanh"]), (5, ["sine"])]
 
 
 @pytest.mark.parametrize("between", ["r", "r/inner"])
-def test_what_lies_in_the_segment_is_no_way_out_of_it(between: str) -> None:
+def test_path_inside_segment_starts_no_new_entry(between: str) -> None:
     assert due(between) == [(3, ["sine", "tanh"])]
 
 
-def test_a_value_from_outside_is_no_way_back_into_the_segment() -> None:
+def test_value_from_outside_starts_no_new_entry() -> None:
     """Ask once where the operation between the two parts reads nothing of the segment."""
     assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
 
 
-def test_nor_is_one_that_an_operation_before_the_segment_has_made() -> None:
+def test_value_from_before_segment_starts_no_new_entry() -> None:
     text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("cosine %a", "cosine %z")
     assert len(asked(graph_of(text), {1: "r", 3: "r"}, [1, 3])) == 1
 
 
-def test_an_operation_belongs_to_the_latest_entry_that_it_reads() -> None:
+def test_operation_belongs_to_latest_entry_read() -> None:
     """Assign %c to the second entry: it reads %a directly and through %b, outside the segment; %a is needed before
     it."""
     text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
@@ -87,14 +87,14 @@ def test_an_operation_belongs_to_the_latest_entry_that_it_reads() -> None:
     assert due("other", text) == [(4, ["sine"]), (5, ["add"])]
 
 
-def test_what_reads_arguments_and_what_reads_earlier_values_is_one_entry() -> None:
+def test_argument_and_earlier_value_readers_are_one_entry() -> None:
     text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("tanh %b", "tanh %z")
     ((_, operations),) = asked(graph_of(text), {1: "r", 3: "r"}, [1, 3])
     assert operations == ["sine", "tanh"]
 
 
 @pytest.mark.parametrize(("first", "second"), [("b", "c"), ("c", "b")])
-def test_where_gradients_alternate_nothing_is_asked_for_before_it_was_computed(first: str, second: str) -> None:
+def test_alternating_gradients_request_only_computed_values(first: str, second: str) -> None:
     """Split the copies of a segment that two steps share: the first gradient asks only for what is computed by then."""
 
     def stated(result: str, text: str, phase: str) -> str:
@@ -111,5 +111,5 @@ def test_where_gradients_alternate_nothing_is_asked_for_before_it_was_computed(f
     text = "\n".join([f"func.func @f(%x: {T}, %ct: {T}) -> {T} {{", *lines, f"  func.return %i : {T}", "}"])
     graph = graph_of(text)
     forward = [op for op in range(len(graph)) if graph.forward[op]]
-    found = asked(graph, dict.fromkeys(forward, "r"), forward)
-    assert [(before, len(operations)) for before, operations in found] == [(1, 1), (4, 2)]
+    actual = asked(graph, dict.fromkeys(forward, "r"), forward)
+    assert [(before, len(operations)) for before, operations in actual] == [(1, 1), (4, 2)]

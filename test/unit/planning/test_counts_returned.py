@@ -39,7 +39,7 @@ STEP = (
 )
 
 
-def test_every_operation_counts_what_pytorch_holds() -> None:
+def test_live_bytes_at_each_operation_match_pytorch() -> None:
     """Count the constant mask, and returned values from their definition to the end."""
     ((_, step),) = numbered_steps(parse_module(STEP))
     kib = [count // KIB for count in live_bytes(step.graph).tolist()]
@@ -48,7 +48,7 @@ def test_every_operation_counts_what_pytorch_holds() -> None:
     assert (timeline.peak_bytes, timeline.result_bytes, timeline.argument_bytes) == (5 * KIB, 0, 2 * KIB)
 
 
-def test_what_the_caller_has_is_not_recomputed_for_it() -> None:
+def test_returned_value_is_not_recomputed() -> None:
     ((_, step),) = numbered_steps(parse_module(STEP))
     problem = problem_of_graph(step.graph)
     again = {problem.names[op] for op in range(len(problem)) if problem.again[op]}
@@ -56,7 +56,7 @@ def test_what_the_caller_has_is_not_recomputed_for_it() -> None:
     assert {"torch.aten.exp.default", "torch.aten.ones.default"} <= again
 
 
-def test_the_plan_that_needs_least_returns_the_original_loss() -> None:
+def test_minimum_plan_returns_original_loss() -> None:
     options = recompute.RecomputeOptions(budget="min", target="none", stagger=False)
     rewritten = recompute.rewrite(STEP, options)
     before, after = rewritten.memory()["step"]
@@ -68,7 +68,7 @@ def test_the_plan_that_needs_least_returns_the_original_loss() -> None:
     assert isinstance(loss, Operation) and "recompute.copy" not in loss.attributes
 
 
-def test_of_several_results_only_those_that_are_returned_live_on() -> None:
+def test_only_returned_results_stay_alive() -> None:
     """Keep only the returned result of an operation alive, as the statistics beside a batch normalization."""
     two = (
         f"func.func @step(%x: {T}, %g: {T}) -> ({T}, {T}) {{\n"
@@ -94,7 +94,7 @@ def test_a_budget_is_kept_with_the_gradients_counted(budget: str) -> None:
     assert rewritten.memory()["step"][1].peak_bytes <= 4 * KIB
 
 
-def test_a_mean_keeps_the_storage_of_what_it_sums() -> None:
+def test_mean_loss_keeps_storage_of_its_operand() -> None:
     """Count a scalar loss with the size of its operand: PyTorch reduces some losses in place."""
     loss = (
         f"func.func @step(%x: {T}, %g: tensor<f32>) -> (tensor<f32>, {T}) {{\n"

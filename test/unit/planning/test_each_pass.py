@@ -93,7 +93,7 @@ def test_the_blocks_are_copied_for_each_gradient() -> None:
 
 
 @pytest.mark.parametrize("each_pass", [False, True])
-def test_the_program_is_the_one_that_is_written(each_pass: bool) -> None:
+def test_simulation_matches_rewritten_program(each_pass: bool) -> None:
     lines = [
         re.sub(r"(%[su](\d) = .*?) :", r'\1 {recompute.recompute = true, recompute.segment = "block\2"} :', each)
         for each in TWICE
@@ -102,9 +102,9 @@ def test_the_program_is_the_one_that_is_written(each_pass: bool) -> None:
     before = module.clone()
     steps = numbered_steps(module)
     graph, known = steps[0][1].graph, steps[0][1].phases
-    (done,) = clone(module, CloneOptions(each_pass=each_pass), steps).steps
-    assert done.plan.copies == (4 if each_pass else 2) * BLOCKS
-    paper = as_graph(graph, simulate(graph, done.plan))
+    (result,) = clone(module, CloneOptions(each_pass=each_pass), steps).steps
+    assert result.plan.copies == (4 if each_pass else 2) * BLOCKS
+    paper = as_graph(graph, simulate(graph, result.plan))
     lower(module, "stablehlo")
     drop_dead_code(steps[0][0].body)
     assert list(live_bytes(paper)) == list(live_bytes(Step.of(phases_now(known)).graph))
@@ -134,14 +134,14 @@ def test_one_visit_is_one_copy(name: str) -> None:
     assert plan.groups and in_each_pass(step.graph, plan) is plan
 
 
-def test_forward_operations_of_a_second_loss_begin_no_new_step() -> None:
+def test_second_loss_starts_no_new_step() -> None:
     """Keep one step where a second loss follows the first gradient, since both gradients are of the same forward
     pass."""
     loss = line("l", "cosine %y3", "jvp()")
     step, _ = step_of([*forward(), seed("a"), *backward("g", "ac"), loss, seed("b"), *backward("h", "bc")], "%l, %h0")
-    said = [step.phases.phase[op] for op in step.phases.order.operations]
-    assert said[: 3 * BLOCKS] == ["primal"] * 3 * BLOCKS
-    assert "primal" not in said[3 * BLOCKS :]
+    messages = [step.phases.phase[op] for op in step.phases.order.operations]
+    assert messages[: 3 * BLOCKS] == ["primal"] * 3 * BLOCKS
+    assert "primal" not in messages[3 * BLOCKS :]
 
 
 def renamed(line: str) -> str:

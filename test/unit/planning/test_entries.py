@@ -25,9 +25,9 @@ def starts(*lines: str) -> list[int]:
     """
     body = "".join(f"  {line} : {T}\n" for line in lines)
     text = f"func.func @f(%x: {T}, %y: {T}, %w: {T}, %ct: {T}) -> {T} {{\n{body}  func.return %j : {T}\n}}"
-    found = phases(functions_of(parse_module(text))[0])
-    assert found is not None
-    graph = Step.of(found).graph
+    actual = phases(functions_of(parse_module(text))[0])
+    assert actual is not None
+    graph = Step.of(actual).graph
     segment = {op for op in range(len(graph)) if graph.forward[op] and graph.names[op] != "stablehlo.negate"}
     values = graph.results_of(segment)
     targets = Targets(dict.fromkeys(segment, "one"), frozenset(values))
@@ -35,7 +35,7 @@ def starts(*lines: str) -> list[int]:
     return list(later_entries(graph, uses, segment.__contains__))
 
 
-def test_the_second_entry_is_due_when_the_first_has_been_read() -> None:
+def test_second_entry_is_due_after_first_is_read() -> None:
     assert starts(*LEFT, *RIGHT, *BACK_RIGHT, *BACK_LEFT) == [6]
 
 
@@ -58,11 +58,11 @@ def test_nor_where_one_operation_reads_both() -> None:
     ],
     ids=["a value of the other entry", "one after the other", "other operations"],
 )
-def test_what_is_connected_or_different_is_no_entry_of_its_own(right: tuple[str, str]) -> None:
+def test_connected_or_different_parts_are_no_entry(right: tuple[str, str]) -> None:
     assert starts(*LEFT, *right, *BACK_RIGHT, *BACK_LEFT) == []
 
 
-def test_an_input_from_before_the_region_connects_its_readers() -> None:
+def test_earlier_computed_input_connects_its_readers() -> None:
     """Join the readers of a computed input into one entry, as for cos x and sin x; arguments, such as weights, join
     nothing."""
     shared = ("%w2 = stablehlo.negate %w",)

@@ -30,13 +30,13 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 """
 
 
-def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
+def test_gates_reach_readers_through_later_gradients() -> None:
     """Choose %g, which the first reader needs; %g2 reaches its reader only through %p, which runs after the copies."""
-    found = phases(functions_of(parse_module(STEP))[0])
-    assert found is not None
-    decided = decide(Step.of(found), Selection(segments="b"))
-    (one,) = decided.decisions
-    gates = [decided.step.value(gate).name_hint for group in one.groups for gate in group.gates]
+    actual = phases(functions_of(parse_module(STEP))[0])
+    assert actual is not None
+    decided = decide(Step.of(actual), Selection(segments="b"))
+    (first,) = decided.decisions
+    gates = [decided.step.value(gate).name_hint for group in first.groups for gate in group.gates]
     assert gates == ["g", "g2"]
 
 
@@ -53,27 +53,27 @@ func.func @f(%x: {T}) -> ({T}, {T}) {{
 }}
 """)
     )[0]
-    found = phases(function)
-    assert found is not None
-    return Step.of(found), {value.name_hint: value for op in found.order.operations for value in op.results}
+    actual = phases(function)
+    assert actual is not None
+    return Step.of(actual), {value.name_hint: value for op in actual.order.operations for value in op.results}
 
 
 G = '{recompute.phase = "gradient"}'
 
 
 @pytest.mark.parametrize(("read", "gates"), [("a", []), ("b", ["g"])])
-def test_a_gate_is_known_only_after_the_recomputed_value(read: str, gates: list[str]) -> None:
+def test_gate_must_need_more_than_the_recomputed_value(read: str, gates: list[str]) -> None:
     """Reject as a gate what needs only the recomputed value: it could run right after that value, and so could the
     copies."""
     step, value = step_of(
         f"  %g = stablehlo.negate %{read} {G} : {T}",
         f"  %h = stablehlo.multiply %g, %a {G} : {T}",
     )
-    found = gates_for(step.graph, [step.number(value["a"])], [3], 3)
-    assert [step.value(one).name_hint for one in found] == gates
+    result = gates_for(step.graph, [step.number(value["a"])], [3], 3)
+    assert [step.value(entry).name_hint for entry in result] == gates
 
 
-def test_a_barrier_hands_on_a_gate_only_where_it_is_given_one() -> None:
+def test_barrier_result_is_gate_only_if_operand_is_gate() -> None:
     step, _ = step_of(
         f"  %g = stablehlo.negate %b {G} : {T}",
         f'  %d:3 = "stablehlo.optimization_barrier"(%g, %b, %x) {G} : ({T}, {T}, {T}) -> ({T}, {T}, {T})',

@@ -16,20 +16,20 @@ from recompute.test.examples import CHECKPOINT, PLAIN, inlined, phases_after
 ORDERS = 2
 
 
-def step_by_step(one: Graph, order: list[int]) -> list[int]:
-    live = LiveSet.at_start(Footprint.of(one))
+def step_by_step(graph: Graph, order: list[int]) -> list[int]:
+    live = LiveSet.at_start(Footprint.of(graph))
     return [live.run(operation) for operation in order]
 
 
-def random_order(one: Graph, random: Random) -> list[int]:
+def random_order(graph: Graph, random: Random) -> list[int]:
     """Return a random topological order with the terminator last."""
-    last = len(one) - 1
-    ready = Ready({op: one.producers[op] for op in range(last)})
-    waiting, found = ready.at_start(), list[int]()
+    last = len(graph) - 1
+    ready = Ready({op: graph.producers[op] for op in range(last)})
+    waiting, result = ready.at_start(), list[int]()
     while waiting:
-        found.append(waiting.pop(random.randrange(len(waiting))))
-        waiting += [op for op in ready.complete(found[-1]) if op != last]
-    return [*found, last]
+        result.append(waiting.pop(random.randrange(len(waiting))))
+        waiting += [op for op in ready.complete(result[-1]) if op != last]
+    return [*result, last]
 
 
 @pytest.mark.slow("gpt_train.large", "gpt.large", "checkpoint")
@@ -37,24 +37,24 @@ def random_order(one: Graph, random: Random) -> list[int]:
 def test_both_counts_agree_exactly(name: str) -> None:
     before = graph_of(Order.of(single_block(functions_of(inlined(name))[0]))).graph
     after = graph_of(phases_after(name).order, phases_after(name).phase).graph
-    for index, one in enumerate((before, after)):
-        orders = [list(range(len(one))), *([eager(one)] if index else [])]
-        orders += [random_order(one, Random(seed)) for seed in range(ORDERS)]
+    for index, first in enumerate((before, after)):
+        orders = [list(range(len(first))), *([eager(first)] if index else [])]
+        orders += [random_order(first, Random(seed)) for seed in range(ORDERS)]
         for order in orders:
-            assert step_by_step(one, order) == live_bytes(one, order).tolist()
+            assert step_by_step(first, order) == live_bytes(first, order).tolist()
 
 
-def test_a_look_ahead_changes_nothing() -> None:
-    one = graph_of(phases_after("chain.small.mlir").order).graph
-    live = LiveSet.at_start(Footprint.of(one))
+def test_look_ahead_leaves_live_set_unchanged() -> None:
+    item = graph_of(phases_after("chain.small.mlir").order).graph
+    live = LiveSet.at_start(Footprint.of(item))
     live.run(0)
-    rest = range(1, len(one))
+    rest = range(1, len(item))
     assert live.peak_of(rest) == live.peak_of(rest) == max(live.run(operation) for operation in rest)
 
 
 @pytest.mark.slow
 def test_orders_differ_in_bytes() -> None:
     """Check that the random orders differ in bytes, so that comparing them means something."""
-    one = graph_of(phases_after("gpt.small.mlir").order).graph
-    orders = [random_order(one, Random(seed)) for seed in range(ORDERS)]
-    assert len({tuple(live_bytes(one, order).tolist()) for order in (None, *orders)}) == 1 + ORDERS
+    item = graph_of(phases_after("gpt.small.mlir").order).graph
+    orders = [random_order(item, Random(seed)) for seed in range(ORDERS)]
+    assert len({tuple(live_bytes(item, order).tolist()) for order in (None, *orders)}) == 1 + ORDERS

@@ -15,7 +15,7 @@ def test_the_least_work_that_fits() -> None:
     assert CalibratedSearch(choices, 60.0, (1.0, 100.0)).run(measured.__getitem__, 4) == 1
 
 
-def test_as_little_as_can_be_is_what_was_measured_not_what_was_foreseen() -> None:
+def test_minimum_is_of_measured_not_predicted_bytes() -> None:
     """Minimize the measured bytes: other kinds are tried while they may need less than the one the model prefers."""
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, 0.0]
@@ -24,14 +24,14 @@ def test_as_little_as_can_be_is_what_was_measured_not_what_was_foreseen() -> Non
     assert picking.measured == {0: 78.0, 1: 70.0} and picking.least == 1
 
 
-def test_a_search_for_the_least_ends_with_a_try_that_is_no_better() -> None:
+def test_minimum_search_ends_at_attempt_without_gain() -> None:
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.51, 2.0, "b"), Prediction(0.52, 3.0, "c")]
     picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
     picking.run([50.0, 60.0, 0.0].__getitem__, 4)
     assert list(picking.measured) == [0, 1] and picking.least == 0
 
 
-def test_of_plans_with_nearly_the_same_work_the_one_with_more_room_is_tried() -> None:
+def test_nearly_equal_work_prefers_more_free_memory() -> None:
     choices = [Prediction(0.59, 1.0, "a"), Prediction(0.5, 1.02, "a"), Prediction(0.4, 1.2, "a")]
     picking = CalibratedSearch(choices, 60.0, (1.0, 100.0))
     assert picking.run([59.0, 50.0, 40.0].__getitem__, 4) == 1 and list(picking.measured) == [1]
@@ -56,7 +56,7 @@ def test_of_equals_the_least_work() -> None:
     assert picking.least == 1 and CalibratedSearch([], 0.0, (1.0, 1.0)).least is None
 
 
-def test_what_others_erred_is_not_held_against_another_kind() -> None:
+def test_prediction_error_is_corrected_per_kind() -> None:
     """Correct predictions per kind: an error of one kind does not count against another."""
     choices = [
         Prediction(0.27, 1.0, "a"),
@@ -69,7 +69,7 @@ def test_what_others_erred_is_not_held_against_another_kind() -> None:
     assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 2]
 
 
-def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> None:
+def test_untried_kind_with_less_work_is_still_tried() -> None:
     """Try an untested kind with less work, although a dearer plan of another kind already fits."""
     choices = [Prediction(0.4, 1.0, "a"), Prediction(0.3, 3.0, "a"), Prediction(0.45, 2.0, "b")]
     measured = [60.0, 40.0, 46.0]
@@ -77,7 +77,7 @@ def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> Non
     assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 1, 2]
 
 
-def test_where_none_should_fit_of_equals_the_one_that_does_more() -> None:
+def test_equal_predictions_over_budget_prefer_more_work() -> None:
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.5, 2.0, "a")]
     measured = [50.0, 38.0]
     assert CalibratedSearch(choices, 40.0, (1.0, 100.0)).run(measured.__getitem__, 1) == 1

@@ -22,7 +22,7 @@ def changed(this: str, into: str) -> str:
     return text.replace(this, into)
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_plan_file_round_trips() -> None:
     steps = (STEP, StepPlan("other", "00", Plan()))
     assert from_json(to_json(steps)) == steps
     assert to_json(from_json(to_json(steps))) == to_json(steps)
@@ -53,6 +53,6 @@ def test_what_is_written_is_read_again() -> None:
         (changed('[false, "must_save"]', "1"), r"notes\[1\].recompute must be a mark"),
     ],
 )
-def test_what_is_no_plan_is_refused(text: str, words: str) -> None:
+def test_invalid_plan_is_rejected(text: str, words: str) -> None:
     with pytest.raises(BadPlan, match=words):
         from_json(text)

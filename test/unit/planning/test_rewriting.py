@@ -43,14 +43,14 @@ def renumbered(graph: Graph) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("target", ["stablehlo", "none"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SMALL)
-def test_the_program_is_the_one_that_is_written(name: str, way: str, target: str) -> None:
-    selection, how = WAYS[way]
+def test_simulation_matches_rewritten_program(name: str, way: str, target: str) -> None:
+    selection, options = WAYS[way]
     module = inlined(name).clone()
     ((function, step),) = steps = numbered_steps(module)
     graph, phases, plain = step.graph, step.phases, Plain.of(function)
     mark_steps(steps, selection)
-    ((done),) = clone(module, how, steps).steps
-    program = simulate(graph, done.plan, keeps_barriers=target == "stablehlo")
+    ((result),) = clone(module, options, steps).steps
+    program = simulate(graph, result.plan, keeps_barriers=target == "stablehlo")
     lower(module, target)
     drop_dead_code(function.body)
     paper, written = as_graph(graph, program), Step.of(phases_now(phases)).graph
@@ -62,8 +62,8 @@ def test_the_program_is_the_one_that_is_written(name: str, way: str, target: str
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_without_a_plan_nothing_changes_but_what_is_dead(name: str) -> None:
+def test_empty_plan_removes_only_dead_code(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
     program = simulate(step.graph, Plan())
-    assert not any(one.is_new for one in program.operations)
+    assert not any(op.is_new for op in program.operations)
     assert Plain.of(function).peak_bytes(program) == xla_timeline(function).peak_bytes

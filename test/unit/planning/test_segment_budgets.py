@@ -35,12 +35,14 @@ def piece(seed: int) -> SegmentProblem:
     )
 
 
-def all_kept(one: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
+def all_kept(problem: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
     """Return the bytes and the work of every set of values that could be kept."""
-    may = sorted(one.sizes.keys() - one.never)
+    may = sorted(problem.sizes.keys() - problem.never)
     sets = map(frozenset, chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)))
-    found = [(kept, one.again(kept)) for kept in sets]
-    return [(one.bytes(kept), one.work_of(again), kept) for kept, again in found if again <= one.needs.keys()]
+    matches = [(kept, problem.again(kept)) for kept in sets]
+    return [
+        (problem.bytes(kept), problem.work_of(again), kept) for kept, again in matches if again <= problem.needs.keys()
+    ]
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -51,28 +53,28 @@ def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exa
         pytest.skip("highspy is not installed")
     missed = tried = 0
     for seed in range(PIECES):
-        one = piece(seed)
-        sets = all_kept(one)
+        item = piece(seed)
+        sets = all_kept(item)
         least = min((size for size, _, _ in sets), default=None)
         if least is None:
             continue
-        assert one.bytes(least_kept(one)) == least, seed
-        for most in {least - 1, least, least + 6, sum(one.sizes.values()) // 2, sum(one.sizes.values())}:
-            kept = keep_within(one, most)
+        assert item.bytes(least_kept(item)) == least, seed
+        for most in {least - 1, least, least + 6, sum(item.sizes.values()) // 2, sum(item.sizes.values())}:
+            kept = keep_within(item, most)
             assert (kept is None) == (most < least), (seed, most)
             if kept is not None:
                 best = min(work for size, work, _ in sets if size <= most)
-                assert one.bytes(kept) <= most and one.again(kept) <= one.needs.keys() and not kept & one.never
-                missed += one.work_of(one.again(kept)) != best
+                assert item.bytes(kept) <= most and item.again(kept) <= item.needs.keys() and not kept & item.never
+                missed += item.work_of(item.again(kept)) != best
                 tried += 1
     assert tried > 300
     assert missed == 0 if exact else missed < 0.05 * tried
 
 
-def test_without_highs_no_choice_is_made_together(monkeypatch: pytest.MonkeyPatch):
+def test_no_joint_choice_without_highs(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(together_module, "available", lambda: False)
-    found = keep_together({"one": piece(0)}, {"one": 100})
-    assert found.kept is None and not found.infeasible
+    result = keep_together({"one": piece(0)}, {"one": 100})
+    assert result.kept is None and not result.infeasible
 
 
 def test_two_segments_together():
@@ -83,6 +85,6 @@ def test_two_segments_together():
     makers, outside = {0: 0, 1: 1}, {0: nothing, 1: nothing}
     early = SegmentProblem(frozenset({0}), {0: 8, 1: 8}, {0: (), 1: ()}, makers, outside, {0: 3, 1: 1}, {}, nothing)
     late = SegmentProblem(frozenset({2}), {2: 8}, {2: ()}, {2: 2}, {2: frozenset({1})}, {2: 1}, {}, nothing)
-    found = keep_together({"early": early, "late": late}, {"early": 8, "late": 0})
-    assert found.kept == {"early": frozenset({1}), "late": frozenset()}
+    result = keep_together({"early": early, "late": late}, {"early": 8, "late": 0})
+    assert result.kept == {"early": frozenset({1}), "late": frozenset()}
     assert keep_together({"early": early, "late": late}, {"early": 4, "late": 4}).infeasible

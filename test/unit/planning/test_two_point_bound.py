@@ -10,15 +10,15 @@ from recompute.test.unit.planning.solvers.exhaustive import optimum, random_prob
 PROBLEMS = 3000
 
 
-def test_no_schedule_peaks_below_it():
+def test_no_schedule_peaks_below_bound():
     proved = more = 0
     for seed in range(PROBLEMS):
         problem = random_problem(seed)
-        found = two_point_bound(problem)
-        if found.bytes > 1:
-            assert optimum(problem, found.bytes - 1) is None, seed
+        result = two_point_bound(problem)
+        if result.bytes > 1:
+            assert optimum(problem, result.bytes - 1) is None, seed
             proved += 1
-            more += found.bytes > largest_working_set(problem).bytes
+            more += result.bytes > largest_working_set(problem).bytes
     assert proved > PROBLEMS // 3 and more > 15
 
 
@@ -42,9 +42,9 @@ def test_by_hand():
         OperationRow("r", 1, [1, 3], [0], 0, False, True),
     ]
     problem = problem_of(rows, (), [row.name for row in rows], earliest=2)
-    found = two_point_bound(problem)
-    assert (found.bytes, found.before, found.reader, found.value) == (24, 3, 4, 1)
-    assert found.describe(problem) == (
+    result = two_point_bound(problem)
+    assert (result.bytes, result.before, result.reader, result.value) == (24, 3, 4, 1)
+    assert result.describe(problem) == (
         "operation 4 (r) reads a result of 1 (a), which is live while 3 (d) runs, or recomputed after it"
     )
     assert largest_working_set(problem).bytes == 16 and optimum(problem, 23) is None

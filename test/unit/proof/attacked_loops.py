@@ -93,10 +93,10 @@ def reduced(by: str = "add", start: str = "0.0", left: str = "%a", right: str = 
     %v = stablehlo.broadcast_in_dim %t, dims = [] : (tensor<f32>) -> {V}""")
 
 
-def ordered(how: str = "LT", stable: str = "true") -> str:
+def ordered(kind: str = "LT", stable: str = "true") -> str:
     return last(f"""    %v = "stablehlo.sort"(%h) ({{
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-      %u = stablehlo.compare {how}, %a, %b : (tensor<f32>, tensor<f32>) -> {B}
+      %u = stablehlo.compare {kind}, %a, %b : (tensor<f32>, tensor<f32>) -> {B}
       stablehlo.return %u : {B}
     }}) {{dimension = 0 : i64, is_stable = {stable}}} : ({V}) -> {V}""")
 
@@ -104,8 +104,8 @@ def ordered(how: str = "LT", stable: str = "true") -> str:
 def summed(
     channel: int | None = 1, groups: str = "[[0, 1], [2, 3]]", more: str = "", by: str = "add", of: str = "%h"
 ) -> str:
-    said = "" if channel is None else f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, "
-    return last(f"""    %v = "stablehlo.all_reduce"({of}) <{{{said}replica_groups = dense<{groups}> : tensor<2x2xi64>{more}}}> ({{
+    message = "" if channel is None else f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, "
+    return last(f"""    %v = "stablehlo.all_reduce"({of}) <{{{message}replica_groups = dense<{groups}> : tensor<2x2xi64>{more}}}> ({{
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %u = stablehlo.{by} %a, %b : tensor<f32>
       stablehlo.return %u : tensor<f32>
@@ -113,8 +113,8 @@ def summed(
 
 
 def permuted(pairs: str) -> str:
-    said = f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<{pairs}>"
-    return last(f'    %v = "stablehlo.collective_permute"(%h) <{{{said} : tensor<2x2xi64>}}> : ({V}) -> {V}')
+    message = f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<{pairs}>"
+    return last(f'    %v = "stablehlo.collective_permute"(%h) <{{{message} : tensor<2x2xi64>}}> : ({V}) -> {V}')
 
 
 def on_devices(inside: str, into: str = '@mesh, [{"a"}]', out: str = '@mesh, [{"a"}]', axes: str = '"a", "b"') -> str:
@@ -175,14 +175,14 @@ def within(trips: str = "2", scale: str = "2", of: str = "%h") -> str:
     }}""")
 
 
-def going_on(how: str = "LT", kind: str = "FLOAT", limit: str = "2.0") -> str:
+def going_on(actual: str = "LT", kind: str = "FLOAT", limit: str = "2.0") -> str:
     """Return a body with a nested loop whose condition compares a float with a limit."""
     return last(f"""    %v, %m = stablehlo.while(%g = %h, %l = %x) : {V}, {V}
     cond {{
       %lim = stablehlo.constant dense<{limit}> : tensor<f32>
       %s0 = stablehlo.slice %g [0:1] : ({V}) -> tensor<1xf32>
       %s1 = stablehlo.reshape %s0 : (tensor<1xf32>) -> tensor<f32>
-      %go = stablehlo.compare {how}, %s1, %lim, {kind} : (tensor<f32>, tensor<f32>) -> {B}
+      %go = stablehlo.compare {actual}, %s1, %lim, {kind} : (tensor<f32>, tensor<f32>) -> {B}
       stablehlo.return %go : {B}
     }} do {{
       %big = stablehlo.constant dense<1.0> : {V}
@@ -210,5 +210,5 @@ def drawn(algorithm: str = "THREE_FRY", state: str = "%state") -> str:
 
 
 def outside(target: str = "f", config: str = "1", effect: str = "true", version: str = "2", more: str = "") -> str:
-    said = f'call_target_name = "{target}", backend_config = "{config}", has_side_effect = {effect}, api_version = {version} : i32{more}'
-    return last(f'    %v = "stablehlo.custom_call"(%h) {{{said}}} : ({V}) -> {V}')
+    message = f'call_target_name = "{target}", backend_config = "{config}", has_side_effect = {effect}, api_version = {version} : i32{more}'
+    return last(f'    %v = "stablehlo.custom_call"(%h) {{{message}}} : ({V}) -> {V}')

@@ -124,7 +124,7 @@ def _forward(k: int, chunks: int) -> str:
     return _own(text, "%whole", "%kept_chunks")
 
 
-def _gradient(result: str, start: str, trips: int, stack: str, done: str = "") -> str:
+def _gradient(result: str, start: str, trips: int, stack: str, actual: str = "") -> str:
     """Return `trips` iterations of the backward loop, which read the stack from its end; `done` counts the earlier
     ones."""
     types = f"{NUMBER}, {VECTOR}"
@@ -134,8 +134,8 @@ def _gradient(result: str, start: str, trips: int, stack: str, done: str = "") -
     %at = stablehlo.subtract %end1, %j : {NUMBER}
 {_read("h", stack, trips, "%at")}
     %iterations = stablehlo.constant dense<{ITERATIONS}> : {NUMBER}
-{f"    %done = stablehlo.add {done}, %j : {NUMBER}" if done else ""}
-    %before = stablehlo.subtract %iterations, {"%done" if done else "%j"} : {NUMBER}
+{f"    %done = stablehlo.add {actual}, %j : {NUMBER}" if actual else ""}
+    %before = stablehlo.subtract %iterations, {"%done" if actual else "%j"} : {NUMBER}
     %offset = stablehlo.constant dense<1> : {NUMBER}
     %i = stablehlo.subtract %before, %offset : {NUMBER}
 {_cosine("%h")}

@@ -90,7 +90,7 @@ def parsed(text: str) -> Attribute:
     return Parser(context, text).parse_attribute()
 
 
-def test_attributes_are_what_they_say() -> None:
+def test_attribute_keys_are_distinct_and_stable() -> None:
     """Tell all attributes apart, and recognize each when another parser reads it."""
     keys = AttributeKeys(frozenset())
     first, second = ({text: keys.number(parsed(text)) for text in TEXTS} for _ in range(2))

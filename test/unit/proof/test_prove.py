@@ -525,7 +525,7 @@ def test_a_difference_names_the_places() -> None:
     assert proof.reason == "result #0 of @main differs: before stablehlo.tanh, after stablehlo.sine at a.py:3:4"
 
 
-def test_the_path_leads_from_the_result_to_the_difference() -> None:
+def test_path_leads_from_result_to_difference() -> None:
     text = main("%a = tanh %x\n%b = sine %a\n%c = add %y, %b\nreturn %c")
     difference = compare(text, text.replace("tanh %x", "tanh %y")).difference
     assert difference is not None
@@ -533,7 +533,7 @@ def test_the_path_leads_from_the_result_to_the_difference() -> None:
     assert (difference.before, difference.after) == ("argument 0 of @main", "argument 1 of @main")
 
 
-def test_the_sizes_of_what_was_proved() -> None:
+def test_proof_reports_operation_counts() -> None:
     proof = compare(main("%a = tanh %x\nreturn %a"), main("%b = sine %x\n%a = tanh %x\nreturn %a"))
     assert (proof.results, proof.operations_before, proof.operations_after) == (1, 3, 4)
     nothing = compare(main("%a = tanh %x\nreturn %a"), main("return %x"))
@@ -556,7 +556,7 @@ def test_the_programs_are_not_changed() -> None:
     assert (str(before), str(after)) == texts
 
 
-def test_calls_that_double_at_each_level_are_refused_before_they_are_inlined() -> None:
+def test_exponential_call_inlining_is_refused() -> None:
     levels = [private(f"f{n}", f"%a = call @f{n + 1} %p\n%b = call @f{n + 1} %a\nreturn %b") for n in range(40)]
     text = main("%a = call @f0 %x\nreturn %a", "\n".join([*levels, private("f40", "return %p")]))
     assert "more than 5000000 operations once calls are inlined" in compare(text, text.replace("f0", "g0")).reason
@@ -570,7 +570,7 @@ def test_as_many_operations_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_calls_may_be_nested_deeply() -> None:
+def test_deeply_nested_calls_are_supported() -> None:
     levels = "\n".join(private(f"f{n}", f"%a = call @f{n + 1} %p\nreturn %a") for n in range(1500))
     text, other = (
         main("%a = call @f0 %x\nreturn %a", f"{levels}\n{private('f1500', last)}")
@@ -580,7 +580,7 @@ def test_calls_may_be_nested_deeply() -> None:
     assert not compare(text, other).proved
 
 
-def test_a_long_chain_of_operations_is_no_deep_nesting() -> None:
+def test_long_operation_chain_is_supported() -> None:
     chain = "\n".join(f"%v{n + 1} = tanh %v{n}" for n in range(1500))
     text = main(f"%v0 = tanh %x\n{chain}\nreturn %v1500")
     assert compare(text, text).proved

@@ -17,8 +17,8 @@ BODY = """({
 
 def reduced(name: str, value: str, channel: int | None = 1, groups: str = "[[0, 1]]", by: str = "add") -> str:
     handle = "" if channel is None else f", channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>"
-    said = f"<{{replica_groups = dense<{groups}> : tensor<1x2xi64>{handle}}}>"
-    return f'{name} = "stablehlo.all_reduce"({value}) {said} {BODY.replace("OP", by)} : ({T}) -> {T}\n'
+    message = f"<{{replica_groups = dense<{groups}> : tensor<1x2xi64>{handle}}}>"
+    return f'{name} = "stablehlo.all_reduce"({value}) {message} {BODY.replace("OP", by)} : ({T}) -> {T}\n'
 
 
 def module(body: str, result: str = "%r") -> str:
@@ -37,11 +37,11 @@ ONCE = f"{reduced('%a', '%x')}  %r = stablehlo.subtract %a, %a : {T}\n"
 
 
 @pytest.mark.parametrize("channel", [2, 77])
-def test_a_second_exchange_with_a_channel_of_its_own(channel: int):
+def test_repeated_collective_on_new_channel_is_proved(channel: int):
     assert compared(ONCE, twice(reduced("%b", "%x", channel))).proved
 
 
-def test_an_exchange_that_nobody_reads_may_go():
+def test_unread_collective_may_be_dropped():
     assert compared(twice(reduced("%b", "%y", 2)).replace("%a, %b", "%a, %a"), ONCE).proved
 
 
@@ -58,13 +58,13 @@ def test_an_exchange_that_nobody_reads_may_go():
     ids=["operand", "groups", "combiner", "channel", "kind"],
 )
 def test_another_exchange(second: str):
-    found = compared(ONCE, twice(second))
-    assert not found.proved and "result #0 of @main differs" in found.reason
+    result = compared(ONCE, twice(second))
+    assert not result.proved and "result #0 of @main differs" in result.reason
 
 
 def test_a_channel_is_not_taken_twice():
-    found = compared(ONCE, twice(reduced("%b", "%x", 1)))
-    assert not found.proved and "operations of the program after share a channel, 1," in found.reason
+    result = compared(ONCE, twice(reduced("%b", "%x", 1)))
+    assert not result.proved and "operations of the program after share a channel, 1," in result.reason
     # What was shared before is not our doing.
     shared = twice(reduced("%b", "%x", 1))
     assert compared(
@@ -75,8 +75,8 @@ def test_a_channel_is_not_taken_twice():
 
 @pytest.mark.parametrize("channel", [None, 0, -1])
 def test_without_a_channel_others_take_part(channel: int | None):
-    found = compared(ONCE, twice(reduced("%b", "%x", channel)))
-    assert not found.proved and "result #0 of @main differs" in found.reason
+    result = compared(ONCE, twice(reduced("%b", "%x", channel)))
+    assert not result.proved and "result #0 of @main differs" in result.reason
 
 
 def inside(body: str) -> str:
@@ -86,7 +86,7 @@ def inside(body: str) -> str:
     )
 
 
-def test_in_a_branch_it_is_an_effect():
+def test_collective_in_branch_is_an_effect():
     """Treat a collective in a branch as an effect: one device may take the branch while another does not."""
     assert compared(inside(ONCE), inside(ONCE)).proved
     assert not compared(inside(ONCE), inside(twice(reduced("%b", "%x", 2)))).proved
@@ -95,14 +95,14 @@ def test_in_a_branch_it_is_an_effect():
 
 def per_device(body: str) -> str:
     at = '[<@mesh, [{"a"}]>]'
-    said = f'in_shardings={at} out_shardings={at} manual_axes={{"a"}}'
+    message = f'in_shardings={at} out_shardings={at} manual_axes={{"a"}}'
     return (
-        f"  %r = sdy.manual_computation(%x) {said} (%z: {T}) {{\n"
+        f"  %r = sdy.manual_computation(%x) {message} (%z: {T}) {{\n"
         f"{body.replace('%x', '%z')}    sdy.return %r : {T}\n  }} : ({T}) -> {T}\n"
     )
 
 
-def test_in_a_body_per_device_all_come_alike():
+def test_collective_in_per_device_body_may_be_repeated():
     assert compared(per_device(ONCE), per_device(twice(reduced("%b", "%x", 2)))).proved
     for other in (reduced("%b", "%x", 2, groups="[[1, 0]]"), reduced("%b", "%x", 2, by="maximum")):
         assert not compared(per_device(ONCE), per_device(twice(other))).proved
@@ -131,7 +131,7 @@ def test_an_added_constraint_is_an_assumption() -> None:
 
 
 @pytest.mark.parametrize("attributes", ["", "{recompute.shards_kept}"])
-def test_an_added_constraint_is_not_proved_otherwise(attributes: str) -> None:
+def test_added_sharding_constraint_is_not_proved(attributes: str) -> None:
     """Reject an added sharding constraint, whether or not it has an attribute of the passes."""
     plain, laid_out = (parse_module(MESH + module(body)) for body in (PLAIN, constrained(attributes=attributes)))
     assert not prove(plain, laid_out).proved and not prove(laid_out, plain).proved

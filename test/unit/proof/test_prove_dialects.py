@@ -81,7 +81,7 @@ def test_branches_are_not_swapped() -> None:
     assert not proved(branch(sine, cosine), branch(cosine, sine))
 
 
-def test_what_a_loop_captures_may_be_computed_inside_or_outside() -> None:
+def test_loop_invariant_may_be_inside_or_outside() -> None:
     inside = loop("%r", f"%k = math.exp %y : {T}\n%c = arith.mulf %a, %k : {T}\nscf.yield %c : {T}")
     outside = f"%k = math.exp %y : {T}" + loop("%r", f"%c = arith.mulf %a, %k : {T}\nscf.yield %c : {T}")
     assert proved(inside, outside)
@@ -138,7 +138,7 @@ INNER = """
     } -> tensor<8xindex>"""
 
 
-def test_the_number_of_an_outer_loop_is_not_that_of_an_inner_one() -> None:
+def test_indices_of_nested_loops_are_distinct() -> None:
     """Distinguish `linalg.index` of two regions, although it has no operands."""
     index, rest = (
         "%i = linalg.index 0 : index",
@@ -155,7 +155,7 @@ def test_the_number_of_an_outer_loop_is_not_that_of_an_inner_one() -> None:
     assert not proved(own, outer) and not proved(outer, own)
 
 
-def test_a_place_in_the_loops_is_read_nowhere_but_directly_in_them() -> None:
+def test_linalg_index_inside_branch_is_refused() -> None:
     """Reject `linalg.index` in a branch inside the loops, which the verifier rejects as well."""
     index = "%j = linalg.index 0 : index\nscf.yield %j : index"
     branches = f"%i = scf.if %p -> (index) {{\n{index}\n}} else {{\n{index}\n}}"
@@ -187,7 +187,7 @@ def test_loads_are_effects_and_keep_their_number_and_order() -> None:
     ],
     ids=["linalg", "select", "if", "for"],
 )
-def test_what_writes_memory_is_neither_dropped_nor_moved_nor_doubled(write: str) -> None:
+def test_memory_writes_are_not_dropped_moved_or_doubled(write: str) -> None:
     text = f"{write}\n{LOAD}\n{SPLAT}"
     assert proved(text, text)
     doubled = write.replace("%k", "%k2")
@@ -202,7 +202,7 @@ def test_linalg_on_tensors_is_a_value() -> None:
     assert not proved(fill, fill.replace("%x", "%y"))
 
 
-def test_a_memref_may_hide_in_another_type() -> None:
+def test_memref_inside_tuple_is_detected() -> None:
     both = '%t = "stablehlo.tuple"(%m, %o) : (memref<8xf32>, memref<8xf32>) -> tuple<memref<8xf32>, memref<8xf32>>'
     get = '%k = "stablehlo.get_tuple_element"(%t) {index = 0 : i32} : (tuple<memref<8xf32>, memref<8xf32>>) -> i32'
     other = get.replace("%k", "%k2")

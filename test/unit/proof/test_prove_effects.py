@@ -94,8 +94,8 @@ UNEQUAL = {
 @pytest.mark.parametrize("name", EQUAL)
 def test_effects_in_loops_stay(name: str) -> None:
     before, after = EQUAL[name]
-    found = proof(before, after)
-    assert found and found.tier == 2, found.reason
+    result = proof(before, after)
+    assert result and result.tier == 2, result.reason
     assert proof(after, before)
 
 
@@ -122,7 +122,7 @@ def once(target: str, attributes: str = "") -> str:
 
 
 @pytest.mark.parametrize("target", ["lapack_spotrf_ffi", "__cudnn$convForward", "tpu_custom_call", "Sharding"])
-def test_known_targets_are_functions(target: str) -> None:
+def test_known_targets_are_pure(target: str) -> None:
     assert proof(once(target), twice(target)) and proof(twice(target), once(target))
     assert proof(once(target, "has_side_effect = false"), twice(target, "has_side_effect = false"))
     assert not proof(once(target, "has_side_effect = true"), twice(target, "has_side_effect = true"))
@@ -141,8 +141,8 @@ def test_other_targets_are_effects(target: str) -> None:
 
 def test_on_the_word_of_the_user() -> None:
     declared = once("mine", "recompute.repeatable")
-    found = proof(declared, twice("mine"))
-    assert found.assumptions == ("assuming, unverified, that these operations are pure: stablehlo.custom_call @mine",)
+    result = proof(declared, twice("mine"))
+    assert result.assumptions == ("assuming, unverified, that these operations are pure: stablehlo.custom_call @mine",)
     assert proof(once("mine"), twice("mine"), repeatable=["mine"])
     assert not proof(once("mine"), twice("mine"), repeatable=["other"])
 
@@ -156,7 +156,7 @@ def test_a_word_does_not_take_side_effects_away() -> None:
     assert not proof(once("mine", attributes), twice("mine", attributes), repeatable=["mine"])
 
 
-def test_a_call_may_not_run_where_it_did_not() -> None:
+def test_kernel_may_not_be_hoisted_out_of_branch() -> None:
     """Reject hoisting a kernel out of the branch that guards it."""
     branch = (
         '    %a = "stablehlo.if"(%c) ({{\n  {call}      stablehlo.return %k : {V}\n    }}, {{\n'
@@ -168,7 +168,7 @@ def test_a_call_may_not_run_where_it_did_not() -> None:
     assert proof(inside, inside) and not proof(inside, hoisted) and proof(hoisted, inside)
 
 
-def test_a_token_says_that_it_is_one() -> None:
+def test_token_attribute_is_ignored_on_tokens_only() -> None:
     """Ignore `jax.token` on a token, whose type it repeats, but compare it on any other value."""
     text = """
 func.func public @main(%x: tensor<4xf32>, %t: !stablehlo.token) -> tensor<4xf32> {{
@@ -181,6 +181,6 @@ func.func private @f(%x: tensor<4xf32> {on_value}, %t: !stablehlo.token {on_toke
 }}
 """  # noqa: E501
     plain = text.format(on_value="", on_token="")
-    said = "{jax.token = true}"
-    assert proof(plain, text.format(on_value="", on_token=said))
-    assert not proof(plain, text.format(on_value=said, on_token=""))
+    message = "{jax.token = true}"
+    assert proof(plain, text.format(on_value="", on_token=message))
+    assert not proof(plain, text.format(on_value=message, on_token=""))

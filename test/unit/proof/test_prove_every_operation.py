@@ -50,8 +50,8 @@ def function(body: str, type_: str = STATIC) -> str:
 
 def line(name: str, operands: str = "%x, %y", attributes: str = "", type_: str = STATIC, result: str = "%r") -> str:
     types = ", ".join([type_] * len(operands.split(", ")))
-    said = ", ".join(filter(None, (NEEDED.get(name), attributes)))
-    return f'{result} = "{name}"({operands}) {{{said}}} : ({types}) -> {type_}'
+    message = ", ".join(filter(None, (NEEDED.get(name), attributes)))
+    return f'{result} = "{name}"({operands}) {{{message}}} : ({types}) -> {type_}'
 
 
 def branch(before: str, inside: str, type_: str = STATIC) -> str:
@@ -74,11 +74,11 @@ def pairs_of(name: str) -> Iterator[Pair]:
     )
     yield f"{name}, an attribute lost", function(line(name, attributes="acme.a")), plain
     yield f"{name}, operands swapped", plain, function(line(name, "%y, %x"))
-    said = 'mhlo.sharding = "{{devices=[2]<=[2]}, {replicated}}"'
+    message = 'mhlo.sharding = "{{devices=[2]<=[2]}, {replicated}}"'
     yield (
         f"{name}, operands swapped under an attribute",
-        function(line(name, attributes=said)),
-        function(line(name, "%y, %x", said)),
+        function(line(name, attributes=message)),
+        function(line(name, "%y, %x", message)),
     )
     two = f'%q, %r = "{name}"(%x, %y) {{{NEEDED.get(name, "")}}} : ({STATIC}, {STATIC}) -> ({STATIC}, {STATIC})'
     yield f"{name}, results swapped", function(two), function(two.replace("%q, %r", "%r, %q"))
@@ -98,7 +98,7 @@ def pairs_of(name: str) -> Iterator[Pair]:
 def wrapped_pairs() -> Iterator[Pair]:
     """Generate pairs for transparent operations: operands and results permuted beneath an attribute."""
     types = f"({STATIC}, {STATIC}) -> ({STATIC}, {STATIC})"
-    said = '{mhlo.sharding = "{{devices=[2]<=[2]}, {replicated}}"}'
+    message = '{mhlo.sharding = "{{devices=[2]<=[2]}, {replicated}}"}'
     for name, before, after in (
         ("a barrier", '"stablehlo.optimization_barrier"(%x, %y)', '"stablehlo.optimization_barrier"(%y, %x)'),
         ("a call", "call @g(%x, %y)", "call @g(%y, %x)"),
@@ -106,11 +106,13 @@ def wrapped_pairs() -> Iterator[Pair]:
         returned = f"return %a, %b : {STATIC}, {STATIC}"
         private = f"func.func private @g(%a: {STATIC}, %b: {STATIC}) -> ({STATIC}, {STATIC}) {{\n{returned}\n}}"
         callee = f"\n{private}" if name == "a call" else ""
-        one = function(f"%r, %q = {before} {said} : {types}") + callee
-        other = function(f"%q, %r = {after} {said} : {types}") + callee
-        yield f"{name}, operands and results swapped under an attribute", one, other
+        item = function(f"%r, %q = {before} {message} : {types}") + callee
+        other = function(f"%q, %r = {after} {message} : {types}") + callee
+        yield f"{name}, operands and results swapped under an attribute", item, other
     token = f"%t = recompute.token %x : {STATIC}\n"
-    depend = f'"recompute.depend"(OPERANDS, %t) {said} : ({STATIC}, {STATIC}, !recompute.token) -> ({STATIC}, {STATIC})'
+    depend = (
+        f'"recompute.depend"(OPERANDS, %t) {message} : ({STATIC}, {STATIC}, !recompute.token) -> ({STATIC}, {STATIC})'
+    )
     yield (
         "a dependency, operands and results swapped under an attribute",
         function(f"{token}%r, %q = {depend.replace('OPERANDS', '%x, %y')}"),
@@ -178,7 +180,7 @@ def test_each_program_is_equal_to_itself() -> None:
     assert [name for name, before, _ in programs[::7] if not is_proved((name, before, before))] == []
 
 
-def test_operations_without_a_condition_may_be_hoisted() -> None:
+def test_total_operations_may_be_hoisted() -> None:
     total = [name for name in NAMES if name not in WITH_A_CONDITION | IDENTITIES]
     total = [name for at, name in enumerate(total) if not name.startswith(OF_TORCH) or at % SAMPLE == 0]
     assert [name for name in total if not is_proved((name, *hoisted(name)))] == []

@@ -65,7 +65,7 @@ def test_renamed_is_proved(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REPRESENTATIVE)
-def test_printed_and_read_again_is_proved(name: str) -> None:
+def test_printed_and_parsed_module_is_proved(name: str) -> None:
     module = example(f"{name}.small.checkpoint")
     proof = prove(module, parse_module(print_module(module, debuginfo=True), "printed.mlir"))
     assert proof.proved, proof.reason
@@ -98,9 +98,9 @@ def test_the_reason_does_not_depend_on_the_hash_seed() -> None:
     script = f"import runpy; print(runpy.run_path({str(Path(__file__))!r})['difference']())"
     reasons: set[str] = set()
     for seed in ("0", "1", "2"):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": seed}
         )
-        assert done.returncode == 0, done.stderr
-        reasons.add(done.stdout.strip())
+        assert completed.returncode == 0, completed.stderr
+        reasons.add(completed.stdout.strip())
     assert reasons == {difference()}

@@ -160,22 +160,22 @@ def sine(result: str, operand: str, name: str = "sine") -> str:
 
 def handed_on(first: str = "%a", second: str = "%b", decides: str = "%i") -> str:
     """Return two conditionals, the second of which reads what the first yields."""
-    one = sine("%a", "%x") + f"stablehlo.return {first} : {M}"
+    item = sine("%a", "%x") + f"stablehlo.return {first} : {M}"
     other = sine("%b", "%x", "cosine") + f"stablehlo.return {second} : {M}"
     reads = [sine("%c", "%k", name) + f"stablehlo.return %c : {M}" for name in ("tanh", "logistic")]
-    body = f"%k = {branches('%i', one, other, types=M)}\n%r = {branches(decides, *reads, types=M)}"
+    body = f"%k = {branches('%i', item, other, types=M)}\n%r = {branches(decides, *reads, types=M)}"
     return function(body, f"%x: {M}, %y: {M}, %i: tensor<i32>, %j: tensor<i32>")
 
 
 def computed_again(first: str = "sine", second: str = "cosine", decides: str = "%i") -> str:
-    one = sine("%a", "%x", first) + sine("%c", "%a", "tanh") + f"stablehlo.return %c : {M}"
+    item = sine("%a", "%x", first) + sine("%c", "%a", "tanh") + f"stablehlo.return %c : {M}"
     other = sine("%a", "%x", second) + sine("%c", "%a", "logistic") + f"stablehlo.return %c : {M}"
     return function(
-        f"%r = {branches(decides, one, other, types=M)}", f"%x: {M}, %y: {M}, %i: tensor<i32>, %j: tensor<i32>"
+        f"%r = {branches(decides, item, other, types=M)}", f"%x: {M}, %y: {M}, %i: tensor<i32>, %j: tensor<i32>"
     )
 
 
-def test_a_branch_reads_what_the_same_branch_handed_on() -> None:
+def test_branch_residuals_may_be_recomputed() -> None:
     assert proof(handed_on(), computed_again()).proved and proof(computed_again(), handed_on()).proved
 
 
@@ -197,7 +197,7 @@ def test_another_branch(other: str) -> None:
     assert not proof(before, other).proved and not proof(other, before).proved
 
 
-def test_the_last_branch_runs_for_all_numbers_that_are_too_large() -> None:
+def test_last_branch_runs_for_too_large_index() -> None:
     """Equate a branch index of 2 with 1 where there are two regions, but not where there are three."""
     two = handed_on()
     read = sine("%c", "%x", "exponential") + f"stablehlo.return %c : {M}"
@@ -206,7 +206,7 @@ def test_the_last_branch_runs_for_all_numbers_that_are_too_large() -> None:
     assert not proof(three, computed_again()).proved and not proof(computed_again(), three).proved
 
 
-def test_an_effect_in_a_branch_stays() -> None:
+def test_effect_in_branch_is_kept() -> None:
     call = f'%e = "stablehlo.custom_call"(%x) {{call_target_name = "log", has_side_effect = true}} : ({M}) -> {M}\n'
     printing = handed_on().replace(sine("%a", "%x"), call + sine("%a", "%x"))
     assert proof(printing, printing).proved
@@ -250,8 +250,8 @@ def in_a_scan(again: Function) -> Any:
 
 
 def saving_products(again: Function) -> Any:
-    def layer(x: Any, one: Any, other: Any) -> Any:
-        return jnp.sin(jnp.tanh(x @ one) @ other)
+    def layer(x: Any, first: Any, other: Any) -> Any:
+        return jnp.sin(jnp.tanh(x @ first) @ other)
 
     def loss(w: Any, x: Any) -> Any:
         policy = jax.checkpoint_policies.dots_saveable
@@ -351,7 +351,7 @@ def test_a_scan_in_two_levels_is_a_scan() -> None:
         assert not proof(before, after[::-1].replace(old[::-1], new[::-1], 1)[::-1]).proved
 
 
-def test_a_loop_may_write_its_stack_in_another_order() -> None:
+def test_stack_rows_may_be_written_in_any_order() -> None:
     """Equate stacks whose rows are written in another order, but not with another value or position, or a row left
     out."""
 

@@ -251,7 +251,7 @@ EXCHANGED = PLAIN.replace(COSINE, summed(1))
 EXCHANGED_AGAIN = CUT[:SECOND].replace(COSINE, summed(1)) + CUT[SECOND:].replace(COSINE, summed(2))
 
 
-def test_collectives_of_a_loop_that_counts_may_run_in_another_one_too() -> None:
+def test_collectives_of_counted_loops_may_be_repeated() -> None:
     """Equate collectives of two loops with a constant trip count, which all devices reach together."""
     proof = prove(module_of(EXCHANGED), module_of(EXCHANGED_AGAIN))
     assert proof and proof.tier == 2
@@ -261,7 +261,7 @@ def test_collectives_of_a_loop_that_counts_may_run_in_another_one_too() -> None:
     assert not prove(module_of(EXCHANGED), module_of(other))
 
 
-def test_collectives_of_a_loop_that_ends_when_a_value_says_so_are_effects() -> None:
+def test_collectives_of_dynamic_loops_are_effects() -> None:
     """Treat collectives as effects in a loop with a data-dependent trip count: devices may differ in it."""
     end = "%end = stablehlo.constant dense<6> : tensor<i32>\n"
     first = EXCHANGED.index(end)

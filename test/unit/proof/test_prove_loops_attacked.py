@@ -164,8 +164,8 @@ def proof(before: str, after: str) -> Proof:
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies(name: str) -> None:
     body, other = BODIES[name]
-    for one in (body, other):
-        assert proof(looped(one), looped(one, more=True)).tier == 2
+    for item in (body, other):
+        assert proof(looped(item), looped(item, more=True)).tier == 2
     for more in (False, True):
         assert not proof(looped(body), looped(other, more))
         assert not proof(looped(other), looped(body, more))
@@ -193,9 +193,9 @@ NOT_SEEN = {
 
 
 @pytest.mark.parametrize("name", [name for name in BODIES if name not in NOT_SEEN])
-def test_they_do_differ(name: str) -> None:
+def test_rejected_pairs_compute_different_results(name: str) -> None:
     """Execute both programs of each pair, and find different results: otherwise the rejection would mean nothing."""
     before, after = (parse_module(looped(body)) for body in BODIES[name])
     vectors = [np.array([-1.5, 0.75, 0.5, 1.25]), np.zeros(4), np.full(4, -0.0)]
     rest = [np.int32(3), np.array([1, 2], np.uint64)]
-    assert not all(compare(before, after, [one.astype(np.float32), *rest]).equal for one in vectors)
+    assert not all(compare(before, after, [vector.astype(np.float32), *rest]).equal for vector in vectors)

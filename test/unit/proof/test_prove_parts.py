@@ -166,13 +166,13 @@ def test_only_this_differs(construct: str, part: str) -> None:
     other = text.replace(old, new)
     if part == "a property that becomes an attribute":
         other = other.replace("{d = 1 : i32}", "{d = 1 : i32, k = 1 : i32}")
-    for one in (text, other):
-        assert equal(one, one.replace("%x", "%renamed"))
+    for item in (text, other):
+        assert equal(item, item.replace("%x", "%renamed"))
     assert not equal(text, other)
     assert not equal(other, text)
 
 
-def test_effects_inside_and_outside_of_a_call_with_attributes() -> None:
+def test_effects_in_and_out_of_attributed_call_differ() -> None:
     """Distinguish effects inside a call with attributes from the same effects outside: the attributes apply to them."""
     call = '"func.call"(%x) <{callee = @g}> {mhlo.frontend_attributes = "a"} : ($) -> ()\n'
     log = LOG.replace("%p", "%x") + "\n"
@@ -181,7 +181,7 @@ def test_effects_inside_and_outside_of_a_call_with_attributes() -> None:
     assert not equal(main(f"{call}{log}return %x", once), main(f"{call}return %x", both))
 
 
-def test_calls_with_attributes_one_in_the_other_or_one_after_the_other() -> None:
+def test_nested_and_sequential_attributed_calls_differ() -> None:
     attributes = "{other = 1 : i32}"
     inner = private("id", "return %p")
     outer = private("f", f"%r = call @id %p {attributes}\nreturn %r")
@@ -189,14 +189,14 @@ def test_calls_with_attributes_one_in_the_other_or_one_after_the_other() -> None
     assert not equal(after, main(f"%a = call @f %x {attributes}\nreturn %a", f"{inner}\n{outer}"))
 
 
-def test_what_is_computed_in_a_call_with_attributes_or_before_it() -> None:
+def test_operation_in_and_before_attributed_call_differ() -> None:
     call = "%b = call @g {} {{other = 1 : i32}}\nreturn %b"
     inside = main(call.format("%x"), private("g", "%q = tanh %p\nreturn %q"))
     outside = main("%a = tanh %x\n" + call.format("%a"), private("g", "return %p"))
     assert not equal(inside, outside)
 
 
-def test_a_call_in_a_region_that_nobody_knows_is_not_its_body() -> None:
+def test_call_in_unknown_region_is_not_its_body() -> None:
     function = private("g", "%q = tanh %p\nreturn %q")
     called = main(unknown('%a = "func.call"(%x) <{callee = @g}> : ($) -> $\n'), function)
     assert not equal(called, main(unknown('%a = "stablehlo.tanh"(%x) : ($) -> $\n'), function))
@@ -204,11 +204,11 @@ def test_a_call_in_a_region_that_nobody_knows_is_not_its_body() -> None:
     assert not equal(called, called.replace("tanh", "sine"))
 
 
-def test_a_sharding_constraint_may_be_said_twice() -> None:
+def test_sharding_constraint_may_be_repeated() -> None:
     assert equal(LAID_OUT, LAID_OUT.replace(LAYOUT, LAYOUT + LAYOUT.replace("%a", "%b")))
 
 
-def test_a_sharding_constraint_that_nobody_reads_is_named() -> None:
+def test_unread_sharding_constraint_is_named() -> None:
     laid_out, gone = LAID_OUT.replace("$", T), main("return %x")
     reason = "sdy.sharding_constraint in @main is only in the program before, and may not be dropped"
     assert compare(laid_out, gone).reason == reason
@@ -216,10 +216,10 @@ def test_a_sharding_constraint_that_nobody_reads_is_named() -> None:
 
 
 def test_a_property_or_an_attribute_of_an_unknown_operation() -> None:
-    one, other = (
+    first, other = (
         main(f'"foo.bar"(%x) {text} : ({T}) -> ()\nreturn %x') for text in ("<{k = 1 : i32}>", "{k = 1 : i32}")
     )
-    assert "before foo.bar with k as a property, after foo.bar with k as an attribute" in compare(one, other).reason
+    assert "before foo.bar with k as a property, after foo.bar with k as an attribute" in compare(first, other).reason
 
 
 @pytest.mark.parametrize("kind", [Operation, Region, Block])

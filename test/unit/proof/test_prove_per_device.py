@@ -50,12 +50,12 @@ def compared(before: str, after: str) -> Proof:
     return prove(parse_module(before), parse_module(after))
 
 
-def test_what_is_handed_on_may_be_computed_again():
+def test_residuals_may_be_recomputed():
     assert compared(BEFORE, AFTER)
     assert compared(AFTER, BEFORE)
 
 
-def test_what_nobody_reads_need_not_be_handed_on():
+def test_unread_residuals_may_be_dropped():
     less = run("%x", "%p", IN, SINE + TANH, "%t", IN, "%y")
     assert compared(BEFORE, module(less + AGAIN))
 
@@ -83,7 +83,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_differs_is_seen(name: str):
+def test_wrong_rewrites_are_not_proved(name: str):
     old, new = WRONG[name]
     wrong = AFTER.replace(old, new)
     assert wrong != AFTER
@@ -110,12 +110,12 @@ WHERE = """    %d = "stablehlo.partition_id"() : () -> tensor<ui32>
 """
 
 
-def test_which_device_runs_is_the_same_in_bodies_on_the_same_devices():
+def test_device_index_is_equal_on_the_same_devices():
     here = WHERE + line("%s", "multiply", "%f", "%p")
     assert compared(BEFORE.replace(SINE, here), AFTER.replace(SINE, here))
 
 
-def test_which_device_runs_is_another_question_on_others():
+def test_device_index_differs_on_other_devices():
     body = run("%x", "%p", IN, WHERE, "%f", IN)
     assert compared(module(body), module(body))
     assert not compared(module(body), module(body.replace(AXES, 'manual_axes={"a"}')))
@@ -130,7 +130,7 @@ SUM = f"""    %s = "stablehlo.all_reduce"(%p) <{{channel_handle = #stablehlo.cha
 """
 
 
-def test_collectives_may_be_repeated_with_a_channel_of_their_own():
+def test_collectives_may_be_repeated_on_new_channel():
     first, own = FORWARD.replace(SINE, SUM), SUM.replace("handle = 1,", "handle = 2,")
     before = module(first + BACKWARD)
     assert compared(before, module(first + AGAIN.replace(SINE, own)))
@@ -142,7 +142,7 @@ def test_collectives_may_be_repeated_with_a_channel_of_their_own():
 CONSTRAINT = f"    %u = sdy.sharding_constraint %p <@mesh, [{{?}}]> : {PART}\n"
 
 
-def test_what_has_to_occur_has_to_occur_on_the_devices():
+def test_constraint_in_device_body_may_not_be_dropped():
     kept = CONSTRAINT + SINE
     once = module(FORWARD.replace(SINE, kept) + AGAIN)
     assert compared(module((FORWARD + AGAIN).replace(SINE, kept)), once)
@@ -158,11 +158,11 @@ def test_effects_stay_on_the_devices():
     assert not compared(module(printing + BACKWARD), module(printing + AGAIN.replace(SINE, call + SINE)))
 
 
-def test_what_is_written_on_a_body_counts():
-    said = AFTER.replace(f"sdy.return %n : {PART}\n  }}", f'sdy.return %n : {PART}\n  }} {{acme.hint = "x"}}')
-    assert said != AFTER
-    assert not compared(BEFORE, said)
-    assert compared(said, said.replace("%m", "%other"))
+def test_attributes_of_body_are_compared():
+    message = AFTER.replace(f"sdy.return %n : {PART}\n  }}", f'sdy.return %n : {PART}\n  }} {{acme.hint = "x"}}')
+    assert message != AFTER
+    assert not compared(BEFORE, message)
+    assert compared(message, message.replace("%m", "%other"))
 
 
 def reshaped(*shapes: str) -> str:

@@ -45,7 +45,7 @@ CONTEXT = Context(allow_unregistered=True)
 Log = tuple[object, ...]
 
 
-def test_what_is_proved_is_equal() -> None:
+def test_proved_programs_compute_equal_results() -> None:
     verdicts = [check(seed) for seed in range(PROGRAMS * EDITED)]
     # Both verdicts are common, so that neither half of the statement is empty.
     assert verdicts.count(True) > len(verdicts) // 10

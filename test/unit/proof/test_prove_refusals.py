@@ -221,14 +221,14 @@ def test_refused(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", REFUSED)
-def test_text_that_is_the_same_is_proved_whatever_it_holds(rule: str) -> None:
+def test_identical_text_is_proved_even_if_refused(rule: str) -> None:
     module = load(REFUSED[rule][0])
     proof = prove(module, module.clone(), ProofOptions(one_source=True))
     assert proof.proved and proof.identical
     assert not prove(module, module.clone()).proved, "text alone does not say what its names stand for"
 
 
-def test_a_value_of_a_region_read_outside_of_it_is_refused() -> None:
+def test_region_value_read_outside_is_refused() -> None:
     module = load(main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"))
     ops = {name_of(op): op for op in module.walk()}
     ops["func.return"].operands = ops["stablehlo.tanh"].results

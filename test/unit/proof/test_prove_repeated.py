@@ -38,7 +38,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("part", DIFFERENT)
-def test_an_operation_that_differs_in_one_part_is_another_one(part: str) -> None:
+def test_operations_differing_in_one_part_are_distinct(part: str) -> None:
     before = parse_module(program(reduce("a"), reduce("b")))
     after = parse_module(program(reduce("a"), DIFFERENT[part]))
     assert prove(before, before.clone()).proved
@@ -47,7 +47,7 @@ def test_an_operation_that_differs_in_one_part_is_another_one(part: str) -> None
     assert not prove(after, before).proved
 
 
-def test_a_division_that_may_fail_is_told_from_one_that_may_not() -> None:
+def test_possibly_failing_division_is_distinguished() -> None:
     """Repeat a division by a constant with a divisor that may be 0, which only the second program runs."""
     constant = "%two = stablehlo.constant dense<2> : tensor<4xi32>\n"
     safe, unsafe = (
@@ -60,7 +60,7 @@ def test_a_division_that_may_fail_is_told_from_one_that_may_not() -> None:
     assert prove(after, before).proved
 
 
-def test_splats_of_two_types_are_told_apart() -> None:
+def test_splats_of_two_types_are_distinguished() -> None:
     """Broadcast one constant to two types, of which the second program reads the other one."""
     text = (
         "func.func @main() -> (tensor<4xf32>, tensor<2xf32>) {{\n%c = stablehlo.constant dense<1.0> : tensor<f32>\n"

@@ -31,38 +31,38 @@ def proof(before: str, after: str) -> Proof:
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
-def test_into_a_branch_and_not_out_of_it(risky: str) -> None:
+def test_risky_operation_may_enter_but_not_leave_branch(risky: str) -> None:
     inside, outside = step("", risky), step(risky, "")
     assert not proof(inside, outside)
     assert proof(outside, inside)
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
-def test_what_has_run_already_is_the_same_in_a_branch(risky: str) -> None:
+def test_executed_operation_may_repeat_in_branch(risky: str) -> None:
     again = risky.replace("%q", "%p")
     assert proof(step(risky, again, "%p"), step(risky, "")) and proof(step(risky, ""), step(risky, again, "%p"))
     # Undefined behavior has no order: the division runs in any case.
     assert proof(step("", risky, after=again), step(again, "", "%p"))
 
 
-def test_what_cannot_fail_may_leave_a_branch() -> None:
+def test_safe_operation_may_leave_branch() -> None:
     add = DIVIDE.replace("divsi", "addi")
     assert proof(step("", add), step(add, ""))
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
 @pytest.mark.parametrize("place", ["before", "inside", "after"])
-def test_it_may_vanish_but_not_appear(risky: str, place: str) -> None:
+def test_risky_operation_may_vanish_but_not_appear(risky: str, place: str) -> None:
     risks = {name: risky if name == place else "" for name in ("before", "inside", "after")}
     with_it = step(risks["before"], risks["inside"], "%y", risks["after"])
     without = step("", "", "%y")
     assert proof(with_it, without) and proof(with_it, with_it)
-    said = proof(without, with_it)
-    assert not said and "may fail, and runs in the program after only" in said.reason
+    message = proof(without, with_it)
+    assert not message and "may fail, and runs in the program after only" in message.reason
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
-def test_it_may_be_repeated_and_moved_where_it_runs_anyway(risky: str) -> None:
+def test_executed_risky_operation_may_repeat_and_move(risky: str) -> None:
     again = risky.replace("%q", "%p")
     assert proof(step(risky, "", "%y"), step(f"{risky}\n  {again}", "", "%y", risky.replace("%q", "%s")))
     assert proof(step("", risky), step("", f"{again}\n    {risky}", "%q"))
@@ -74,7 +74,7 @@ def test_in_another_branch() -> None:
     assert not proof(step("", DIVIDE), other) and proof(other, step("", DIVIDE))
 
 
-def test_a_call_runs_it_where_it_stands() -> None:
+def test_call_runs_risky_operation_at_call_site() -> None:
     called = """
 func.func private @g(%x: i32, %y: i32) -> i32 {
   %q = arith.divsi %x, %y : i32

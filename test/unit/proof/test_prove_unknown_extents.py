@@ -21,7 +21,7 @@ def proof(before: str, after: str) -> Proof:
 def stacked(extent: str, size: str, again: bool) -> str:
     """Return a loop that stores a vector per iteration, and a second one that sums the slices, or with `again` the
     vectors."""
-    one, stack = f"tensor<1x{extent}xf32>", f"tensor<6x{extent}xf32>"
+    first, stack = f"tensor<1x{extent}xf32>", f"tensor<6x{extent}xf32>"
     until = f"""cond {{
     %end = stablehlo.constant dense<6> : {N}
     %c = stablehlo.compare LT, %i, %end, SIGNED : ({N}, {N}) -> tensor<i1>
@@ -31,23 +31,23 @@ def stacked(extent: str, size: str, again: bool) -> str:
     %one = stablehlo.constant dense<1> : {N}
     %i1 = stablehlo.add %i, %one : {N}"""
     read = (
-        f"%t = stablehlo.cosine %x : {one}"
+        f"%t = stablehlo.cosine %x : {first}"
         if again
-        else f"%t = stablehlo.dynamic_slice %s, %i, %o, sizes = [1, {size}] : ({stack}, {N}, {N}) -> {one}"
+        else f"%t = stablehlo.dynamic_slice %s, %i, %o, sizes = [1, {size}] : ({stack}, {N}, {N}) -> {first}"
     )
-    return f"""func.func public @main(%x: {one}, %ct: {one}, %empty: {stack}) -> {one} {{
+    return f"""func.func public @main(%x: {first}, %ct: {first}, %empty: {stack}) -> {first} {{
   %zero = stablehlo.constant dense<0> : {N}
   %n, %s = stablehlo.while(%i = %zero, %a = %empty) : {N}, {stack} {until}
-    %t = stablehlo.cosine %x : {one}
-    %a1 = stablehlo.dynamic_update_slice %a, %t, %i, %o : ({stack}, {one}, {N}, {N}) -> {stack}
+    %t = stablehlo.cosine %x : {first}
+    %a1 = stablehlo.dynamic_update_slice %a, %t, %i, %o : ({stack}, {first}, {N}, {N}) -> {stack}
     stablehlo.return %i1, %a1 : {N}, {stack}
   }}
-  %m, %g = stablehlo.while(%i = %zero, %d = %ct) : {N}, {one} {until}
+  %m, %g = stablehlo.while(%i = %zero, %d = %ct) : {N}, {first} {until}
     {read}
-    %q = stablehlo.add %d, %t : {one}
-    stablehlo.return %i1, %q : {N}, {one}
+    %q = stablehlo.add %d, %t : {first}
+    stablehlo.return %i1, %q : {N}, {first}
   }}
-  return %g : {one}
+  return %g : {first}
 }}"""
 
 

@@ -33,16 +33,16 @@ def rejected(before: str, after: str) -> bool:
 def test_on_a_number(old: str) -> None:
     for start, end in ((0, SECOND), (SECOND, len(CUT))):
         if old in CUT[start:end]:
-            said = CUT[:start] + CUT[start:end].replace(old, f"{old} {HINT}") + CUT[end:]
-            assert rejected(PLAIN, said)
+            message = CUT[:start] + CUT[start:end].replace(old, f"{old} {HINT}") + CUT[end:]
+            assert rejected(PLAIN, message)
 
 
 @pytest.mark.parametrize("name", ["acme.hint", "value"])
 def test_on_a_sum(name: str) -> None:
     """Reject an attribute of any name on either sum that computes the stack index."""
-    said = f'{{{name} = "x"}}'
+    message = f'{{{name} = "x"}}'
     for old in (f"%rest = stablehlo.subtract %six, %j : {N}", f"%at = stablehlo.subtract %rest, %one : {N}"):
-        noted = CUT.replace(old, old.replace(f" : {N}", f" {said} : {N}"))
+        noted = CUT.replace(old, old.replace(f" : {N}", f" {message} : {N}"))
         assert rejected(PLAIN, noted) and proof(noted, noted)
 
 
@@ -54,9 +54,9 @@ def test_on_a_loop_that_only_stacks_up() -> None:
     loop = own[begins[0] : begins[1]]
     again = loop.replace("%n, %y, %s", "%n2, %y2, %s2")
     both = own[: begins[1]] + again + own[begins[1] :].replace("dynamic_slice %s,", "dynamic_slice %s2,")
-    said = both[: begins[1]] + both[begins[1] :].replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}", 1)
+    message = both[: begins[1]] + both[begins[1] :].replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}", 1)
     assert proof(own, both)
-    assert rejected(own, said)
+    assert rejected(own, message)
     ended = both[: begins[1]] + both[begins[1] :].replace(f"%a1 : {N}", f"%a1{ON_END}{N}", 1)
     assert rejected(own, ended)
 
@@ -79,16 +79,16 @@ def test_on_a_loop_that_hands_on() -> None:
   return %y, %n : {V}, {N}
 }}"""
     assert proof(given, given.replace("return %y, %n", "return %x, %six")).tier == 2
-    for old, said in ((f"{V}\n  cond", f"{V}\n  {ON_LOOP}"), (f"%h : {N}", f"%h{ON_END}{N}")):
-        noted = given.replace(old, said, 1)
+    for old, output in ((f"{V}\n  cond", f"{V}\n  {ON_LOOP}"), (f"%h : {N}", f"%h{ON_END}{N}")):
+        noted = given.replace(old, output, 1)
         assert rejected(given, noted) and proof(noted, noted)
         assert rejected(noted, noted.replace("return %y,", "return %x,"))
         assert rejected(noted, noted.replace("return %y, %n", "return %y, %six"))
 
 
 def test_on_the_loop_of_a_carry() -> None:
-    said = CUT.replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}")
-    assert said.index(ON_LOOP) > FIRST and rejected(PLAIN, said)
+    message = CUT.replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}")
+    assert message.index(ON_LOOP) > FIRST and rejected(PLAIN, message)
 
 
 def summed(result: str, channel: int) -> str:
@@ -118,7 +118,7 @@ def test_a_channel_that_a_send_goes_by() -> None:
     assert "share a channel" in proof(before, exchanged(sent + summed("%a", 1) + summed("%b", 2))).reason
 
 
-def test_a_channel_of_a_function_that_is_called_twice() -> None:
+def test_channel_of_function_called_twice_is_shared() -> None:
     function = f"func.func private @f(%x: {V}) -> {V} {{\n{summed('%q', 1)}return %q : {V}\n}}"
     outer = f"func.func private @g(%x: {V}) -> {V} {{\n%q = func.call @f(%x) : ({V}) -> {V}\nreturn %q : {V}\n}}"
     once, twice = f"%a = func.call @f(%x) : ({V}) -> {V}\n", f"%b = func.call @g(%x) : ({V}) -> {V}\n"

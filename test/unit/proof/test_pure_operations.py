@@ -49,12 +49,12 @@ FAMILIES = re.compile(
 )
 
 
-def test_what_only_the_rules_have_of_pytorch_is_of_another_family() -> None:
+def test_unlisted_pytorch_operations_have_known_family() -> None:
     left_over = {name for name in BY_THE_RULES - PURE_OPERATIONS if name.startswith("torch.")}
     assert sorted(name for name in left_over if FAMILIES.match(name) is None) == []
 
 
-def test_the_list_holds_every_value_operation() -> None:
+def test_pure_list_covers_every_value_operation() -> None:
     kinds = [op.name for dialect in (ARITH, Math, Tensor, Linalg, Scf) for op in dialect.operations]
     assert {name for name in kinds if name not in PURE_OPERATIONS} - TERMINATORS == NOT_LISTED
     assert not any(op.name in PURE_OPERATIONS for op in MemRef.operations)
@@ -69,7 +69,7 @@ def a_copy_is_proved(name: str) -> bool:
 
 @pytest.mark.slow("torch")
 @pytest.mark.parametrize("of_torch", [False, True], ids=["mlir", "torch"])
-def test_what_the_passes_may_copy_is_proved(of_torch: bool) -> None:
+def test_copies_allowed_to_passes_are_proved(of_torch: bool) -> None:
     names = BY_THE_RULES - NOT_VALUES - OF_THE_REGION
     names = {name for name in names if name.startswith("torch.") == of_torch}
     names = {name for name in names if name in PURE_OPERATIONS or not of_torch}
@@ -79,11 +79,11 @@ def test_what_the_passes_may_copy_is_proved(of_torch: bool) -> None:
 @pytest.mark.parametrize(
     "name", [*sorted(name for name in BUILT_IN if name in IMPURE and name not in COLLECTIVES), "acme.unknown"]
 )
-def test_what_the_passes_may_not_copy_is_not(name: str) -> None:
+def test_copies_forbidden_to_passes_are_not_proved(name: str) -> None:
     assert not a_copy_is_proved(name)
 
 
-def test_collectives_are_copied_where_that_is_allowed() -> None:
+def test_collectives_are_copied_where_allowed() -> None:
     assert sorted(COLLECTIVES) == sorted(
         name for name, facts in BUILT_IN.items() if OpClass.COLLECTIVE in facts.op_classes
     )

@@ -29,8 +29,8 @@ def test_rows_are_the_blocks_of_the_model():
 
 
 def test_several_steps_are_added():
-    one = timeline(buffer("a", 4, 2), buffer("b", 2, 2))
-    assert module_rows([(one, replace(one, buffers=())), (one, one)]) == (
+    actual = timeline(buffer("a", 4, 2), buffer("b", 2, 2))
+    assert module_rows([(actual, replace(actual, buffers=())), (actual, actual)]) == (
         ModuleRow("a", 8, 4, 0),
         ModuleRow("b", 4, 2, 0),
     )

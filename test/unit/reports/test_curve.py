@@ -49,21 +49,21 @@ def again(result: Result) -> tuple[SegmentRecomputation, ...]:
 CURVE = curve_of("a < chain", Sweep(PROBLEM, PLAIN, BUDGETS, OUTCOMES), MARKERS, again)
 
 
-def test_the_curve_is_what_was_solved() -> None:
-    results = [one for one in OUTCOMES if isinstance(one, Result)]
-    refused = [one for one in OUTCOMES if isinstance(one, Infeasible)]
-    assert [one.percent for one in CURVE.points] == [one.percent for one in results] and len(results) >= 3
-    assert [one.bound_percent for one in CURVE.points] == [one.bound_percent for one in results]
+def test_curve_matches_solver_outcomes() -> None:
+    results = [outcome for outcome in OUTCOMES if isinstance(outcome, Result)]
+    refused = [outcome for outcome in OUTCOMES if isinstance(outcome, Infeasible)]
+    assert [point.percent for point in CURVE.points] == [result.percent for result in results] and len(results) >= 3
+    assert [point.bound_percent for point in CURVE.points] == [result.bound_percent for result in results]
     assert len(CURVE.refused) == len(refused) >= 1
-    assert [one.proved for one in CURVE.refused] == [one.proved for one in refused]
-    assert all(one.peak_bytes >= CURVE.minimum_bytes for one in CURVE.points)
+    assert [refusal.proved for refusal in CURVE.refused] == [refusal.proved for refusal in refused]
+    assert all(point.peak_bytes >= CURVE.minimum_bytes for point in CURVE.points)
     assert any("f" in line for line in CURVE.holding)
 
 
-def test_json_holds_it_all() -> None:
+def test_json_contains_whole_curve() -> None:
     (data,) = json.loads(to_json([CURVE]))
     assert (data["name"], data["plain_peak_bytes"], data["minimum_bytes"]) == ("a < chain", PLAIN, CURVE.minimum_bytes)
-    assert [one["percent"] for one in data["points"]] == [one.percent for one in CURVE.points]
+    assert [item["percent"] for item in data["points"]] == [point.percent for point in CURVE.points]
     assert data["markers"] == [{"name": "theirs </script>", "peak_bytes": PLAIN // 2, "percent": 12.5}]
     assert data["points"][0]["again"][0]["values"] == ["%h (m.py:1:2)"]
 
@@ -75,7 +75,7 @@ def test_the_picture_is_the_same_every_time() -> None:
     assert to_png([CURVE], "costs").startswith(b"\x89PNG")
     # Two panels are higher than one, and a curve without any plan can be drawn.
     nothing = Curve("none", PLAIN, PLAIN, (), (), CURVE.refused)
-    heights = [height_of(one) for one in (picture, to_svg([CURVE, nothing], "costs"))]
+    heights = [height_of(item) for item in (picture, to_svg([CURVE, nothing], "costs"))]
     assert heights[1] > 1.5 * heights[0]
     with pytest.raises(ValueError, match="at least one"):
         to_svg([], "costs")
@@ -125,7 +125,7 @@ def scripts() -> tuple[str, str]:
     return data, script
 
 
-def test_the_page_holds_the_data_and_nothing_from_elsewhere() -> None:
+def test_page_embeds_data_and_loads_nothing_external() -> None:
     data, _ = scripts()
     assert json.loads(data) == json.loads(to_json([CURVE]))
     assert "<title>a &lt; b</title>" in PAGE and not re.search(r"https?:|src=|href=|@import|fetch\(", PAGE)
@@ -145,12 +145,12 @@ def test_the_pointer_gives_the_numbers_of_the_nearest_point() -> None:
         "}"
         "console.log((draw(curve).match(/<circle/g) || []).length);"
     )
-    done = subprocess.run([node, "-e", script + show], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    *said, circles = done.stdout.splitlines()
+    completed = subprocess.run([node, "-e", script + show], capture_output=True, text=True)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    *output, circles = completed.stdout.splitlines()
     points, total = CURVE.points, len(CURVE.points) + len(CURVE.markers) + len(CURVE.refused)
-    assert len(said) == total and int(circles) == total + 1
+    assert len(output) == total and int(circles) == total + 1
     first = points[0]
-    assert f"extra  {first.percent:.4f} %, at least {first.bound_percent:.4f} % is proved" in said[0]
-    assert f"layer: {first.recomputed_segments[0].executions} run again" in said[0] and "%h (m.py:1:2)" in said[0]
-    assert said[len(points)].startswith("theirs </script>|peak") and "no plan, proved: " in said[-1]
+    assert f"extra  {first.percent:.4f} %, at least {first.bound_percent:.4f} % is proved" in output[0]
+    assert f"layer: {first.recomputed_segments[0].executions} run again" in output[0] and "%h (m.py:1:2)" in output[0]
+    assert output[len(points)].startswith("theirs </script>|peak") and "no plan, proved: " in output[-1]

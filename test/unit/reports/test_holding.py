@@ -23,12 +23,12 @@ TIMELINE = Timeline(
 
 
 def test_the_largest_and_the_rest_add_up_to_the_peak() -> None:
-    found = holding_of(TIMELINE, most=3)
-    assert [(one.name[:3], one.bytes) for one in found.largest] == [("jit", 895), ("%v1", 40), ("%v3", 40)]
+    result = holding_of(TIMELINE, most=3)
+    assert [(item.name[:3], item.bytes) for item in result.largest] == [("jit", 895), ("%v1", 40), ("%v3", 40)]
     # %v0 and %v2, and what the operation needs inside; %v4 has no bytes.
-    assert (found.more, found.more_bytes) == (3, 225)
-    assert sum(one.bytes for one in found.largest) + found.more_bytes == TIMELINE.peak_bytes
-    assert found.largest[0].recomputed and found.largest[1].source == "m.py:1:1"
+    assert (result.more, result.more_bytes) == (3, 225)
+    assert sum(item.bytes for item in result.largest) + result.more_bytes == TIMELINE.peak_bytes
+    assert result.largest[0].recomputed and result.largest[1].source == "m.py:1:1"
 
 
 def test_the_end_of_a_long_name_is_kept() -> None:
@@ -37,6 +37,6 @@ def test_the_end_of_a_long_name_is_kept() -> None:
     assert second.endswith("895 B  74.6 %") and last.split() == ["and", "5", "more", "305", "B", "25.4", "%"]
 
 
-def test_nothing_alive() -> None:
+def test_empty_timeline_holds_nothing() -> None:
     empty = Timeline((), (), (), (), (), 0, 0, 0)
     assert holding_of(empty).largest == () and list(lines_of(holding_of(empty), 0)) == []

@@ -63,7 +63,7 @@ def scripts() -> list[str]:
     return reader.found
 
 
-def test_the_page_holds_the_layers() -> None:
+def test_page_contains_layers() -> None:
     data, _ = scripts()
     (chart,) = json.loads(data)
     assert chart["name"] == "f" and chart["live"] == list(TIMELINE.live_bytes) and chart["live_peak"] == 12 * KIB
@@ -80,11 +80,11 @@ def test_the_page_holds_the_layers() -> None:
     assert "<title>a &lt; b</title>" in PAGE
 
 
-def test_it_asks_nothing_of_the_network() -> None:
+def test_page_makes_no_network_requests() -> None:
     assert not re.search(r"https?:|src=|href=|@import|fetch\(", PAGE)
 
 
-def test_a_page_has_no_preformatted_text_and_both_colour_schemes() -> None:
+def test_page_has_both_color_schemes_and_no_pre_text() -> None:
     assert "<pre" not in PAGE and "prefers-color-scheme: dark" in PAGE
 
 
@@ -98,16 +98,16 @@ def in_node(calls: str) -> list[str]:
 
 
 def test_the_pointer_shows_the_values_of_a_layer() -> None:
-    said = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 2, layerAt(timeline, 2, 5000))));")[0])
-    assert said == {
+    message = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 2, layerAt(timeline, 2, 5000))));")[0])
+    assert message == {
         "title": "operation 2: test.backward (gradient), 12.0 KiB live, the peak",
         "layer": "recomputed: 8.0 KiB",
         "rows": [["8.0 KiB", "%e", "f32[2048]", "", "m.py:3:4", "gradient, recomputed"]],
         "more": "",
     }
-    said = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 1, 0)));")[0])
-    assert said["title"] == "operation 1: test.loop (primal), 5.0 KiB live, of it 1.0 KiB inside the operation"
-    assert said["rows"] == [["4.0 KiB", "stablehlo.tanh", "", "", "", "primal"]]
+    message = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 1, 0)));")[0])
+    assert message["title"] == "operation 1: test.loop (primal), 5.0 KiB live, of it 1.0 KiB inside the operation"
+    assert message["rows"] == [["4.0 KiB", "stablehlo.tanh", "", "", "", "primal"]]
 
 
 def test_columns_and_layers_under_the_pointer() -> None:
@@ -171,7 +171,7 @@ document.body.append(result);
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium to show the page with")
-def test_a_browser_shows_all_of_it(tmp_path: Path) -> None:
+def test_browser_renders_whole_page(tmp_path: Path) -> None:
     """Show everything at a width of 1200 pixels without sideways scrolling; bands, labels, the pointer and the table
     work."""
     long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
@@ -186,9 +186,9 @@ def test_a_browser_shows_all_of_it(tmp_path: Path) -> None:
     flags += f"--disable-component-update --disable-sync --window-size=1200,2000 --user-data-dir={tmp_path}/profile"
     command = [CHROMIUM, *flags.split(), "--virtual-time-budget=2000", "--dump-dom", path.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
-    found = re.search(r'<div id="measured">(.*?)</div>', shown)
-    assert found, shown[-2000:]
-    measured = json.loads(unescape(found[1]))
+    match = re.search(r'<div id="measured">(.*?)</div>', shown)
+    assert match, shown[-2000:]
+    measured = json.loads(unescape(match[1]))
     assert measured["width"] == 1200 and not measured["wide"] and measured["cut"] == []
     assert "recomputed: 8.0 KiB" in measured["hover"] and "m.py:3:4" in measured["hover"]
     assert measured["first"] == "large"

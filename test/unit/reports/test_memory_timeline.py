@@ -49,12 +49,12 @@ RECOMPUTED = timeline_of(
 )
 
 
-def test_what_is_kept_is_what_lives_while_a_gradient_operation_runs():
+def test_saved_values_are_those_alive_in_backward():
     assert kinds_of(PLAIN) == [BandKind.SAVED, BandKind.FORWARD, BandKind.SAVED, BandKind.GRADIENT, BandKind.UPDATE]
     assert kinds_of(RECOMPUTED) == [BandKind.SAVED, BandKind.FORWARD, BandKind.RECOMPUTED]
 
 
-def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
+def test_layers_are_ordered_and_sum_to_live_bytes():
     layers = bands(PLAIN)
     assert [(layer.kind, layer.segment) for layer in layers] == [
         (BandKind.SAVED, "model/block0"),
@@ -67,7 +67,7 @@ def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
     assert tuple(map(sum, zip(*(layer.live_bytes for layer in layers), strict=True))) == PLAIN.live_bytes
 
 
-def test_regions_are_cut_where_they_part():
+def test_region_paths_are_cut_where_they_diverge():
     assert shorten_segments(["model/block0/mlp", "model/block1", ""]) == {
         "model/block0/mlp": "model/block0",
         "model/block1": "model/block1",
@@ -117,7 +117,7 @@ largest at the peak
     )
 
 
-def test_text_names_the_largest_groups_and_adds_up_the_others():
+def test_text_lists_largest_groups_and_sums_the_rest():
     small = (forward(f"block{index}", (index + 1) * MIB, 0, 7) for index in range(14))
     rows = to_text(timeline_of(*small)).split("alive at the peak\n")[1].split("\n\n")[0].splitlines()
     assert rows[0].split() == ["block13", "saved", "for", "the", "backward", "14.0", "MiB", "13.3", "%"]
@@ -125,7 +125,7 @@ def test_text_names_the_largest_groups_and_adds_up_the_others():
     assert len(rows) == 13
 
 
-def test_text_counts_what_an_operation_needs_inside():
+def test_text_includes_inner_bytes_of_operations():
     inside = timeline_of(forward("", MIB, 0, 1), inner_bytes=3 * MIB)
     assert "inside test.op0" in to_text(inside)
 
@@ -136,7 +136,7 @@ def test_several_charts_in_one_scale():
     assert [("█" in row) for row in rows] == [False] * 4 + [True] * 4
 
 
-def test_text_of_nothing():
+def test_text_of_empty_timeline():
     assert to_text(timeline_of(phases=())) == "no operations\n"
     assert "peak of temporaries  0 B" in to_text(timeline_of())
 
@@ -146,10 +146,10 @@ def test_json():
     assert (data["peak_bytes"], data["peak_index"], data["device_bytes"]) == (14 * MIB, 4, 18 * MIB)
     assert data["live_bytes"] == list(PLAIN.live_bytes)
     assert [Buffer(**buffer) for buffer in data["buffers"]] == list(PLAIN.buffers)
-    assert [one["bytes"] for one in data["at_peak"]["largest"]] == [8 * MIB, 4 * MIB, 2 * MIB]
+    assert [item["bytes"] for item in data["at_peak"]["largest"]] == [8 * MIB, 4 * MIB, 2 * MIB]
 
 
-def test_chart_keeps_the_peak_of_a_program_with_more_operations_than_columns():
+def test_chart_with_fewer_columns_keeps_the_peak():
     phases = ("primal",) * (3 * COLUMNS + 1)
     spike = timeline_of(forward("", MIB, 0, len(phases) - 1), forward("", MIB, 777, 777), phases=phases)
     bounds, highest = columns_of(spike)
@@ -166,7 +166,7 @@ def test_svg_shows_peaks_and_their_ratio():
     assert [text for text in texts if f"<!-- {text} -->" not in svg] == []
 
 
-def test_svg_is_the_same_on_every_run_whatever_the_settings():
+def test_svg_is_deterministic_under_any_settings():
     import matplotlib
 
     first = to_svg([("plain", PLAIN)], "title")
@@ -174,13 +174,13 @@ def test_svg_is_the_same_on_every_run_whatever_the_settings():
         assert to_svg([("plain", PLAIN)], "title") == first
 
 
-def test_svg_of_nothing():
+def test_svg_needs_at_least_one_timeline():
     with pytest.raises(ValueError, match="timelines: at least one is needed"):
         to_svg([], "title")
     to_svg([("empty", timeline_of(phases=("primal",)))], "title")
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+def test_missing_matplotlib_error_names_install_command(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install '\.\[plot\]' in a checkout, or 'xdsl-recompute\[plot\]'"):
         to_svg([("plain", PLAIN)], "title")

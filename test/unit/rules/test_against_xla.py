@@ -71,7 +71,7 @@ def counted_by_xla(text: str) -> dict[str, float]:
 
 def is_near(ours: Work, theirs: dict[str, float]) -> bool:
     pairs = (ours.flops, theirs.get("flops", 0)), (ours.transcendentals, theirs.get("transcendentals", 0))
-    return all(abs(one - other) <= BAR * max(one, other) for one, other in pairs)
+    return all(abs(first - other) <= BAR * max(first, other) for first, other in pairs)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -105,7 +105,7 @@ def test_every_operation_is_compared() -> None:
 
 
 @pytest.mark.parametrize("rows", [DIFFERENT, COMPILED, OTHER_BYTES])
-def test_the_page_tells_every_difference(rows: Mapping[str, str]) -> None:
+def test_page_lists_every_difference(rows: Mapping[str, str]) -> None:
     page = (ROOT / "docs" / "cost_counts.md").read_text()
     assert [name for name, why in rows.items() if f"| {name} | {why} |" not in page] == []
 
@@ -117,7 +117,7 @@ def test_the_page_counts_the_programs() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "examples" / "stablehlo").glob("*.small.mlir")), ids=lambda one: one.name
+    "path", sorted((ROOT / "examples" / "stablehlo").glob("*.small.mlir")), ids=lambda item: item.name
 )
 def test_a_whole_step(path: Path) -> None:
     text = path.read_text()

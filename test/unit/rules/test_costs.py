@@ -46,8 +46,8 @@ def operations() -> list[Operation]:
     return list(step.body.block.ops)
 
 
-def costs(said: str) -> tuple[int, ...]:
-    return cost_named(said).of(operations())
+def costs(message: str) -> tuple[int, ...]:
+    return cost_named(message).of(operations())
 
 
 def written(folder: Path, data: object) -> str:
@@ -68,7 +68,7 @@ def test_a_roofline_is_the_longer_of_computing_and_moving(tmp_path: Path) -> Non
     device = Device("d", {"f32": 1e9}, 1e9, 1e9, 1e6)
     path = written(tmp_path, to_json(device))
     seconds = 64 * 32 / 1e6, 2 * 64 * 32 * 16 / 1e9, 0, IF / 1e9, 0
-    assert costs(f"roofline({path})") == tuple(ceil(1e12 * one) for one in seconds)
+    assert costs(f"roofline({path})") == tuple(ceil(1e12 * second) for second in seconds)
     assert read_device(path) == device
 
 
@@ -82,7 +82,7 @@ def test_products_take_the_rate_of_their_elements() -> None:
     assert DEVICES["a100"].product_rate("f8E5M2") == 312e12 and rate("i32") == rate("tf32") == rate("f32")
 
 
-def test_where_no_elementwise_rate_is_known_bytes_count() -> None:
+def test_missing_elementwise_rate_counts_bytes() -> None:
     assert costs("roofline(tpuv5e)")[0] == ceil(1e12 * TANH / 0.819e12)
 
 
@@ -91,7 +91,7 @@ def test_the_table_of_devices(name: str) -> None:
     device = DEVICES[name]
     assert device_from(json.loads(to_json(device)), "file") == device
     assert set(device.products) <= set(ELEMENTS) and device.products["f32"] <= device.product_rate("bf16")
-    assert all(one > 0 for one in costs(f"roofline({name})")[:2])
+    assert all(cost > 0 for cost in costs(f"roofline({name})")[:2])
 
 
 @pytest.mark.parametrize("name", DEVICES)
@@ -110,11 +110,11 @@ def test_the_roofline_alone_is_that_of_the_cpu() -> None:
 
 
 def test_a_file_gives_costs_by_name_and_by_number(tmp_path: Path) -> None:
-    said = {"unit": "us", "operations": {"stablehlo.tanh": 1.5, "stablehlo.reshape": 2}, "otherwise": 7}
-    assert costs(written(tmp_path, said)) == (1500, 7000, 2000, 7000, 0)
-    numbered = {**said, "steps": {"step": {"0": 4, "4": 1}, "other": {}}}
+    message = {"unit": "us", "operations": {"stablehlo.tanh": 1.5, "stablehlo.reshape": 2}, "otherwise": 7}
+    assert costs(written(tmp_path, message)) == (1500, 7000, 2000, 7000, 0)
+    numbered = {**message, "steps": {"step": {"0": 4, "4": 1}, "other": {}}}
     assert costs(written(tmp_path, numbered)) == (4000, 7000, 2000, 7000, 1000)
-    assert cost_named(written(tmp_path, said)).unit == "us"
+    assert cost_named(written(tmp_path, message)).unit == "us"
 
 
 REFUSED: dict[str, object] = {
@@ -129,7 +129,7 @@ REFUSED: dict[str, object] = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_a_file_does_not_say_is_refused(reason: str, tmp_path: Path) -> None:
+def test_costs_not_matching_the_step_are_rejected(reason: str, tmp_path: Path) -> None:
     with pytest.raises(Refusal) as refused:
         costs(written(tmp_path, REFUSED[reason]))
     assert reason in str(refused.value)
@@ -180,7 +180,7 @@ def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("message", "reason"),
     [
         ("flop", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
         ("", "unknown cost ''"),
@@ -190,9 +190,9 @@ def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
         ("no.json", "the cost file no.json cannot be read: No such file"),
     ],
 )
-def test_unknown_costs(said: str, reason: str) -> None:
+def test_unknown_costs(message: str, reason: str) -> None:
     with pytest.raises(BadCost) as refused:
-        cost_named(said)
+        cost_named(message)
     assert reason in str(refused.value)
 
 

@@ -57,15 +57,17 @@ def test_flops(line: str) -> None:
     assert flops(the_result(module)) == CASES[line]
 
 
-def test_transcendentals_count_apart_and_as_one_each_together() -> None:
+def test_transcendentals_are_separate_and_one_flop_each() -> None:
     line = "%r = chlo.cosh %a : tensor<4x8xbf16> -> tensor<4x8xbf16>"
     module = parse_module(f"func.func @f(%a: tensor<4x8xbf16>) {{\n {line}\n return\n}}")
-    found = work(the_result(module))
-    assert found == Work(flops=5 * 32, transcendentals=2 * 32) and flops(the_result(module)) == found.together == 7 * 32
+    result = work(the_result(module))
+    assert (
+        result == Work(flops=5 * 32, transcendentals=2 * 32) and flops(the_result(module)) == result.together == 7 * 32
+    )
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_what_a_window_meets_is_what_lies_under_its_points(seed: int) -> None:
+def test_window_meetings_match_enumeration(seed: int) -> None:
     draw = Random(seed).randint
     size, stride, base, dilation = (draw(1, 5) for _ in range(4))
     window = DimWindow(size, stride, draw(-3, 6), draw(-3, 6), base, dilation)

@@ -69,10 +69,10 @@ def test_end_to_end() -> None:
 def test_the_kernels_compute_the_gradient() -> None:
     load_the_rules()
     x = np.linspace(-2, 2, 64 * 64, dtype=np.float32).reshape(64, 64)
-    one = np.ones_like(x)
+    item = np.ones_like(x)
     function, h = function_named(step()), np.float32(1e-2)
-    (low, _), (high, _) = (execute(function, [value, one]) for value in (x - h, x + h))
-    np.testing.assert_allclose(execute(function, [x, one])[1], (high - low) / (2 * h), atol=1e-3)
+    (low, _), (high, _) = (execute(function, [value, item]) for value in (x - h, x + h))
+    np.testing.assert_allclose(execute(function, [x, item])[1], (high - low) / (2 * h), atol=1e-3)
 
 
 def test_with_tokens_the_copies_wait() -> None:
@@ -85,7 +85,7 @@ def test_with_tokens_the_copies_wait() -> None:
     assert prove(step(), module)
 
 
-def test_without_rules_it_is_refused_with_the_remedy() -> None:
+def test_undeclared_type_is_rejected_with_remedy() -> None:
     with pytest.raises(
         Refusal,
         match=r"the size in bytes of !acme.tile<64x64> is unknown; "
@@ -94,17 +94,17 @@ def test_without_rules_it_is_refused_with_the_remedy() -> None:
         rewrite_in_place(step(), RecomputeOptions(target="none"))
 
 
-def test_without_the_effect_nothing_is_copied() -> None:
+def test_operation_with_undeclared_effects_is_not_copied() -> None:
     rules.register_type("acme.tile", lambda type: TILE_BYTES)
     module = step()
-    done = rewrite_in_place(module, RecomputeOptions(target="none"))
-    assert done.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
-    said = [remark.reason for remark in done.remarks]
+    result = rewrite_in_place(module, RecomputeOptions(target="none"))
+    assert result.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
+    messages = [remark.reason for remark in result.remarks]
     remedy = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
-    assert f"acme.swish is not recomputed: the effects of acme.swish are unknown; {remedy}" in said
+    assert f"acme.swish is not recomputed: the effects of acme.swish are unknown; {remedy}" in messages
 
 
-def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
+def test_proof_ignores_registrations_of_passes() -> None:
     load_the_rules()
     module = step()
     rewrite_in_place(module, RecomputeOptions(target="none"))
@@ -124,13 +124,13 @@ def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:
     assert not compare(step(), module, random_inputs(function_named(module), seed=1)).equal
 
 
-def test_without_a_kernel_it_is_not_executed() -> None:
+def test_operation_without_kernel_is_not_executed() -> None:
     with pytest.raises(Refusal, match=r"step.mlir:4:\d+: error: acme.pack cannot be executed"):
         execute(function_named(step()), random_inputs(function_named(step())))
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "message"),
     [
         ("x", r"a tuple of 1 arrays"),
         ("(x, x)", r"a tuple of 1 arrays"),
@@ -139,10 +139,12 @@ def test_without_a_kernel_it_is_not_executed() -> None:
         ("(x.astype('f8'),)", r"returns float64"),
     ],
 )
-def test_what_a_kernel_returns_is_checked(result: str, said: str) -> None:
+def test_kernel_results_are_checked(result: str, message: str) -> None:
     load_the_rules()
     interpreters.register_kernel("acme.unpack", lambda op: eval(f"lambda x: {result}"))
-    with pytest.raises(Refusal, match=r"step.mlir:10:\d+: error: acme.unpack cannot be executed: its kernel.*" + said):
+    with pytest.raises(
+        Refusal, match=r"step.mlir:10:\d+: error: acme.unpack cannot be executed: its kernel.*" + message
+    ):
         execute(function_named(step()), random_inputs(function_named(step())))
 
 
@@ -150,7 +152,7 @@ def itself(x: Array) -> tuple[Array, ...]:
     return (x,)
 
 
-def test_kernels_that_return_their_operand_do_not_share_its_memory() -> None:
+def test_identity_kernels_do_not_share_memory() -> None:
     load_the_rules()
     for name in ("acme.pack", "acme.unpack"):
         interpreters.register_kernel(name, lambda op: itself)
@@ -168,28 +170,28 @@ def test_the_commands_of_the_page(
     for command in COMMANDS:
         tool, *arguments = command.replace("'", "").split()
         assert tools[tool].main(arguments) == 0, command
-    said = capsys.readouterr()
-    assert "remark: assuming, unverified, that these operations are pure: " + ", ".join(NAMES) in said.err
-    assert "proved equal" in said.out and "executed: equal bit for bit" in said.out
-    assert f"{readable_bytes(5 * TILE_BYTES)} metered, {readable_bytes(5 * TILE_BYTES)} modelled" in said.out
+    output = capsys.readouterr()
+    assert "remark: assuming, unverified, that these operations are pure: " + ", ".join(NAMES) in output.err
+    assert "proved equal" in output.out and "executed: equal bit for bit" in output.out
+    assert f"{readable_bytes(5 * TILE_BYTES)} metered, {readable_bytes(5 * TILE_BYTES)} modelled" in output.out
     # Nothing is left behind: without the option the tool knows nothing.
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}"]) == 1
 
 
-def test_what_nobody_vouches_for_is_named(
+def test_error_names_operation_not_declared_pure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("step.mlir").write_text(STEP)
     Path("acme_rules.py").write_text(RULES.replace('"acme.swish", "acme.swish_grad"', '"acme.swish_grad"'))
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", "--load-rules", "acme_rules.py"]) == 1
-    said = capsys.readouterr()
-    assert "the proof assumes effects of acme.swish: declare it pure with recompute.proof.register_pure" in said.err
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert "the proof assumes effects of acme.swish: declare it pure with recompute.proof.register_pure" in output.err
+    assert output.out == ""
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (None, "rules.py: error: cannot be read: No such file"),
         ("def f(:\n", "rules.py:1:7: error: not Python"),
@@ -206,7 +208,7 @@ def test_what_nobody_vouches_for_is_named(
 @pytest.mark.parametrize("tool", [recompute_opt, recompute_check, recompute_run])
 def test_bad_rules_are_one_line(
     text: str | None,
-    said: str,
+    message: str,
     tool: object,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -219,7 +221,7 @@ def test_bad_rules_are_one_line(
     inputs = ["step.mlir"] * (2 if tool is recompute_check else 1)
     assert tool.main([*inputs, "--load-rules", "rules.py"]) != 0  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 1 and said in errors[0]
+    assert len(errors) == 1 and message in errors[0]
 
 
 def operation(name: str, operands: int = 0):
@@ -234,22 +236,22 @@ def test_every_declaration_is_read() -> None:
     rules.register("acme.bits", rules.random(state=1))
     rules.register("acme.sum", rules.collective())
     rules.register("acme.one", rules.constant())
-    one, total = operation("acme.one"), operation("acme.sum", 1)
+    first, total = operation("acme.one"), operation("acme.sum", 1)
     rules.register("acme.key", rules.random())
     assert why_impure(operation("acme.bits", 2)) is None and why_impure(operation("acme.key", 1)) is None
-    assert is_constant(one) and flops(one) == 0 and is_collective(total)
-    assert not is_constant(total) and not is_collective(one)
+    assert is_constant(first) and flops(first) == 0 and is_collective(total)
+    assert not is_constant(total) and not is_collective(first)
 
 
 @pytest.mark.parametrize(("state", "operands"), [(0, 0), (1, 0), (1, 1)])
-def test_random_numbers_without_the_state_that_was_declared_are_not_drawn_again(state: int, operands: int) -> None:
+def test_random_operation_lacking_declared_state_is_impure(state: int, operands: int) -> None:
     rules.register("acme.bits", rules.random(state=state))
     reason = "it lacks the random-state operand that its declaration names, so a copy would draw different numbers"
     assert why_impure(operation("acme.bits", operands)) == reason
 
 
 @pytest.mark.parametrize("type_", ["memref<4xf32>", "memref<*xf32>"])
-def test_what_is_declared_pure_is_not_where_it_works_on_memory(type_: str) -> None:
+def test_pure_declaration_does_not_cover_memrefs(type_: str) -> None:
     rules.register("acme.f", rules.pure())
     text = f'func.func @f(%m: {type_}) {{\n%r = "acme.f"(%m) : ({type_}) -> f32\nreturn\n}}'
     (op,) = (op for op in parse_module(text, "f.mlir").walk() if op.results)
@@ -271,11 +273,11 @@ MISFITS = {
 }
 
 
-@pytest.mark.parametrize("said", MISFITS)
-def test_declarations_that_do_not_fit_are_refused_at_the_operation(said: str) -> None:
-    facts, operands = MISFITS[said]
+@pytest.mark.parametrize("message", MISFITS)
+def test_mismatched_declaration_is_rejected_at_operation(message: str) -> None:
+    facts, operands = MISFITS[message]
     rules.register("acme.f", facts)
-    with pytest.raises(Refusal, match=rf"^f.mlir:2:\d+: error: {re.escape(said)}"):
+    with pytest.raises(Refusal, match=rf"^f.mlir:2:\d+: error: {re.escape(message)}"):
         flops(operation("acme.f", operands))
 
 
@@ -290,13 +292,13 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bytes_of", "said"),
+    ("bytes_of", "message"),
     [("1 // 0", "raises ZeroDivisionError"), ("'8'", "gives '8', not"), ("-1", "gives -1, not")],
 )
-def test_bytes_that_cannot_be_had_are_refused_where_they_are_needed(bytes_of: str, said: str) -> None:
+def test_invalid_type_size_is_rejected_at_its_use(bytes_of: str, message: str) -> None:
     load_the_rules()
     rules.register_type("acme.tile", lambda type: eval(bytes_of))
-    with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* for type acme.tile {said}"):
+    with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* for type acme.tile {message}"):
         rewrite_in_place(step(), RecomputeOptions(target="none"))
 
 
@@ -318,12 +320,12 @@ IMPURE = {
 
 
 @pytest.mark.parametrize("reason", IMPURE)
-def test_what_is_declared_impure_says_why(reason: str) -> None:
+def test_impure_declaration_gives_its_reason(reason: str) -> None:
     rules.register("acme.ask", IMPURE[reason])
     assert why_impure(operation("acme.ask", 1)) == reason
 
 
-def test_declarations_are_undone_to_what_was_declared_before() -> None:
+def test_undo_restores_previous_declarations() -> None:
     rules.register("acme.ask", rules.pure())
     with rules.registrations_undone():
         rules.register("acme.ask", rules.impure("it asks the user"))
@@ -337,7 +339,7 @@ def test_a_declared_name_has_a_dialect(name: str) -> None:
             declare()
 
 
-def test_a_declared_view_shares_the_storage_of_the_operand_named() -> None:
+def test_declared_view_shares_storage_of_named_operand() -> None:
     rules.register("acme.flip", rules.view(of=1))
     t = "tensor<256xf32>"
     text = f"""func.func @f(%x: {t}) -> {t} {{

@@ -46,14 +46,14 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize(("permission", "allowed"), ALLOWED)
-def test_what_may_run_twice(permission: Permission, allowed: set[str]) -> None:
+def test_permission_controls_recomputation(permission: Permission, allowed: set[str]) -> None:
     """Permit a collective, but no communication inside a branch, in which some devices might not take part again.
 
     The other conditions on a collective remain: no unknown operation in its body, and no access to memory.
     """
     (function,) = parse_module(PROGRAM, "f.mlir").ops
-    made = [op for op in function.regions[0].block.ops if op.results]
+    ops = [op for op in function.regions[0].block.ops if op.results]
     with registrations_undone():
         register("acme.sum", collective())
-        found = {op.results[0].name_hint for op in made if permission.why_not(op) is None}
-    assert found == allowed
+        name_hints = {op.results[0].name_hint for op in ops if permission.why_not(op) is None}
+    assert name_hints == allowed

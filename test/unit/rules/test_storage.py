@@ -77,9 +77,9 @@ STORED = {
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_what_regions_store(name: str) -> None:
+def test_region_storage_and_carried_values(name: str) -> None:
     (op,) = [op for op in parse_module(LOOPS, "f.mlir").walk() if op.name == name]
-    found = region_storage(op)
+    result = region_storage(op)
     values = {"operands": tuple(op.operands), "results": tuple(op.results), "nothing": ()}
-    assert [region.hands_on for region in found] == [hands_on for _, hands_on in STORED[name]]
-    assert [carried_values(op, region) for region in found] == [values[carry] for carry, _ in STORED[name]]
+    assert [region.hands_on for region in result] == [hands_on for _, hands_on in STORED[name]]
+    assert [carried_values(op, region) for region in result] == [values[carry] for carry, _ in STORED[name]]

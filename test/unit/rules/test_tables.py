@@ -33,7 +33,7 @@ OURS = sorted(op.name for op in OUR_KINDS)
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_every_operation_with_a_class_is_in_one_table_of_effects(name: str) -> None:
+def test_each_operation_class_is_in_one_effect_table(name: str) -> None:
     assert len([table for table, names in TABLES.items() if name in names]) == 1
 
 
@@ -70,10 +70,10 @@ NOT_TWICE = {
 
 
 @pytest.mark.parametrize("reason", NOT_TWICE)
-def test_what_must_not_run_twice(reason: str) -> None:
+def test_impure_operations_give_their_reason(reason: str) -> None:
     for name in NOT_TWICE[reason].split():
-        said = why_impure(UnregisteredOp.with_name(name).create())
-        assert said is not None and said.startswith(reason), name
+        message = why_impure(UnregisteredOp.with_name(name).create())
+        assert message is not None and message.startswith(reason), name
 
 
 # The proof sees through these, or never meets them in a function.
@@ -97,7 +97,7 @@ OTHERS = sorted(op.name for op in OTHER_KINDS)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_operation_of_the_other_dialects_is_in_one_table_of_effects(name: str) -> None:
+def test_other_dialect_operations_are_in_one_effect_table(name: str) -> None:
     listed = [table for table, names in TABLES.items() if name in names]
     assert len(listed) == (0 if name == "func.func" else 1)
 
@@ -114,7 +114,7 @@ def test_bodies_are_looked_into_and_memory_is_not_pure(kind: type[IRDLOperation]
         assert kind.name not in PURE and kind.name not in PURE_IF_BODY_IS
 
 
-def test_the_tables_grow_with_what_is_registered() -> None:
+def test_registration_extends_effect_tables() -> None:
     with registrations_undone():
         register("acme.swish", pure())
         assert "acme.swish" in PURE and "acme.swish" in list(PURE) and "acme.swish" not in PURE_IF_BODY_IS
@@ -131,7 +131,7 @@ def test_collectives_and_communication() -> None:
         assert facts is not None and (facts.effect, facts.reason) == (Effect.IMPURE, COMMUNICATION_REASON)
 
 
-def test_random_numbers_come_from_the_state_that_is_given() -> None:
+def test_random_bits_from_explicit_state_are_pure() -> None:
     text = """func.func @f(%state: tensor<2xui64>) {
       %next, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY
         : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
@@ -180,11 +180,11 @@ REASONS = {
 
 def test_memory_is_not_read_or_written_twice() -> None:
     (function,) = parse_module(MEMORY, "f.mlir").ops
-    found = dict[str, str | None]()
+    result = dict[str, str | None]()
     for op in function.regions[0].block.ops:
         on_memory = op.name == "linalg.fill" and not op.results
-        found[op.name + (" on a memref" if on_memory else "")] = why_impure(op)
-    assert {name: found[name] for name in REASONS} == REASONS
+        result[op.name + (" on a memref" if on_memory else "")] = why_impure(op)
+    assert {name: result[name] for name in REASONS} == REASONS
 
 
 def test_kinds_of_memory_operations() -> None:

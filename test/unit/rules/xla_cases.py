@@ -49,11 +49,11 @@ def elementwise() -> Iterator[tuple[str, str]]:
 
 def _on_each(dialect: str, word: str, types: tuple[str, ...], arity: int) -> Iterator[tuple[str, str]]:
     for element in types:
-        given, made = f"<{EXTENTS}{element}>", f"<{EXTENTS}{_result(word, element)}>"
+        given, value = f"<{EXTENTS}{element}>", f"<{EXTENTS}{_result(word, element)}>"
         names = ("%a", "%b")[:arity]
         arguments = ", ".join(f"{name}: {given}" for name in names)
-        operation = f'%r = "{dialect}.{word}"({", ".join(names)}) : ({", ".join([given] * arity)}) -> {made}'
-        yield f"{dialect}.{word} {element}", program(arguments, operation, made)
+        operation = f'%r = "{dialect}.{word}"({", ".join(names)}) : ({", ".join([given] * arity)}) -> {value}'
+        yield f"{dialect}.{word} {element}", program(arguments, operation, value)
 
 
 def _result(word: str, element: str) -> str:

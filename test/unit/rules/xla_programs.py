@@ -27,7 +27,7 @@ def _convolution(*given: tuple[int, ...], **how: Any) -> Program:
     numbers = {3: ("NWC", "WIO", "NWC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NDHWC", "DHWIO", "NDHWC")}[len(given[0])]
     spatial = len(given[0]) - 2
     how = {"window_strides": (1,) * spatial, "padding": "VALID", "dimension_numbers": numbers, **how}
-    return partial(lax.conv_general_dilated, **how), [shape(*one) for one in given]
+    return partial(lax.conv_general_dilated, **how), [shape(*item) for item in given]
 
 
 CONVOLUTIONS: dict[str, Program] = {
@@ -140,8 +140,8 @@ OTHERS: dict[str, Program] = {
     "held back": (lambda x: lax.optimization_barrier(jnp.sin(x)) + 1, [TABLE]),
 }
 PROGRAMS: dict[str, Program] = {
-    **{f"convolution, {name}": one for name, one in CONVOLUTIONS.items()},
-    **{f"window, {name}": one for name, one in WINDOWS.items()},
-    **{f"reduce, {name}": one for name, one in REDUCTIONS.items()},
+    **{f"convolution, {name}": first for name, first in CONVOLUTIONS.items()},
+    **{f"window, {name}": first for name, first in WINDOWS.items()},
+    **{f"reduce, {name}": first for name, first in REDUCTIONS.items()},
     **OTHERS,
 }

@@ -23,17 +23,17 @@ def test_fewer_copies_are_proved_equal() -> None:
     def whole(graph: Graph) -> Plan:
         plan = planner_within("60%")(graph)
         thinned.extend(with_groups(graph, groups) for fewer in fewer_groups(plan, 3) for groups in fewer)
-        assert all(0 < one.copies < plan.copies for one in thinned)
+        assert all(0 < entry.copies < plan.copies for entry in thinned)
         return plan
 
     rewrite(CHAIN, RecomputeOptions(planner=whole))
     assert len(thinned) >= 4
-    for one in thinned:
-        done = rewrite(CHAIN, RecomputeOptions(planner=lambda _, one=one: one))
-        assert done.proof is not None and done.proof.proved and done.copies == one.copies
+    for item in thinned:
+        result = rewrite(CHAIN, RecomputeOptions(planner=lambda _, entry=item: entry))
+        assert result.proof is not None and result.proof.proved and result.copies == item.copies
 
 
-def test_they_are_among_what_is_chosen_from() -> None:
+def test_plans_with_fewer_copies_are_candidates() -> None:
     pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT_OPTIONS)
     pool.search(lambda prediction: prediction.need / 0.8)
     solved = [candidate for candidate in pool.candidates if candidate.prediction.kind == (PlanSource.SOLVER,)]
@@ -44,7 +44,7 @@ def test_they_are_among_what_is_chosen_from() -> None:
     )
 
 
-def test_a_search_visits_few_plans_and_keeps_the_places_of_those_before() -> None:
+def test_search_visits_few_plans_and_keeps_earlier_order() -> None:
     pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT_OPTIONS)
     before = list(pool.candidates)
     pool.search(lambda prediction: prediction.need / 0.8)
@@ -56,7 +56,7 @@ def test_a_search_visits_few_plans_and_keeps_the_places_of_those_before() -> Non
     assert pool.candidates[: len(visited)] == visited
 
 
-def test_a_search_that_is_stopped_forecasts_nothing() -> None:
+def test_stopped_search_adds_no_candidates() -> None:
     pool = Pool.of(parse_module(CHAIN, "chain"), DEFAULT_OPTIONS)
     before = list(pool.candidates)
     pool.search(lambda prediction: prediction.need / 0.8, lambda: True)

@@ -38,15 +38,15 @@ SELECTIONS = {
 }
 
 
-@pytest.mark.parametrize("said", SELECTIONS)
+@pytest.mark.parametrize("message", SELECTIONS)
 @pytest.mark.parametrize("name", SMALL)
-def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
+def test_first_attempt_matches_marks(name: str, message: str) -> None:
     """Plan the same in the first attempt as the mark pass does on its own."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
     planned = plan_attempt(
-        step, SELECTIONS[said], DEFAULT_ATTEMPT, AttemptTargets.of(step, SELECTIONS[said], DEFAULT_ATTEMPT)
+        step, SELECTIONS[message], DEFAULT_ATTEMPT, AttemptTargets.of(step, SELECTIONS[message], DEFAULT_ATTEMPT)
     )
-    mark_steps(steps, SELECTIONS[said])
+    mark_steps(steps, SELECTIONS[message])
     assert plan_of_marks(step, CloneOptions()) == planned.plan
 
 
@@ -54,29 +54,29 @@ def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
 def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
     for attempt in attempts_for(step.graph, AUTO, named=True, stated=False, structures=2):
-        for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.splits_only_concurrent, chain=True)):
-            plan = plan_attempt(step, AUTO, one, AttemptTargets.of(step, AUTO, one)).plan
-            assert list(violations(step.graph, plan)) == [], str(one)
+        for item in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.splits_only_concurrent, chain=True)):
+            plan = plan_attempt(step, AUTO, item, AttemptTargets.of(step, AUTO, item)).plan
+            assert list(violations(step.graph, plan)) == [], str(item)
 
 
 @pytest.mark.slow("gpt.small")
 @pytest.mark.parametrize("name", SMALL)
-def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
+def test_chooses_smallest_attempt(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
     choice = choose_for(function, step, RecomputeOptions(attempts=9))
     assert choice.refused is None
-    copying = [one for one in choice.tried if one.planned.plan.copies]
-    assert choice.chosen.peaks.eager <= min(copying, key=lambda one: one.peaks.xla).peaks.eager or (
-        choice.chosen.peaks.xla <= 1.02 * min(one.peaks.xla for one in copying)
+    copying = [attempt for attempt in choice.tried if attempt.planned.plan.copies]
+    assert choice.chosen.peaks.eager <= min(copying, key=lambda item: item.peaks.xla).peaks.eager or (
+        choice.chosen.peaks.xla <= 1.02 * min(item.peaks.xla for item in copying)
     )
 
 
 @pytest.mark.slow("unet", "gpt_train")
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "unet.small.mlir"])
-def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
-    found = list(attempt_plans(original(name), RecomputeOptions(attempts=3)))
-    assert 1 < len(found) <= 3
-    for tried in found:
+def test_attempt_plans_reach_predicted_peaks(name: str) -> None:
+    items = list(attempt_plans(original(name), RecomputeOptions(attempts=3)))
+    assert 1 < len(items) <= 3
+    for tried in items:
         module = original(name).clone()
         assert rewrite_in_place(module, RecomputeOptions(calls=False).with_planned(tried.plans)).copies > 0
         assert peaks_of(module).xla == tried.peak_bytes
@@ -93,16 +93,16 @@ class More(Plain):
 NOTHING_READ = More(program_of(Block()), {})
 
 
-@pytest.mark.parametrize("said", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
-def test_xla_alone_refuses_nothing(said: Selection) -> None:
+@pytest.mark.parametrize("message", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
+def test_higher_xla_peak_alone_rejects_no_plan(message: Selection) -> None:
     """Choose a plan that needs less in program order although XLA gains nothing: other executors keep that order."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    choice = choose(step, RecomputeOptions(said, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
+    choice = choose(step, RecomputeOptions(message, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
     assert choice.chosen.peaks.in_order < choice.before.in_order
     assert choice.refused is None and choice.chosen.peaks.xla > choice.before.xla
 
 
-def test_for_a_target_that_keeps_program_order_xla_is_not_asked() -> None:
+def test_program_order_target_ignores_xla_peak() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     assert (
         choose(
@@ -122,13 +122,13 @@ class Told(Plain):
         return self.bytes.get(len(rewritten.operations), 1000)
 
 
-def test_structure_that_saves_little_is_taken_where_xla_needs_more_for_named_segments() -> None:
+def test_structural_cuts_win_if_named_segments_raise_peak() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     tried = choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: NOTHING_READ)).tried
-    sizes = {one.peaks.xla: 1020 if one.planned.attempt.cuts is None else 1005 for one in tried}
-    told = Told(NOTHING_READ.program, {}, sizes)
+    sizes = {attempt.peaks.xla: 1020 if attempt.planned.attempt.cuts is None else 1005 for attempt in tried}
+    message = Told(NOTHING_READ.program, {}, sizes)
     assert (
-        choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: told)).chosen.planned.attempt.cuts
+        choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: message)).chosen.planned.attempt.cuts
         is not None
     )
 
@@ -145,7 +145,7 @@ BY_TRUST = [
 
 
 @pytest.mark.parametrize(("sizes", "chosen"), BY_TRUST)
-def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
+def test_names_then_blocks_win_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
     """Prefer names, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
@@ -155,18 +155,18 @@ def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[
         )
         for kind, size in sizes.items()
     ]
-    found = best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
-    assert str(found.planned.attempt).endswith(chosen)
+    result = best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
+    assert str(result.planned.attempt).endswith(chosen)
 
 
-def test_named_segments_of_large_steps_are_copied_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vary the copying of named segments for small steps, and where the user leaves the search nothing else."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     varied = {(False, False), (True, False), (True, True)}
 
     def ways(selection: Selection) -> set[tuple[bool, bool]]:
         tried = attempts_for(step.graph, selection, named=True, stated=False)
-        return {(one.splits_only_concurrent, one.own_outputs) for one in tried if one.cuts is None}
+        return {(attempt.splits_only_concurrent, attempt.own_outputs) for attempt in tried if attempt.cuts is None}
 
     assert ways(AUTO) == varied
     monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))
@@ -175,30 +175,28 @@ def test_named_segments_of_large_steps_are_copied_in_one_way(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("is_large", [True, False])
-def test_xla_is_not_asked_of_attempts_that_need_clearly_more_or_raise_a_peak(
-    is_large: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluate the model of XLA:CPU, for large steps, only for attempts that can win by the peaks that are cheap to
     compute, and for one segment of everything."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
     monkeypatch.setattr(choose_module, "MANY_OPERATIONS", len(step.graph) + (not is_large))
-    asked = list[int]()
+    items = list[int]()
 
     def attempt(in_order: int, eager: int, cuts: Cuts | None = None) -> ScoredAttempt:
-        peaks = Peaks.known(in_order, eager, lambda: asked.append(in_order) or in_order)
+        peaks = Peaks.known(in_order, eager, lambda: items.append(in_order) or in_order)
         return ScoredAttempt(replace(planned, attempt=Attempt(cuts)), peaks)
 
     whole = attempt(1900, 1900, Cuts((0, 1), 1, 1))
     tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500), whole]
     best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
-    assert set(asked) == ({1000, 1300, 1900} if is_large else {1000, 1300, 1301, 1900})
+    assert set(items) == ({1000, 1300, 1900} if is_large else {1000, 1300, 1301, 1900})
 
 
-def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:
+def test_user_given_segments_are_not_varied() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    for said in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
-        tried = attempts_for(step.graph, said, named=True, stated=False)
-        assert {(one.cuts, one.own_outputs) for one in tried} == {(None, False)}
+    for item in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
+        tried = attempts_for(step.graph, item, named=True, stated=False)
+        assert {(attempt.cuts, attempt.own_outputs) for attempt in tried} == {(None, False)}
     marked = attempts_for(step.graph, AUTO, named=True, stated=True)
-    assert {(one.cuts, one.own_outputs) for one in marked} == {(None, False)}
+    assert {(entry.cuts, entry.own_outputs) for entry in marked} == {(None, False)}

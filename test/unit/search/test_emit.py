@@ -22,9 +22,7 @@ FORECAST = 7
     [(0, 0, True), (1000, 1000, True), (-1, 0, False), (0, -1, False)],
     ids=["as forecast", "less", "more in program order", "more in the eager order"],
 )
-def test_xla_is_taken_from_the_forecast_unless_another_peak_exceeds_it(
-    in_order: int, eager: int, is_forecast: bool
-) -> None:
+def test_xla_peak_is_forecast_unless_other_peaks_exceed(in_order: int, eager: int, is_forecast: bool) -> None:
     ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
     plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
     name, before = function.sym_name.data, peaks_before(NAME)

@@ -41,7 +41,7 @@ def test_several_budgets_on_a_step(made: list[RecomputeOptions]) -> None:
     assert rewrite(STEP, RecomputeOptions(budget="85%", memory_model="xla")).text == texts[1]
 
 
-def test_what_makes_another_pool(made: list[RecomputeOptions], tmp_path: Path) -> None:
+def test_changed_options_or_step_make_a_new_pool(made: list[RecomputeOptions], tmp_path: Path) -> None:
     first = pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS)
     assert pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS) is first and len(made) == 1
     for other in (RecomputeOptions(copies=1), RecomputeOptions(loops=False)):
@@ -68,7 +68,7 @@ def test_a_phase_source_of_the_user_may_read_positions(made: list[RecomputeOptio
     assert len(made) == 2
 
 
-def test_facts_that_are_declared_may_change(made: list[RecomputeOptions]) -> None:
+def test_registered_facts_prevent_pool_reuse(made: list[RecomputeOptions]) -> None:
     with registrations_undone():
         register("acme.swish", pure())
         text = STEP.replace(

@@ -28,7 +28,7 @@ def stock_context() -> Context:
     return context
 
 
-def test_without_positions_the_function_and_the_operation_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_without_position_names_operation(capsys: pytest.CaptureFixture[str]) -> None:
     """Name the function and the operation where stock xDSL provides no position."""
     module = Parser(stock_context(), TEXT, "step.mlir").parse_module()
     function, named, unnamed = list(module.walk())[1:4]
@@ -44,7 +44,7 @@ def test_without_positions_the_function_and_the_operation_are_named(capsys: pyte
     assert str(Refusal(named, "no")) == "@step (stablehlo.tanh %y): error: no"
 
 
-def test_with_positions_they_are_the_place() -> None:
+def test_message_with_position_starts_with_position() -> None:
     _, function, named, _ = list(parse_module(TEXT, "step.mlir").walk())[:4]
     assert str(Remark(named, "kept")) == "step.mlir:2:8: remark: kept"
     assert str(Refusal(function, "no")) == "step.mlir:1:1: error: no"

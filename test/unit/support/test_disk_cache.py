@@ -27,7 +27,7 @@ def file_of(cache: DiskCache, key: str = KEY) -> Path:
     return cache.folder / f"{key}{SUFFIX}"
 
 
-def test_what_is_put_in_comes_out(cache: DiskCache):
+def test_stored_entry_is_returned(cache: DiskCache):
     assert cache.get(KEY) is None
     cache.put(KEY, ENTRY)
     assert cache.get(KEY) == ENTRY and cache.get(OTHER) is None
@@ -55,7 +55,7 @@ def test_a_file_that_was_cut_off(cache: DiskCache):
         assert cache.get(KEY) is None, length
 
 
-def test_a_file_of_another_key(cache: DiskCache):
+def test_file_of_different_key_is_a_miss(cache: DiskCache):
     cache.put(KEY, ENTRY)
     file_of(cache).rename(file_of(cache, OTHER))
     assert cache.get(OTHER) is None
@@ -79,7 +79,7 @@ def test_an_entry_larger_than_the_cache(cache: DiskCache):
     assert small.get(KEY) is None and not small.folder.exists()
 
 
-def test_what_killed_processes_left_is_deleted(cache: DiskCache):
+def test_leftovers_of_killed_processes_are_deleted(cache: DiskCache):
     cache.put(KEY, ENTRY)
     old, new = cache.folder / f"old{TEMPORARY}", cache.folder / f"new{TEMPORARY}"
     old.write_bytes(b"half")
@@ -113,7 +113,7 @@ def test_several_processes_at_once(cache: DiskCache):
     assert not list(cache.folder.glob(f"*{TEMPORARY}"))
 
 
-def test_without_a_usable_folder_nothing_is_cached(tmp_path: Path):
+def test_unusable_folder_disables_cache(tmp_path: Path):
     (tmp_path / "file").write_text("")
     cache = DiskCache(tmp_path / "file" / "cache", 1000)
     cache.put(KEY, ENTRY)

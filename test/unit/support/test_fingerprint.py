@@ -52,7 +52,7 @@ DIFFERENT: list[Any] = [
 
 def test_different_values_differ():
     digests = [fingerprint(value) for value in DIFFERENT]
-    equal = [(one, two) for at, one in enumerate(digests) for two in digests[:at] if one == two]
+    equal = [(first, two) for at, first in enumerate(digests) for two in digests[:at] if first == two]
     assert equal == [] and all(len(digest) == 64 for digest in digests)
 
 
@@ -69,7 +69,7 @@ def test_another_process_agrees():
         "from recompute.support.fingerprint import fingerprint\n"
         "print(fingerprint(({'a', 'b', 'c'}, {'x': 1, 'y': 2}, 1.5, fingerprint)))"
     )
-    found = {
+    stdouts = {
         subprocess.run(
             [sys.executable, "-c", code],
             cwd=ROOT.parent,
@@ -79,7 +79,7 @@ def test_another_process_agrees():
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(found) == 1
+    assert len(stdouts) == 1
 
 
 @pytest.mark.parametrize("value", [object(), iter([1]), (1, [object()]), function(GLOBAL, N=object())])

@@ -20,7 +20,7 @@ def test_a_time_limit():
         assert not stop()
 
 
-def test_the_first_interrupt_stops_and_the_second_one_raises(capsys: pytest.CaptureFixture[str]):
+def test_first_interrupt_stops_and_second_raises(capsys: pytest.CaptureFixture[str]):
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), stopping() as stop:
         os.kill(os.getpid(), signal.SIGINT)

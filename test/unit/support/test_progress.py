@@ -34,7 +34,7 @@ def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_file_gets_two_lines(capsys: pytest.CaptureFixture[str]):
+def test_redirected_output_gets_two_lines(capsys: pytest.CaptureFixture[str]):
     work()
     first, last = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"step: planning, about 30 % done, \d+ s left", first)
@@ -42,7 +42,7 @@ def test_a_file_gets_two_lines(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_tools_print_nothing_to_files(capsys: pytest.CaptureFixture[str]):
+def test_terminal_only_progress_skips_files(capsys: pytest.CaptureFixture[str]):
     work(only_on_terminal=True)
     assert capsys.readouterr().err == ""
 

@@ -65,7 +65,7 @@ def test_a_budget_in_bytes_needs_a_unit(text: str, remedy: str):
 @pytest.mark.parametrize(
     ("budget", "text"), [(8, "8B"), (0.5, "0.5"), ("0.5", "0.5"), ("1", "1"), ("60MB", "60MB"), ("50%", "50%")]
 )
-def test_budgets_stay_as_they_were_given(budget: float | str, text: str):
+def test_budget_text_is_unchanged(budget: float | str, text: str):
     assert budget_text(budget) == text
 
 

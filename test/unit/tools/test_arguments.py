@@ -48,7 +48,9 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     return str(path), f"{path}:2:3: error: argument #1 of type {type_} cannot be given, so nothing is run: {reason}"
 
 
-def test_they_are_refused_when_inputs_are_drawn(program: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_with_random_inputs_are_refused(
+    program: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     path, expected = program
     assert run([path]) == 1
     check_one_line(capsys, expected)
@@ -56,7 +58,7 @@ def test_they_are_refused_when_inputs_are_drawn(program: tuple[str, str], capsys
     check_one_line(capsys, expected)
 
 
-def test_they_are_refused_when_inputs_are_given(
+def test_bad_arguments_with_given_inputs_are_refused(
     program: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, expected = program
@@ -74,9 +76,7 @@ def check_one_line(capsys: pytest.CaptureFixture[str], expected: str) -> None:
     assert error.startswith(expected) and len(diagnostics_of(error)) == 1
 
 
-def test_types_that_xdsl_does_not_know_are_the_same_in_two_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_types_unknown_to_xdsl_are_equal_in_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "f.mlir"
     path.write_text(LAYOUT)
     assert check([str(path), str(path), "--execute", "--expect", "equal"]) == 0

@@ -27,7 +27,7 @@ func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
 """
 
 
-def test_bytecode_is_read_as_what_was_written(tmp_path: Path) -> None:
+def test_bytecode_round_trips(tmp_path: Path) -> None:
     text, binary, again = (tmp_path / name for name in ("a.mlir", "a.mlirbc", "b.mlir"))
     text.write_text(STEP)
     assert main([str(text), "--emit-bytecode", "-o", str(binary)]) == 0
@@ -64,7 +64,7 @@ def test_bad_bytecode_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert line.startswith(f"{path}:1:1: error: the bytecode cannot be read: ")
 
 
-def test_without_jaxlib_the_error_says_what_to_install(
+def test_missing_jaxlib_error_names_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> None:

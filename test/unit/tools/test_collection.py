@@ -11,14 +11,14 @@ from recompute.support.garbage import THRESHOLDS, rare_collections
 from recompute.tools import recompute_check, recompute_opt
 
 
-def test_inside_it_is_rare() -> None:
+def test_collections_are_rare_inside_context() -> None:
     before = gc.get_threshold()
     with rare_collections():
         assert gc.get_threshold() == THRESHOLDS
     assert gc.get_threshold() == before
 
 
-def test_it_is_as_before_when_a_tool_fails(tmp_path: Path) -> None:
+def test_collector_is_restored_after_tool_failure(tmp_path: Path) -> None:
     before, missing = gc.get_threshold(), str(tmp_path / "missing.mlir")
     assert recompute_opt.main([missing]) == 1 and recompute_check.main([missing, missing]) == 2
     with pytest.raises(SystemExit):

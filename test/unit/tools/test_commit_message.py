@@ -39,12 +39,12 @@ def checked(message: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("message", ACCEPTED)
 def test_accepted(message: str, tmp_path: Path) -> None:
-    done = checked(message, tmp_path / "message")
-    assert (done.returncode, done.stderr) == (0, "")
+    result = checked(message, tmp_path / "message")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_refused(message: str, tmp_path: Path) -> None:
-    done = checked(message, tmp_path / "message")
-    assert done.returncode == 1
-    assert f"commit message: {REFUSED[message]}\n" in done.stderr
+    result = checked(message, tmp_path / "message")
+    assert result.returncode == 1
+    assert f"commit message: {REFUSED[message]}\n" in result.stderr

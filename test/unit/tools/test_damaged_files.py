@@ -119,15 +119,15 @@ def damaged(data: Any, numbers_only: bool = False) -> Iterator[tuple[str, str]]:
 
 def accepted(files: Iterator[tuple[str, str]], read: Callable[[str], object], error: type[Exception]) -> list[str]:
     """Return the damaged files that are read without an error; assert that each error is a single line."""
-    found = list[str]()
+    items = list[str]()
     for what, text in files:
         try:
             read(text)
         except error as reason:
             assert str(reason).strip() and "\n" not in str(reason), (what, str(reason))
         else:
-            found.append(what)
-    return found
+            items.append(what)
+    return items
 
 
 def plan_data(tmp_path: Path) -> Any:
@@ -146,8 +146,8 @@ def shortened(data: Any) -> Any:
 def test_plans(tmp_path: Path) -> None:
     data = shortened(plan_data(tmp_path))
     from_json(json.dumps(data))
-    found = accepted(damaged(data), from_json, BadPlan)
-    assert [what for what in found if not what.endswith(HARMLESS_PLANS)] == []
+    result = accepted(damaged(data), from_json, BadPlan)
+    assert [what for what in result if not what.endswith(HARMLESS_PLANS)] == []
     required = [path for path in keys(data) if path[-1] not in ("recompute", "segment", "checkpoint", "offload")]
     missing = ((f"without {path}", without(data, path)) for path in required)
     assert accepted(missing, from_json, BadPlan) == []
@@ -170,9 +170,9 @@ def test_a_damaged_plan_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_graphs() -> None:
     read_graph(json.dumps(GRAPH))
-    found = accepted(damaged(GRAPH), read_graph, BadGraph)
+    result = accepted(damaged(GRAPH), read_graph, BadGraph)
     # An id, and what no operation has: of inputs and outputs neither bytes nor cost count.
-    assert [what for what in found if not what.startswith(HARMLESS_GRAPHS)] == []
+    assert [what for what in result if not what.startswith(HARMLESS_GRAPHS)] == []
 
 
 HARMLESS_GRAPHS = (

@@ -24,7 +24,7 @@ def error(line: int, message: str = "it is wrong") -> Diagnostic:
         ("expected-error@-0 {{wrong}}", 2),
     ],
 )
-def test_a_comment_speaks_of_a_line(comment: str, line: int) -> None:
+def test_expected_comment_refers_to_its_line(comment: str, line: int) -> None:
     text = f"\n// {comment}\n"
     assert mismatches(text, "f.mlir", [error(line)]) == []
     if "unknown" not in comment:

@@ -74,7 +74,7 @@ def overwrite(path: str, data: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+def test_killed_process_leaves_old_or_new_file(tmp_path: Path) -> None:
     path, left, end = tmp_path / "out.mlir", set[Path](), time.monotonic() + SECONDS
     path.write_bytes(OLD)
     for seed in range(ROUNDS):
@@ -87,7 +87,7 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> 
     assert all(name.name.startswith(".out.mlir.") and name.suffix == TEMPORARY for name in left)
 
 
-def test_the_kills_tear_a_file_that_is_overwritten(tmp_path: Path) -> None:
+def test_kill_tears_file_written_in_place(tmp_path: Path) -> None:
     """Check that killing a process tears a file written in place, so that the atomic case means something."""
     path, end = tmp_path / "out.mlir", time.monotonic() + SECONDS
     path.write_bytes(OLD)
@@ -106,14 +106,14 @@ def test_a_full_disk_leaves_the_old_file(source: Path, tmp_path: Path) -> None:
     """Keep the old file where a write fails halfway; a limit on file size stands for a full disk."""
     output = tmp_path / "out.mlir"
     output.write_text("old")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "recompute.tools.recompute_opt", source, "-o", output],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)),
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1
-    assert done.stderr == f"{output}: error: cannot be written: File too large\n"
+    assert completed.returncode == 1
+    assert completed.stderr == f"{output}: error: cannot be written: File too large\n"
     assert output.read_text() == "old"
     assert set(tmp_path.iterdir()) == {output, source.parent}
 
@@ -155,14 +155,14 @@ def test_a_full_device(source: Path, capsys: pytest.CaptureFixture[str]) -> None
 @on_linux
 def test_standard_output_on_a_full_device(source: Path) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", "recompute.tools.recompute_opt", source],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
         )
-    assert done.returncode == 1
-    assert done.stderr == "<stdout>: error: cannot be written: No space left on device\n"
+    assert completed.returncode == 1
+    assert completed.stderr == "<stdout>: error: cannot be written: No space left on device\n"
 
 
 # The place.
@@ -211,7 +211,7 @@ def test_places_where_no_file_can_be(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_output_may_be_a_link(source: Path, tmp_path: Path) -> None:
+def test_output_may_be_a_symbolic_link(source: Path, tmp_path: Path) -> None:
     """Replace the target of a symbolic link and keep the link; recognize a link to the input as the input."""
     link, other = tmp_path / "link", tmp_path / "new"
     link.symlink_to("in/step.mlir")

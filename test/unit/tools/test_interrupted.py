@@ -41,38 +41,38 @@ def interrupted(arguments: list[str], after: str) -> tuple[int, str, str]:
     call = [sys.executable, "-c", PROGRAM, *arguments]
     with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tool:
         assert tool.stdout is not None and tool.stderr is not None
-        said = list[str]()
+        message = list[str]()
         for line in tool.stderr:
-            said.append(line)
+            message.append(line)
             if re.search(after, line):
                 tool.send_signal(signal.SIGINT)
                 break
         out, rest = tool.communicate(timeout=60)
-    return tool.returncode, out, "".join(said) + rest
+    return tool.returncode, out, "".join(message) + rest
 
 
 def test_a_long_search_ends_with_the_best_so_far(graph: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    code, out, said = interrupted([graph, "--budget", "0.3", "-o", str(plan)], after="extra cost")
-    assert (code, said.count("interrupted: the best so far follows"), "Traceback" in said) == (0, 1, False)
+    code, out, output = interrupted([graph, "--budget", "0.3", "-o", str(plan)], after="extra cost")
+    assert (code, output.count("interrupted: the best so far follows"), "Traceback" in output) == (0, 1, False)
     assert "; stopped: the best so far" in out
-    found = json.loads(plan.read_text())
-    assert not found["finished"] and found["copies"] and found["peak_bytes"] <= found["budget_bytes"]
+    record = json.loads(plan.read_text())
+    assert not record["finished"] and record["copies"] and record["peak_bytes"] <= record["budget_bytes"]
 
 
-def test_a_sweep_ends_with_what_was_found(graph: str, tmp_path: Path) -> None:
+def test_interrupted_sweep_reports_best_so_far(graph: str, tmp_path: Path) -> None:
     curve = tmp_path / "curve.json"
-    code, out, said = interrupted([graph, "--sweep", "10", "--curve", str(curve)], after="extra cost")
-    assert (code, "Traceback" in said) == (0, False)
-    started = list(dict.fromkeys(map(int, re.findall(r"budget (\d+) of 10", said))))
+    code, out, output = interrupted([graph, "--sweep", "10", "--curve", str(curve)], after="extra cost")
+    assert (code, "Traceback" in output) == (0, False)
+    started = list(dict.fromkeys(map(int, re.findall(r"budget (\d+) of 10", output))))
     assert started == list(range(1, len(started) + 1)) and len(started) < 10
     rows = out.splitlines()[2:]
     assert len(rows) == 10 and all(row.endswith("stopped: the best so far") for row in rows[started[-1] - 1 :])
     points = json.loads(curve.read_text())[0]["points"]
-    assert len(points) == 10 - started[-1] + 1 and not any(one["finished"] for one in points)
+    assert len(points) == 10 - started[-1] + 1 and not any(point["finished"] for point in points)
 
 
-def test_whoever_asks_twice_is_let_go(
+def test_second_interrupt_exits_without_output(
     graph: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted_at_once(*_: object) -> None:

@@ -46,11 +46,11 @@ def test_diagnostics_merge_by_everything_but_their_position() -> None:
     first = Diagnostic("remark", "m.py", 1, 1, "words", "missed", "a")
     passed, by_another = replace(first, category="passed"), replace(first, pass_name="b")
     third = replace(first, line=3)
-    one, *others = merge_remarks([first, passed, third, by_another, third])
-    assert str(one) == "m.py:1:1: remark: words (3 times: also at m.py:3:1)"
+    actual, *others = merge_remarks([first, passed, third, by_another, third])
+    assert str(actual) == "m.py:1:1: remark: words (3 times: also at m.py:3:1)"
     assert others == [passed, by_another]
-    assert json.loads(one.to_json())["count"] == 3 and json.loads(one.to_json())["others"] == ["m.py:3:1"]
-    assert "(3 times: also at m.py:3:1)" in to_yaml(one)
+    assert json.loads(actual.to_json())["count"] == 3 and json.loads(actual.to_json())["others"] == ["m.py:3:1"]
+    assert "(3 times: also at m.py:3:1)" in to_yaml(actual)
     assert "count" not in json.loads(first.to_json())
 
 

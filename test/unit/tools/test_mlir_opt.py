@@ -83,8 +83,8 @@ def test_mlir_opt_verifies_our_dialect(irdl: Path, old: str, new: str, words: st
 
 def commands(file: Path) -> list[list[str]]:
     """Return the distinct calls of recompute-opt in the file, without redirections of standard error."""
-    found = [shlex.split(match[1].replace("%s", str(file))) for match in _RUN.finditer(file.read_text())]
-    usable = [words[1:] for words in found if "-t" not in words and "-o" not in words and "%t" not in " ".join(words)]
+    splits = [shlex.split(match[1].replace("%s", str(file))) for match in _RUN.finditer(file.read_text())]
+    usable = [words[1:] for words in splits if "-t" not in words and "-o" not in words and "%t" not in " ".join(words)]
     return list(map(shlex.split, dict.fromkeys(map(shlex.join, usable))))
 
 

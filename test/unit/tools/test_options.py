@@ -21,7 +21,7 @@ PARSERS = (command_line.argument_parser, recompute_check.argument_parser, recomp
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_option_of_a_pass_or_a_target_has_a_meaning(name: str) -> None:
-    assert [one.name for one in options_of(KINDS[name]()) if len(one.meaning.split()) < 2] == []
+    assert [item.name for item in options_of(KINDS[name]()) if len(item.meaning.split()) < 2] == []
 
 
 @pytest.mark.parametrize("parser", PARSERS)

@@ -20,11 +20,11 @@ class Frozen(Exception):
     word: str
 
 
-def _names(one: TimedPart) -> object:
-    return {name: _names(inner) for name, inner in one.parts.items()}
+def _names(actual: TimedPart) -> object:
+    return {name: _names(inner) for name, inner in actual.parts.items()}
 
 
-def test_parts_lie_in_parts_in_the_order_in_which_they_began():
+def test_parts_nest_in_start_order():
     @part("work")
     def work(depth: int) -> int:
         with part("inner"):
@@ -37,7 +37,7 @@ def test_parts_lie_in_parts_in_the_order_in_which_they_began():
         work(3)
     assert _names(whole) == {"work": {"inner": {}}, "other": {"work": {"inner": {}}}}
     assert list(whole.parts) == ["work", "other"]
-    assert whole.seconds >= sum(one.seconds for one in whole.parts.values()) > 0
+    assert whole.seconds >= sum(value.seconds for value in whole.parts.values()) > 0
 
 
 def test_a_function_that_calls_itself_is_a_part_of_itself():
@@ -60,7 +60,7 @@ def test_a_part_that_fails_is_counted_and_ended():
     assert list(whole.parts) == ["fails", "goes on"]
 
 
-def test_without_a_stopwatch_nothing_is_kept():
+def test_parts_without_timer_are_not_recorded():
     with part("alone"):
         pass
     with time_parts() as whole:
@@ -81,17 +81,17 @@ def test_the_table():
     assert json.loads(times(whole, "json").splitlines()[2]) == {"part": "total/a/b", "seconds": 0.5, "percent": 25.0}
 
 
-def test_the_pass_tells_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pass_reports_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(EXAMPLE), "-p", "recompute"]) == 0
     plain = capsys.readouterr()
     assert main([str(EXAMPLE), "-p", "recompute", "--pass-statistics=json"]) == 0
-    told = capsys.readouterr()
-    assert told.out == plain.out
-    rows = [json.loads(line) for line in told.err.splitlines() if line.startswith("{")]
+    output = capsys.readouterr()
+    assert output.out == plain.out
+    rows = [json.loads(line) for line in output.err.splitlines() if line.startswith("{")]
     parts = [row["part"] for row in rows if "part" in row]
-    known = [one for one in parts if not one.endswith("rest")]
-    below = [one.removeprefix("total/recompute/") for one in known if one.startswith("total/recompute/")]
-    assert [one for one in known if one.count("/") < 2] == [
+    known = [actual for actual in parts if not actual.endswith("rest")]
+    below = [item.removeprefix("total/recompute/") for item in known if item.startswith("total/recompute/")]
+    assert [item for item in known if item.count("/") < 2] == [
         "total",
         *("total/parse", "total/verify", "total/recompute", "total/prove", "total/print"),
     ]

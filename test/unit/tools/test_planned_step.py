@@ -62,14 +62,14 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert re.fullmatch(r"  0.8333: block0 11.\d+ % \(1\)", lines[-2])
     assert captured.err.count("\n") <= 1, "at most one line in the first minute"
     (curve,) = json.loads(data.read_text())
-    assert [one["peak_bytes"] for one in curve["points"]] == [12 * KIB, 16 * KIB, 20 * KIB]
+    assert [item["peak_bytes"] for item in curve["points"]] == [12 * KIB, 16 * KIB, 20 * KIB]
     assert curve["points"][1]["recomputed_segments"][0]["values"] == ["stablehlo.sine %a (m.py:3:4)"]
     assert main([step, "--sweep", "2", "-q", "--curve", str(picture)]) == 0
     assert "</svg>" in picture.read_text() and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_a_picture_without_matplotlib_is_refused_before_any_work(
+def test_plot_without_matplotlib_is_refused_early(
     suffix: str, step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -80,28 +80,26 @@ def test_a_picture_without_matplotlib_is_refused_before_any_work(
     assert main([step, "--sweep", "2", "-q", "--curve", str(tmp_path / "curve.html")]) == 0
 
 
-def test_it_fits_as_it_is(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_step_fits(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "32KiB"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == "yes, as it is: the step fits 32KiB"
     assert second.startswith("  @step needs 32.0 KiB of the device in program order: temporaries 20.0 KiB, ")
 
 
-def test_it_fits_with_recomputation_and_what_is_said_is_what_is_written(
-    step: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reported_fit_matches_written_step(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "28KiB"]) == 0
-    said = capsys.readouterr().out
+    message = capsys.readouterr().out
     first = re.match(
-        r"yes, with recomputation: the step fits 28KiB at (\S+) % extra work \(at least (\S+) % is proved", said
+        r"yes, with recomputation: the step fits 28KiB at (\S+) % extra work \(at least (\S+) % is proved", message
     )
     assert first is not None and float(first[2]) <= float(first[1]) < 12
-    assert "temporaries 20.0 KiB -> 16.0 KiB" in said
-    assert "-p 'recompute{budget=28KiB memory-model=order}'" in said
-    done = rewrite(STEP, RecomputeOptions(budget="28KiB", memory_model="order"))
-    assert memory(done.module)["step"].peak_bytes == 16 * KIB
+    assert "temporaries 20.0 KiB -> 16.0 KiB" in message
+    assert "-p 'recompute{budget=28KiB memory-model=order}'" in message
+    result = rewrite(STEP, RecomputeOptions(budget="28KiB", memory_model="order"))
+    assert memory(result.module)["step"].peak_bytes == 16 * KIB
     # A copy of the sine, of nine operations on 1024 elements.
-    assert done.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)
+    assert result.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)
 
 
 EFFORTS_ASKED: list[tuple[list[str], Effort]] = [
@@ -111,9 +109,9 @@ EFFORTS_ASKED: list[tuple[list[str], Effort]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "expected"), EFFORTS_ASKED)
-def test_the_bound_is_worked_at_as_asked(
-    asked: list[str], expected: Effort, step: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("requests", "expected"), EFFORTS_ASKED)
+def test_bound_effort_follows_options(
+    requests: list[str], expected: Effort, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     efforts = list[Effort]()
 
@@ -122,11 +120,11 @@ def test_the_bound_is_worked_at_as_asked(
         return solve(problem, budget, best=best, effort=effort)
 
     monkeypatch.setattr(fit_module, "solve", told)
-    assert main([step, "--fit", "28KiB", *asked]) == 0
+    assert main([step, "--fit", "28KiB", *requests]) == 0
     assert efforts == [expected]
 
 
-def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_fit_reports_live_values(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "23KiB"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
@@ -145,13 +143,13 @@ def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureF
     )
 
 
-def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_xla_model_gives_no_lower_bound(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "70%", "--memory-model", "xla"]) == 0
-    said = capsys.readouterr().out
-    assert "(no lower bound is known)" in said and "by the model of XLA:CPU" in said
+    message = capsys.readouterr().out
+    assert "(no lower bound is known)" in message and "by the model of XLA:CPU" in message
 
 
-def test_a_refusal_that_is_not_proved_is_unknown(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unproved_refusal_is_unknown(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "1%", "--memory-model", "xla"]) == UNPROVED == 3
     first, reason, *_ = capsys.readouterr().out.splitlines()
     assert first == "unknown: no plan was found with which the step fits 1%, and none is proved impossible"
@@ -183,7 +181,7 @@ def test_an_impossible_budget_is_refused_without_a_search(
     assert "the proven minimum is 24.0 KiB of the device" in capsys.readouterr().out
 
 
-def test_a_bound_of_zero_is_no_bound(step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def test_bound_of_zero_is_not_reported(step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     def no_bound(*_: object) -> float:
         return 0.0
 

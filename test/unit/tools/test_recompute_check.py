@@ -44,7 +44,7 @@ def test_proved(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr() == ("proved equal: 1 result, 4 operations before, 6 after\n", "")
 
 
-def test_not_proved_names_the_first_difference_in_both_files(
+def test_first_difference_is_named_in_both_files(
     tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write(tmp_path / "other.mlir", STEP.replace("tanh", "sine"))
@@ -118,7 +118,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.slow
-def test_the_command_gives_the_same_answer_whatever_the_hash_seed(tmp_path: Path, step: Path) -> None:
+def test_result_is_independent_of_hash_seed(tmp_path: Path, step: Path) -> None:
     other = write(tmp_path / "other.mlir", CLONED.replace("%c, %x", "%x, %c"))
     command = [sys.executable, "-m", "recompute.tools.recompute_check", step, other]
     answers = {

@@ -89,7 +89,7 @@ BAD: dict[str, tuple[str, str, int, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_gets_one_located_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_gives_one_located_error(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, passes, line, says = BAD[name]
     source, output = tmp_path / "bad.mlir", tmp_path / "out.mlir"
     source.write_text(text)
@@ -268,7 +268,7 @@ def test_missing_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "nowhere.mlir: error: cannot be read: No such file or directory\n"
 
 
-def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bytes_that_are_not_text_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "step.mlirbc"
     source.write_bytes(b"ML\xff\x00\xff")
     assert main([str(source)]) == 1
@@ -314,9 +314,7 @@ def test_an_unproved_result_is_not_written(
     assert output.exists()
 
 
-def test_an_operation_whose_verifier_breaks_is_an_error_where_it_stands(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failing_verifier_gives_located_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Locate the bare exception that xDSL raises for a load with the wrong number of indices."""
     source = tmp_path / "load.mlir"
     source.write_text("""func.func @f(%m: memref<4xf32>) -> f32 {
@@ -337,7 +335,7 @@ def test_a_plan_is_written_and_carried_out(tmp_path: Path) -> None:
     assert first.read_text() == second.read_text()
 
 
-def test_no_plan_without_a_pass_that_makes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_emitting_plan_requires_planning_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.json"
     assert main([str(EXAMPLE), "-p", "recompute-inline", "--emit-plan", str(plan), "-o", str(tmp_path / "out")]) == 2
     assert "none of the passes makes a plan" in capsys.readouterr().err and not plan.exists()

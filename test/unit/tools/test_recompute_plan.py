@@ -43,26 +43,26 @@ def test_a_plan_that_anybody_can_check(graph: str, tmp_path: Path, capsys: pytes
         r"found by: .*; (plain|compiled); \d+\.\d s\n",
         captured.out,
     )
-    found = json.loads(plan.read_text())
-    assert found["finished"] and found["recompute_copies"] == 1 and found["peak_bytes"] <= found["budget_bytes"]
+    record = json.loads(plan.read_text())
+    assert record["finished"] and record["recompute_copies"] == 1 and record["peak_bytes"] <= record["budget_bytes"]
     assert main([graph, "--budget", "0.6", "--evaluate", str(order), "-q"]) == 0
     checked = capsys.readouterr().out
-    assert f"peak: {readable_bytes(found['peak_bytes'])}" in checked and "budget: kept" in checked
+    assert f"peak: {readable_bytes(record['peak_bytes'])}" in checked and "budget: kept" in checked
     assert re.search(r"extra cost: \S+ %", checked)[0] in captured.out  # pyright: ignore[reportOptionalSubscript]
     assert main([graph, "--budget", "0.5", "--evaluate", str(order)]) == 1
     assert "budget: not kept" in capsys.readouterr().out
     executions = order.read_text().split()
-    assert len(executions) == 48 + len(found["copies"])
+    assert len(executions) == 48 + len(record["copies"])
 
 
 def test_the_order_of_copies_of_views(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order = tmp_path / "order.txt"
     assert main([graph, "--budget", "0.45", "--view-copies", "on", "--sequence", str(order), "-q", *BRIEFLY]) == 0
-    said = capsys.readouterr().out
-    assert "copy:" in order.read_text() and "copies of views" in said
+    message = capsys.readouterr().out
+    assert "copy:" in order.read_text() and "copies of views" in message
     assert main([graph, "--budget", "0.45", "--evaluate", str(order)]) == 0
     checked = capsys.readouterr().out
-    assert next(line for line in checked.splitlines() if line.startswith("peak")) in said
+    assert next(line for line in checked.splitlines() if line.startswith("peak")) in message
 
 
 def test_a_plan_on_standard_output(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,12 +92,12 @@ def test_a_sweep(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_curve_includes_given_orders_and_points(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Plot an order that was found here on the curve, and a point of a list with the costs of the graph."""
     order, listed, curve = tmp_path / "greedy.txt", tmp_path / "theirs.json", tmp_path / "curve.json"
     assert main([graph, "--budget", "0.6", "--solver", "greedy", "--sequence", str(order), "-q"]) == 0
-    found = re.search(r"peak: .* \((\d+) bytes\).*\nextra cost: (\S+) %", capsys.readouterr().out)
-    assert found is not None
+    match = re.search(r"peak: .* \((\d+) bytes\).*\nextra cost: (\S+) %", capsys.readouterr().out)
+    assert match is not None
     listed.write_text(json.dumps([{"tag": "nothing", "peak_bytes": 7, "rec_cost": 0}]))
     beside = ["--beside", str(order), "--beside", str(listed), "--curve", str(curve)]
     assert main([graph, "--sweep", "5", "--solver", "greedy", *beside]) == 0
@@ -106,8 +106,8 @@ def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.Captur
     assert captured.err.count("\n") <= 1
     (data,) = json.loads(curve.read_text())
     theirs, nothing = data["markers"]
-    assert (theirs["name"], theirs["peak_bytes"], nothing["percent"]) == ("greedy", int(found[1]), 0)
-    assert theirs["percent"] == pytest.approx(float(found[2]), abs=1e-4)
+    assert (theirs["name"], theirs["peak_bytes"], nothing["percent"]) == ("greedy", int(match[1]), 0)
+    assert theirs["percent"] == pytest.approx(float(match[2]), abs=1e-4)
     assert len(data["points"]) + len(data["refused"]) == 5
     own = data["points"][2 - len(data["refused"])]
     assert own["peak_bytes"] <= theirs["peak_bytes"] and own["percent"] == pytest.approx(theirs["percent"])
@@ -149,12 +149,12 @@ def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_bad_input(arguments: list[str], reason: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([graph, "-q", *(one.replace("{graph}", graph) for one in arguments)]) == 2
+    assert main([graph, "-q", *(argument.replace("{graph}", graph) for argument in arguments)]) == 2
     captured = capsys.readouterr()
     assert reason in captured.err and captured.err.count("\n") == 1 and captured.out == ""
 
 
-def test_a_graph_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_graph_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.json"
     path.write_text('{"nodes": [1, ]}')
     assert main([str(path), "--budget", "0.5"]) == 2
@@ -177,21 +177,21 @@ def test_no_time(seconds: str, graph: str, capsys: pytest.CaptureFixture[str]) -
     assert left.value.code == 2 and f"--time-limit must be at least 0 seconds, not {seconds}" in capsys.readouterr().err
 
 
-def test_too_little_time_is_said(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exhausted_time_limit_is_reported(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([graph, "--budget", "0.5", "--time-limit", "0", "-q"]) == 3
     assert (
         "refused: the search was ended before it found a plan, and none is proved impossible" in capsys.readouterr().out
     )
 
 
-def test_nothing_has_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_graph_without_bytes_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.json"
     path.write_text('{"nodes": [{"id": 1, "kind": "op", "deps": [], "bytes": 0, "cost": 1}]}')
     assert main([str(path), "--budget", "0.5"]) == 2
     assert f"{path}: error: the plain peak is 0 bytes: there is nothing to plan" in capsys.readouterr().err
 
 
-def test_the_first_interrupt_is_a_question_the_second_an_exception(capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_interrupt_sets_flag_and_second_raises(capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
     with Interrupt() as interrupt:
         assert not interrupt.is_set()
@@ -203,19 +203,19 @@ def test_the_first_interrupt_is_a_question_the_second_an_exception(capsys: pytes
 
 
 def test_no_signals_outside_of_the_main_thread() -> None:
-    asked = list[bool]()
+    items = list[bool]()
 
     def elsewhere() -> None:
         with Interrupt() as interrupt:
-            asked.append(interrupt.is_set())
+            items.append(interrupt.is_set())
 
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
-    assert asked == [False]
+    assert items == [False]
 
 
-def test_who_reads_the_output_may_stop(graph: str) -> None:
+def test_closed_output_pipe_is_tolerated(graph: str) -> None:
     call = f"sys.exit(main([{graph!r}, '--budget', '9GiB', '-q']))"
     program = f"import sys\nfrom recompute.tools.recompute_plan import main\n{call}"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tool:

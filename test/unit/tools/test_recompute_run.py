@@ -36,7 +36,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_it_runs_and_writes_results_and_trace(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_writes_results_and_trace(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inputs, results, trace = (tmp_path / name for name in ("in.npz", "out.npz", "trace.json"))
     np.savez(inputs, np.array([1, 2, 3, 0], np.float32))
     assert main([str(step), "--inputs", str(inputs), "--results", str(results), "--trace", str(trace)]) == 0
@@ -51,9 +51,9 @@ def test_it_runs_and_writes_results_and_trace(step: Path, tmp_path: Path, capsys
     with np.load(results) as archive:
         assert archive["result_0"].tolist() == [-1.0, -4.0, -9.0, -0.0]
         assert archive["result_1"] == 7
-    found = json.loads(trace.read_text())
-    assert found["metered_peak_bytes"] == found["modelled_peak_bytes"] == 16
-    assert [row["metered_bytes"] for row in found["operations"]] == [0, 16, 16, 0]
+    record = json.loads(trace.read_text())
+    assert record["metered_peak_bytes"] == record["modelled_peak_bytes"] == 16
+    assert [row["metered_bytes"] for row in record["operations"]] == [0, 16, 16, 0]
 
 
 CALLED = """\
@@ -74,7 +74,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf3
 """
 
 
-def test_results_of_public_functions_are_no_temporaries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_public_function_results_are_not_temporaries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module, trace = write(tmp_path / "called.mlir", CALLED), tmp_path / "trace.json"
     assert main([str(module), "--trace", str(trace)]) == 0
     assert "@main: 5 operations, 3 results" in capsys.readouterr().out
@@ -114,7 +114,7 @@ def test_errors_are_one_line(
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no", b"numbers"])
-def test_inputs_that_are_no_archive(
+def test_invalid_input_archive_is_rejected(
     content: bytes, step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "in.npz"
@@ -129,7 +129,7 @@ def test_wrong_usage() -> None:
     assert stop.value.code == 2
 
 
-def test_check_executes_what_is_proved(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_executes_proved_programs(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check([str(step), str(step), "--execute"]) == 0
     assert capsys.readouterr().out == (
         "proved equal: 2 results, 5 operations before, 5 after; the text is the same; "
@@ -137,7 +137,7 @@ def test_check_executes_what_is_proved(step: Path, capsys: pytest.CaptureFixture
     )
 
 
-def test_check_executes_what_is_not_proved(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_executes_unproved_programs(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write(tmp_path / "other.mlir", COMMUTED)
     assert check([str(step), str(other), "--execute"]) == 1
     assert check([str(step), str(other), "--expect", "equal"]) == 0
@@ -147,7 +147,7 @@ def test_check_executes_what_is_not_proved(step: Path, tmp_path: Path, capsys: p
     assert first.endswith("; executed: equal bit for bit on random, positive, adversarial inputs")
 
 
-def test_check_finds_what_is_different(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_different_results(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write(tmp_path / "other.mlir", DIFFERENT)
     inputs = tmp_path / "in.npz"
     np.savez(inputs, np.array([-1, 2, 3, 0], np.float32))

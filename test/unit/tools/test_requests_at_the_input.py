@@ -102,7 +102,7 @@ def test_recompute_plan(step: str, tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err.startswith(f"{forward}:3:3: error: no gradient found")
 
 
-def test_each_file_has_its_own_name(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_function_error_names_its_file(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Name the second program where only the first one has the function."""
     other = tmp_path / "other.mlir"
     other.write_text(STEP.replace("@main", "@step"))

@@ -38,15 +38,15 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runs:
-    made, process = Runs(tmp_path, capsys), ModuleRun.process
+    value, process = Runs(tmp_path, capsys), ModuleRun.process
 
     def counted(run: ModuleRun, text: str) -> str:
-        made.modules += 1
+        value.modules += 1
         return process(run, text)
 
     monkeypatch.setattr(ModuleRun, "process", counted)
     monkeypatch.setattr(recompute.config, "cache_dir", str(tmp_path / "cache"))
-    return made
+    return value
 
 
 def test_the_result_is_the_same(runs: Runs):
@@ -115,7 +115,7 @@ def test_passes_of_other_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     assert runs.modules == 2 and runs.entries == 0
 
 
-def test_what_a_limit_or_an_interrupt_ends(runs: Runs, monkeypatch: pytest.MonkeyPatch):
+def test_interrupted_search_is_not_cached(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     """Store no result of a search cut short by a time limit or an interrupt: another run may find more."""
     for _ in range(2):
         runs(str(STEP), "-p", "recompute{budget=min memory-model=order time-limit=60.0}", "--cache")
@@ -133,5 +133,5 @@ def test_what_a_limit_or_an_interrupt_ends(runs: Runs, monkeypatch: pytest.Monke
 
 def test_off(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(recompute.config, "cache_dir", "")
-    found: list[Any] = [runs(str(STEP), "--cache") for _ in range(2)]
-    assert found[0] == found[1] and runs.modules == 2 and runs.entries == 0
+    actual: list[Any] = [runs(str(STEP), "--cache") for _ in range(2)]
+    assert actual[0] == actual[1] and runs.modules == 2 and runs.entries == 0

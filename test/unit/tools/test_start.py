@@ -26,5 +26,5 @@ def test_the_version_needs_no_dialect(tool: str, capsys: pytest.CaptureFixture[s
 
 
 def test_the_rest_is_handed_on() -> None:
-    done = run("import sys\nsys.argv = ['x', '--nonsense']\nfrom recompute.tools.start import opt\nopt()")
-    assert done.returncode == 2 and "unknown option '--nonsense'" in done.stderr
+    results = run("import sys\nsys.argv = ['x', '--nonsense']\nfrom recompute.tools.start import opt\nopt()")
+    assert results.returncode == 2 and "unknown option '--nonsense'" in results.stderr

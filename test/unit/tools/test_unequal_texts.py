@@ -125,12 +125,12 @@ def test_not_proved(difference: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     for file, text in zip(files, (before, after), strict=True):
         file.write_text(text)
     assert main([str(file) for file in files]) != 0
-    said = capsys.readouterr()
-    assert ("not proved: " in said.out) != ("error: " in said.err)
-    assert "proved equal" not in said.out
+    output = capsys.readouterr()
+    assert ("not proved: " in output.out) != ("error: " in output.err)
+    assert "proved equal" not in output.out
 
 
-def test_the_same_file_is_proved_equal_whatever_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_identical_files_of_any_content_are_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights = "dense_resource<weights> : tensor<4xf32>"
     resource = '{-#\n  dialect_resources: {\n    builtin: {\n      weights: "0x04000000000000000000000000000000"\n'
     text = returning_x(f"%a = stablehlo.custom_call @foo(%x) {{k = {weights}}} : ({T}) -> {T}")

@@ -77,7 +77,7 @@ def storage_of(value: SSAValue) -> SSAValue:
 def is_from_constants(op: Operation) -> bool:
     """Return whether the value depends on no argument."""
     values = read_by(op)
-    return all(isinstance(one.owner, Operation) and is_from_constants(one.owner) for one in values)
+    return all(isinstance(value.owner, Operation) and is_from_constants(value.owner) for value in values)
 
 
 def path_of(op: Operation) -> str:

@@ -99,9 +99,9 @@ def check(iterations: int, slots: int) -> None:
     expected = execute(function_named(module), INPUTS)
     rolled = recompute_loops(module, loops=f"binomial({slots})")
     module.verify()
-    assert any(f"holds its carries in {slots} slots" in str(one) for one in rolled.remarks), rolled.remarks
-    found = execute(function_named(module), INPUTS, count)
-    assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
+    assert any(f"holds its carries in {slots} slots" in str(remark) for remark in rolled.remarks), rolled.remarks
+    results = execute(function_named(module), INPUTS, count)
+    assert [entry.tobytes() for entry in results] == [item.tobytes() for item in expected]
     assert count.carries == advances(iterations, slots) + 1
 
 
@@ -114,18 +114,18 @@ def test_as_many_slots_as_fit() -> None:
     """Fit as many slots as the byte limit allows; a carry has 20 bytes, as has the slice of one iteration."""
     module = step(30)
     rolled = recompute_loops(module, loops="binomial(130B)")
-    assert any("in 4 slots: 120 bytes, and its stacks were 600 bytes" in str(one) for one in rolled.remarks), (
+    assert any("in 4 slots: 120 bytes, and its stacks were 600 bytes" in str(remark) for remark in rolled.remarks), (
         rolled.remarks
     )
 
 
 def test_where_slots_hold_more() -> None:
     rolled = recompute_loops(step(8), loops="binomial(8)")
-    assert not rolled.copies or all("slots" not in str(one) for one in rolled.remarks)
-    assert any("but its stacks need 160" in str(one) for one in rolled.remarks), rolled.remarks
+    assert not rolled.copies or all("slots" not in str(remark) for remark in rolled.remarks)
+    assert any("but its stacks need 160" in str(remark) for remark in rolled.remarks), rolled.remarks
 
 
-def test_no_rule_of_the_proof_knows_it() -> None:
+def test_binomial_loops_require_proof_off() -> None:
     with pytest.raises(BadSelection, match=r"proof=False"):
         rewrite(step(30), RecomputeOptions(loops="binomial(4)"))
 

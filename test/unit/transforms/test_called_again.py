@@ -71,10 +71,10 @@ func.func private @h(%x: {T}) -> {T} {{
 def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
     """Return the tensors alive at the peak in program order, the number of calls, and the last remark."""
     module = parse_module(text)
-    found = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
-    assert found.copies and prove(parse_module(text), module)
+    result = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
+    assert result.copies and prove(parse_module(text), module)
     called = sum(isinstance(op, CallOp) for op in module.walk())
-    return memory(module)["step"].peak_bytes // BYTES, called, found.remarks[-1].reason if found.remarks else ""
+    return memory(module)["step"].peak_bytes // BYTES, called, result.remarks[-1].reason if result.remarks else ""
 
 
 @pytest.mark.parametrize("text", [WAITS, TWINS])
@@ -90,14 +90,14 @@ def test_functions_stay_inlined_where_calls_need_more(text: str) -> None:
     ("text", "peak", "calls"),
     [(WAITS.replace("%g, %o : ", "%g, %a : "), 4, 1), (TWINS.replace("sine %x", "negate %x", 1), 5, 4)],
 )
-def test_functions_are_called_again_where_that_costs_nothing(text: str, peak: int, calls: int) -> None:
+def test_calls_are_repeated_where_peak_is_unaffected(text: str, peak: int, calls: int) -> None:
     """Repeat calls where every operation of the gradient's function waits for a copy, and the calls compute other
     values."""
     assert done(text, "none")[:2] == (peak, calls)
     assert done(text, "none", calls=False)[:2] == (peak, 0)
 
 
-def test_for_xla_functions_are_called_again_all_the_same() -> None:
+def test_calls_are_always_repeated_for_xla() -> None:
     """Repeat calls for XLA, which inlines them and merges duplicates itself; results keep the bits of the plain
     step."""
     assert done(TWINS, "stablehlo")[:2] == (5, 4)

@@ -91,23 +91,23 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
     before = parse_module(text, "step.mlir")
     verify_module(before)
     flat, after = before.clone(), before.clone()
-    asked = selection or Selection(segments="block0")
-    rewrite_in_place(flat, RecomputeOptions(asked, calls=False))
-    done = rewrite_in_place(after, RecomputeOptions(asked))
-    assert done.copies > 0
+    request = selection or Selection(segments="block0")
+    rewrite_in_place(flat, RecomputeOptions(request, calls=False))
+    result = rewrite_in_place(after, RecomputeOptions(request))
+    assert result.copies > 0
     verify_module(after)
     assert prove(before, after)
     assert (
         PreparedPair.of(before, after, "step").compare(random_inputs(function_named(before, "step"))).difference is None
     )
     again = parse_module(print_module(after, debuginfo=True), "after.mlir")
-    for one in (after, again):
-        assert [t.peak_bytes for t in memory(one).values()] == [t.peak_bytes for t in memory(flat).values()]
-        assert len(explain(one)) == len(explain(flat))
-        assert_no_marks_inside(before, one)
+    for item in (after, again):
+        assert [t.peak_bytes for t in memory(item).values()] == [t.peak_bytes for t in memory(flat).values()]
+        assert len(explain(item)) == len(explain(flat))
+        assert_no_marks_inside(before, item)
     second = rewrite_in_place(again)
     assert second.copies == 0 and "has copies already" in second.remarks[-1].reason
-    return Done(before, after, done)
+    return Done(before, after, result)
 
 
 def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
@@ -121,11 +121,11 @@ def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
                 assert not any(name.startswith(Names.PREFIX) for inner in op.walk() for name in inner.attributes)
 
 
-def test_a_call_and_its_copy_call_the_function_as_it_came() -> None:
-    found = with_calls(step())
-    assert found.called == [("f", False), ("f", True)]
-    assert (found.done.restored.calls, found.done.restored.whole, found.done.restored.left) == (2, 2, {})
-    original, copy = found.calls
+def test_call_and_copy_call_original_function() -> None:
+    result = with_calls(step())
+    assert result.called == [("f", False), ("f", True)]
+    assert (result.done.restored.calls, result.done.restored.whole, result.done.restored.left) == (2, 2, {})
+    original, copy = result.calls
     assert original.attributes[Names.ID] == copy.attributes[Names.ID]
     assert copy.attributes[Names.SEGMENT] == StringAttr("block0")
     assert "jit(s)/transpose(jvp(block0))/recompute/jit(f)" in str(copy.location)
@@ -133,12 +133,12 @@ def test_a_call_and_its_copy_call_the_function_as_it_came() -> None:
 
 def test_without_the_option_everything_is_inlined() -> None:
     module = parse_module(step())
-    done = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), calls=False))
+    result = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), calls=False))
     assert not any(isinstance(op, CallOp) for op in module.walk())
-    assert done.restored.calls == 0
+    assert result.restored.calls == 0
 
 
-def test_a_step_of_which_nothing_is_recomputed_stays_as_it_is() -> None:
+def test_step_without_copies_is_unchanged() -> None:
     module = parse_module(step().replace("jvp(block0)", "jvp(other)"))
     text = str(module)
     assert rewrite_in_place(module, RecomputeOptions(Selection(segments="block1"))).copies == 0
@@ -164,9 +164,9 @@ func.func private @f(%x: tensor<1024xf32>, %k: tensor<1024xf32>) -> tensor<1024x
 
 def test_constants_that_were_arguments_stay_arguments() -> None:
     """Keep an argument that in one call equals a constant of the body."""
-    found = with_calls(step(TWO_CONSTANTS, SCALED))
-    assert found.called == [("f", False), ("f", False), ("f", True), ("f", True)]
-    assert found.functions == ["step", "f"]
+    result = with_calls(step(TWO_CONSTANTS, SCALED))
+    assert result.called == [("f", False), ("f", False), ("f", True), ("f", True)]
+    assert result.functions == ["step", "f"]
 
 
 NESTED = """
@@ -184,9 +184,9 @@ func.func private @g(%x: tensor<1024xf32>) -> tensor<1024xf32> {
 
 
 def test_calls_inside_of_calls() -> None:
-    found = with_calls(step(functions=NESTED))
-    assert found.called == [("f", False), ("f", True)]
-    assert found.functions == ["step", "f", "g"]
+    result = with_calls(step(functions=NESTED))
+    assert result.called == [("f", False), ("f", True)]
+    assert result.functions == ["step", "f", "g"]
 
 
 LOOP = """
@@ -207,9 +207,9 @@ cond {
 
 def test_calls_inside_of_loops() -> None:
     """Restore the calls in a loop and in its copy; the copied loop is one copy, so its call has no mark of its own."""
-    found = with_calls(step(LOOP, SINE))
-    assert found.called == [("f", False), ("f", False)]
-    assert found.functions == ["step", "f"]
+    result = with_calls(step(LOOP, SINE))
+    assert result.called == [("f", False), ("f", False)]
+    assert result.functions == ["step", "f"]
 
 
 SCF_LOOP = """
@@ -236,9 +236,9 @@ func.func private @loop(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
 
 
 def test_a_function_with_a_loop_with_a_call() -> None:
-    found = with_calls(step(CALLED.replace("@f", "@loop"), LOOP_IN_FUNCTION))
-    assert found.called == [("loop", False), ("loop", True)]
-    assert found.functions == ["step", "loop", "f"]
+    result = with_calls(step(CALLED.replace("@f", "@loop"), LOOP_IN_FUNCTION))
+    assert result.called == [("loop", False), ("loop", True)]
+    assert result.functions == ["step", "loop", "f"]
 
 
 SEVERAL = """
@@ -254,12 +254,12 @@ CALLED_FOR_SEVERAL = """
 """
 
 
-def test_results_that_nobody_reads_and_arguments_that_come_back() -> None:
+def test_unread_results_reduce_the_called_function() -> None:
     """Call a reduced function where one result is unread, in original and copy alike: the operations behind it were
     dead."""
-    found = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL))
-    assert found.called == [("f_1", False), ("f_1", True)]
-    assert found.functions == ["step", "f_1"]
+    result = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL))
+    assert result.called == [("f_1", False), ("f_1", True)]
+    assert result.functions == ["step", "f_1"]
 
 
 def test_a_part_of_the_function_where_only_a_part_is_needed() -> None:
@@ -268,28 +268,28 @@ def test_a_part_of_the_function_where_only_a_part_is_needed() -> None:
     text = step(CALLED_FOR_SEVERAL, SEVERAL, more=f"%k = {more}").replace(
         "%i = stablehlo.multiply %h", "%i = stablehlo.multiply %k"
     )
-    found = with_calls(text)
-    assert found.called == [("f_1", False), ("f", True)]
-    assert found.functions == ["step", "f", "f_1"]
+    result = with_calls(text)
+    assert result.called == [("f_1", False), ("f", True)]
+    assert result.functions == ["step", "f", "f_1"]
 
 
-def test_an_argument_that_comes_back_is_read_from_the_call_again() -> None:
+def test_returned_argument_is_read_from_call() -> None:
     whole = SEVERAL.replace("%0, %x, %1", "%1, %x, %0").replace("cosine %x", "cosine %0")
     text = step(CALLED_FOR_SEVERAL, whole).replace("exponential %a", "add %a, %same")
-    found = with_calls(text)
-    assert found.called == [("f", False), ("f", True)]
-    call = found.calls[0]
+    result = with_calls(text)
+    assert result.called == [("f", False), ("f", True)]
+    call = result.calls[0]
     assert call.results[1].first_use is not None
 
 
-def test_a_name_that_is_taken() -> None:
+def test_taken_function_name_is_avoided() -> None:
     taken = SINE.replace("@f", "@f_1").replace("private ", "")
-    found = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL + taken))
-    assert found.called == [("f_2", False), ("f_2", True)]
-    assert found.functions == ["step", "f_2", "f_1"]
+    result = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL + taken))
+    assert result.called == [("f_2", False), ("f_2", True)]
+    assert result.functions == ["step", "f_2", "f_1"]
 
 
-def test_a_function_of_which_a_part_was_copied_is_left_inlined_there() -> None:
+def test_partly_copied_function_stays_inlined() -> None:
     """Return the saved product from the function called, and leave inlined the copy of what remains."""
     matrices = """
 func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
@@ -301,11 +301,11 @@ func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
 }
 """
     text = step(functions=matrices).replace("1024x", "32x32x")
-    found = with_calls(text, Selection(segments="block0", policy="dots_saveable"))
-    assert found.called == [("f_1", False)]
-    copied = [op.name for op in function(found.after, "step").walk() if Names.COPY in op.attributes]
+    result = with_calls(text, Selection(segments="block0", policy="dots_saveable"))
+    assert result.called == [("f_1", False)]
+    copied = [op.name for op in function(result.after, "step").walk() if Names.COPY in op.attributes]
     assert "stablehlo.cosine" in copied and "stablehlo.dot_general" not in copied
-    assert sum(found.done.restored.left.values()) == 1
+    assert sum(result.done.restored.left.values()) == 1
 
 
 def test_twins_inside_and_outside_of_a_call_stay_apart() -> None:
@@ -318,9 +318,9 @@ def test_twins_inside_and_outside_of_a_call_stay_apart() -> None:
 """
     )
     text = step(outside).replace("exponential %a", "exponential %more")
-    found = with_calls(text)
-    assert found.called == [("f", False), ("f", True)]
-    multiplied = [op for op in function(found.after, "step").walk() if op.name == "stablehlo.multiply"]
+    result = with_calls(text)
+    assert result.called == [("f", False), ("f", True)]
+    multiplied = [op for op in function(result.after, "step").walk() if op.name == "stablehlo.multiply"]
     assert sum(Names.COPY in op.attributes for op in multiplied) == 1
 
 
@@ -331,19 +331,21 @@ func.func @other(%x: tensor<1024xf32>) -> tensor<1024xf32> {
   func.return %a : tensor<1024xf32>
 }
 """
-    found = with_calls(step(functions=other + SINE))
-    assert found.functions == ["step", "other", "f"]
-    assert str(function(found.after, "other")) == str(function(found.before, "other"))
+    result = with_calls(step(functions=other + SINE))
+    assert result.functions == ["step", "other", "f"]
+    assert str(function(result.after, "other")) == str(function(result.before, "other"))
 
 
 def test_attributes_of_functions_arguments_and_calls_stay() -> None:
-    said = SINE.replace("@f(%x: tensor<1024xf32>)", '@f(%x: tensor<1024xf32> {mhlo.note = "in"})')
-    said = said.replace("-> tensor<1024xf32> {", '-> (tensor<1024xf32> {mhlo.note = "out"}) attributes {mhlo.kept} {')
+    message = SINE.replace("@f(%x: tensor<1024xf32>)", '@f(%x: tensor<1024xf32> {mhlo.note = "in"})')
+    message = message.replace(
+        "-> tensor<1024xf32> {", '-> (tensor<1024xf32> {mhlo.note = "out"}) attributes {mhlo.kept} {'
+    )
     called = CALLED.replace("@f(%x) :", '@f(%x) {mhlo.frontend_attributes = {a = "b"}} :')
-    found = with_calls(step(called, said, "%x: tensor<1024xf32> {tf.aliasing_output = 1 : i32}"))
-    assert found.called == [("f", False), ("f", True)]
-    assert all("mhlo.frontend_attributes" in call.attributes for call in found.calls)
-    assert str(function(found.after, "f")) == str(function(found.before, "f"))
+    result = with_calls(step(called, message, "%x: tensor<1024xf32> {tf.aliasing_output = 1 : i32}"))
+    assert result.called == [("f", False), ("f", True)]
+    assert all("mhlo.frontend_attributes" in call.attributes for call in result.calls)
+    assert str(function(result.after, "f")) == str(function(result.before, "f"))
 
 
 @pytest.mark.parametrize(
@@ -370,12 +372,12 @@ func.func private @noted(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
     text = step(noted, functions).replace("exponential %a", "exponential %q")
     before = parse_module(text)
     after = before.clone()
-    done = rewrite_in_place(after, RecomputeOptions(Selection(segments="block0")))
-    assert done.copies > 0
+    result = rewrite_in_place(after, RecomputeOptions(Selection(segments="block0")))
+    assert result.copies > 0
     verify_module(after)
     assert prove(before, after)
-    found = Done(before, after, done)
-    assert found.called == [("noted_1", False), ("f", False), ("noted_1", False), ("f", True)]
+    actual = Done(before, after, result)
+    assert actual.called == [("noted_1", False), ("f", False), ("noted_1", False), ("f", True)]
 
 
 BITS = """
@@ -394,11 +396,11 @@ def test_a_function_that_draws_random_bits() -> None:
 %r = func.call @f(%key) : (tensor<2xui64>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
 %a = stablehlo.multiply %x, %r : tensor<1024xf32> loc("jit(s)/jvp(block0)/mul")
 """
-    found = with_calls(step(called, BITS, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
-    assert found.called == [("f", False), ("f", True)]
+    result = with_calls(step(called, BITS, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
+    assert result.called == [("f", False), ("f", True)]
 
 
-def test_a_copy_that_is_made_in_two_stages_is_left_inlined() -> None:
+def test_copy_made_in_two_stages_stays_inlined() -> None:
     """Leave a copy inlined where a barrier divides it: first the random bits, then a sine that could run beside
     them."""
     taking = BITS.replace("(%key:", "(%x: tensor<1024xf32>, %key:").replace("return %0", "return %2")
@@ -406,9 +408,9 @@ def test_a_copy_that_is_made_in_two_stages_is_left_inlined() -> None:
     behind = '  %2 = stablehlo.multiply %1, %0 : tensor<1024xf32> loc("mul")\n'
     taking = taking.replace("  func.return", f"{beside}{behind}  func.return")
     called = CALLED.replace("(%x)", "(%x, %key)").replace("(tensor<1024xf32>)", "(tensor<1024xf32>, tensor<2xui64>)")
-    found = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
-    assert found.called == [("f", False)]
-    assert sum(found.done.restored.left.values()) == 1
+    result = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
+    assert result.called == [("f", False)]
+    assert sum(result.done.restored.left.values()) == 1
 
 
 def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
@@ -416,14 +418,14 @@ def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
     marked = SINE.replace('tensor<1024xf32> loc("sin")', 'tensor<1024xf32> loc("sin")').replace(
         "stablehlo.sine %0 :", "stablehlo.sine %0 {recompute.recompute = true} :"
     )
-    found = with_calls(step(functions=marked))
-    assert ("f", True) not in found.called
+    result = with_calls(step(functions=marked))
+    assert ("f", True) not in result.called
 
 
-def test_calls_that_were_marked_come_back_without_the_mark() -> None:
+def test_restored_calls_lose_their_mark() -> None:
     """Drop the mark of a call: it was for everything in it, of which parts that depend on constants alone may be
     kept."""
-    found = with_calls(step(CALLED.replace("@f(%x) :", "@f(%x) {recompute.recompute = true} :")))
-    original, copy = found.calls
+    result = with_calls(step(CALLED.replace("@f(%x) :", "@f(%x) {recompute.recompute = true} :")))
+    original, copy = result.calls
     assert Names.COPY in copy.attributes
     assert Names.RECOMPUTE not in original.attributes and Names.RECOMPUTE not in copy.attributes

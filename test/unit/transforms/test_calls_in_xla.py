@@ -28,27 +28,27 @@ def distances() -> Any:
 
 @pytest.mark.slow("vision_transformer", "paddle_fleet")
 @pytest.mark.parametrize("name", ["mlp", "paddle_fleet", "vision_transformer"])
-def test_inlined_cleaned_and_called_again_is_the_plain_step(forms: Any, distances: Any, name: str) -> None:
-    made = distances.forms_of(name)
-    plain, original = made.lowered[forms.PLAIN], made.modules[forms.PLAIN]
+def test_inlining_and_restoring_calls_gives_plain_step(forms: Any, distances: Any, name: str) -> None:
+    result = distances.forms_of(name)
+    plain, original = result.lowered[forms.PLAIN], result.modules[forms.PLAIN]
     prepared = prepare(original)
     cse(prepared.module, call_of=prepared.origins.instance_of)
     restored = restore_calls(prepared.module, original, prepared.origins)
     assert restored.calls == restored.whole > 0 and not restored.left
     assert prove(original, prepared.module)
     lowered = forms.with_module(plain, print_module(prepared.module))
-    inputs = [distances.random_inputs(made.step, 0) for _ in range(2)]
-    results = [one.compile()(*given) for one, given in zip((plain, lowered), inputs, strict=True)]
+    inputs = [distances.random_inputs(result.step, 0) for _ in range(2)]
+    results = [first.compile()(*given) for first, given in zip((plain, lowered), inputs, strict=True)]
     assert not distances.Closeness.of(*results).differing
 
 
 @pytest.mark.slow
 def test_ours_and_checkpoint_have_the_same_bits(forms: Any, distances: Any) -> None:
     """Give the bits of `jax.checkpoint` on the vision transformer, every result of which inlining changes."""
-    made = distances.forms_of("vision_transformer")
+    result = distances.forms_of("vision_transformer")
     results = dict[str, Any]()
     for name in (forms.PLAIN, forms.INLINED, forms.OURS, forms.CHECKPOINT):
-        results[name] = made.lowered[name].compile()(*distances.random_inputs(made.step, 0))
+        results[name] = result.lowered[name].compile()(*distances.random_inputs(result.step, 0))
     assert distances.Closeness.of(results[forms.PLAIN], results[forms.INLINED]).differing
     assert not distances.Closeness.of(results[forms.PLAIN], results[forms.OURS]).differing
     assert not distances.Closeness.of(results[forms.CHECKPOINT], results[forms.OURS]).differing

@@ -33,7 +33,7 @@ func.func @f(%x: {T}, %w: {T}, %ct: {T}) -> ({T}, {T}) {{
 """
 
 
-def test_gradient_operations_read_a_value_behind_the_latest_token_before_them() -> None:
+def test_gradient_reads_value_behind_latest_token() -> None:
     module = parse_module(STEP)
     assert len(clone(module).groups) == 2
     listed = list(single_block(functions_of(module)[0]).ops)
@@ -95,29 +95,29 @@ def marks_of_case(module: ModuleOp) -> str:
         ("%z", "true", None),
     ],
 )
-def test_of_two_results_one_is_returned_and_stays(returned: str, marks: str, reason: str | None) -> None:
+def test_returned_result_of_two_is_kept(returned: str, marks: str, reason: str | None) -> None:
     module = of_two_results(returned=returned)
-    done = clone(module)
+    result = clone(module)
     verify(module)
-    assert len(done.groups) == 2 and marks_of_case(module) == marks
-    said = [remark.reason for remark in done.remarks if "result" in remark.reason]
-    assert len(said) == (reason is not None) and all(str(reason) in one for one in said)
+    assert len(result.groups) == 2 and marks_of_case(module) == marks
+    messages = [remark.reason for remark in result.remarks if "result" in remark.reason]
+    assert len(messages) == (reason is not None) and all(str(reason) in message for message in messages)
     assert prove(of_two_results(returned=returned), module)
 
 
 @pytest.mark.parametrize(("first", "marks"), [("%v", "[false, true]"), ("%u", "[true, false]")])
-def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, marks: str) -> None:
+def test_early_read_result_of_two_is_kept(first: str, marks: str) -> None:
     """Keep a result read before any gradient value exists, whether or not it is an output of its segment."""
     for outside in ("%w", first):
         module = of_two_results(first=first, outside=outside)
-        done = clone(module)
+        result = clone(module)
         verify(module)
-        assert done.groups and marks_of_case(module) == marks
-        assert any("is kept: the values are needed as soon as" in remark.reason for remark in done.remarks)
+        assert result.groups and marks_of_case(module) == marks
+        assert any("is kept: the values are needed as soon as" in remark.reason for remark in result.remarks)
         assert prove(of_two_results(first=first, outside=outside), module)
 
 
-def test_an_output_that_is_read_before_any_gradient_stays_and_its_region_is_named() -> None:
+def test_early_read_output_is_kept_and_region_named() -> None:
     """Copy %a and %b but keep %v, which %b reads: no token could hold back its copy until %g0."""
     module = parse_module(f"""
 func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
@@ -134,15 +134,15 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
   func.return %z, %s : {T}, {T}
 }}
 """)
-    done = clone(module)
+    result = clone(module)
     verify(module)
-    assert [group.segment for group in done.groups] == ["q", "p"]
-    (said,) = (remark.reason for remark in done.remarks)
-    assert said.startswith("segment 'p' is not recomputed: the values are needed as soon as the backward pass begins")
+    assert [group.segment for group in result.groups] == ["q", "p"]
+    (output,) = (remark.reason for remark in result.remarks)
+    assert output.startswith("segment 'p' is not recomputed: the values are needed as soon as the backward pass begins")
 
 
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])
-def test_marks_that_say_nothing_are_refused_without_the_driver_too(mark: str) -> None:
+def test_invalid_marks_are_refused_without_driver(mark: str) -> None:
     text = str(of_two_results()).replace("recompute.recompute = true", f"recompute.recompute = {mark}")
     with pytest.raises(Refusal, match=r"attribute 'recompute.recompute' (must be true, false|has 1 entries for)"):
         rewrite_in_place(parse_module(text))

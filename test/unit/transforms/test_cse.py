@@ -31,7 +31,7 @@ def test_cse_says_how_many_operations_went() -> None:
     assert cse(module) == 0
 
 
-def test_what_is_merged_reads_nothing_any_more() -> None:
+def test_merged_operation_leaves_no_uses() -> None:
     module = parse_module(STEP)
     cse(module)
     sine, tanh, _ = list(module.walk())[2:]
@@ -69,13 +69,13 @@ def branch(name: str) -> str:
         (Names.PHASE, '"primal"'),
     ],
 )
-def test_what_the_passes_note_keeps_no_twins_apart(name: str, value: str) -> None:
+def test_pass_attributes_do_not_prevent_merging(name: str, value: str) -> None:
     noted = f"%1 = stablehlo.sine %x {{{name} = {value}}} : {T}"
     assert cse(parse_module(step(noted, f"%1 = stablehlo.sine %x : {T}"))) == 1
 
 
 @pytest.mark.parametrize("name", [Names.TARGET_GRAD, Names.CHECKPOINT])
-def test_notes_for_readers_survive_on_the_one_that_stays(name: str) -> None:
+def test_informational_attributes_survive_merging(name: str) -> None:
     module = parse_module(step(f"%1 = stablehlo.sine %x : {T}", f"%1 = stablehlo.sine %x {{{name} = unit}} : {T}"))
     cse(module)
     (sine,) = (op for op in module.walk() if name_of(op) == "stablehlo.sine")
@@ -83,8 +83,8 @@ def test_notes_for_readers_survive_on_the_one_that_stays(name: str) -> None:
 
 
 def test_operations_with_the_same_regions_are_twins() -> None:
-    one = case(branch("sine"), branch("tanh"))
-    assert cse(parse_module(step(one, one))) == 1 + 4
+    item = case(branch("sine"), branch("tanh"))
+    assert cse(parse_module(step(item, item))) == 1 + 4
 
 
 @pytest.mark.parametrize("other", [case(branch("sine"), branch("cosine")), case(branch("sine"))])

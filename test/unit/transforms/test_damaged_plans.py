@@ -14,5 +14,5 @@ from recompute.test.property.plans import outcome
 
 @pytest.mark.slow
 def test_damaged_plans_are_refused_or_proved() -> None:
-    found = Counter(outcome("mlp.small.mlir", seed) for seed in range(14))
-    assert min(found[one] for one in ("no plan", "refused", "proved")) > 1
+    result = Counter(outcome("mlp.small.mlir", seed) for seed in range(14))
+    assert min(result[item] for item in ("no plan", "refused", "proved")) > 1

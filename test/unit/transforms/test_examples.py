@@ -59,10 +59,10 @@ class SavedValue:
 
 
 def holding(module: ModuleOp) -> SavedValue:
-    found = classified(module)
-    values = (residual.value for residual in residuals(found))
+    classes = classified(module)
+    values = (residual.value for residual in residuals(classes))
     names = sorted((name_of(value.owner), str(value.type)) for value in values)  # pyright: ignore[reportArgumentType]
-    return SavedValue(tuple(names), timeline(functions_of(module)[0], found).peak_bytes)
+    return SavedValue(tuple(names), timeline(functions_of(module)[0], classes).peak_bytes)
 
 
 def clean_three_times(module: ModuleOp) -> None:
@@ -81,7 +81,7 @@ def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
         assert after.in_order <= BARS[name.split(".")[0]] * before.in_order
 
 
-def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
+def test_step_without_peak_reduction_is_unchanged() -> None:
     """Leave a step alone whose optimizer update holds as much as its backward pass; only XLA would need less."""
     plain = original(PEAK_IN_UPDATE)
     module = plain.clone()
@@ -125,7 +125,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
 
 @pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize("name", SMALL)
-def test_calls_come_back_with_the_same_peaks(name: str) -> None:
+def test_restored_calls_keep_peaks(name: str) -> None:
     """Read the result with calls back from its text, and find the same peaks and copies."""
     module = with_calls(name)
     assert prove(original(name), module)
@@ -137,11 +137,11 @@ def test_calls_come_back_with_the_same_peaks(name: str) -> None:
     peaks = peaks_of(again)
     assert (peaks.in_order, peaks.eager) == (peaks_after(name).in_order, peaks_after(name).eager)
     assert len(text) <= 1.05 * len(print_module(recomputed(name), debuginfo=True))
-    called = [sum(isinstance(op, CallOp) for op in one.walk()) for one in (original(name), module, recomputed(name))]
+    called = [sum(isinstance(op, CallOp) for op in item.walk()) for item in (original(name), module, recomputed(name))]
     assert called[0] <= called[1] and called[2] == 0
 
 
-def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
+def test_r9_without_attributes_cse_merges_copies() -> None:
     """Strip attributes and tokens, and find copies merged with originals, so that rule R9 can fail."""
     module = with_tokens("chain.large.mlir").clone()
     lower(module, "none")
@@ -155,10 +155,10 @@ def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_phases_of_copies_follow_from_their_locations(name: str) -> None:
-    found = phases_after(name)
-    copies = [op for op in found.order.operations if Names.COPY in op.attributes]
+    result = phases_after(name)
+    copies = [op for op in result.order.operations if Names.COPY in op.attributes]
     assert copies
-    assert all(found.phase[op] == "gradient" for op in copies)
+    assert all(result.phase[op] == "gradient" for op in copies)
 
 
 @pytest.mark.slow

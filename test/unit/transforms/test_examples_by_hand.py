@@ -83,7 +83,7 @@ def reuse_the_body(op: Operation) -> None:
 @pytest.mark.parametrize(
     ("kind", "change"),
     [("scf.for", drop_last), ("scf.for", reuse_the_body), ("scf.if", swap)],
-    ids=lambda one: getattr(one, "__name__", one),
+    ids=lambda item: getattr(item, "__name__", item),
 )
 def test_a_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Operation], None]) -> None:
     before, after = load("loop.mlir"), load("loop.mlir")
@@ -106,18 +106,18 @@ def test_the_gradients_of_the_perceptron() -> None:
     g2 = error @ w3.T * (1 - h2**2)
     g1 = g2 @ w2.T * (1 - h1**2)
     expected = (error**2).sum() / 2, x.T @ g1, h1.T @ g2, h2.T @ error
-    found = run(load("mlp.mlir"), *(one.astype(np.float32) for one in (x, w1, w2, w3, t)))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    results = run(load("mlp.mlir"), *(item.astype(np.float32) for item in (x, w1, w2, w3, t)))
+    for first, other in zip(results, expected, strict=True):
+        np.testing.assert_allclose(first, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_the_gradient_of_the_loop(flag: bool) -> None:
     """Compare the gradient with finite differences, which do not depend on how it is computed."""
     x = np.linspace(0.5, 3, 256, dtype=np.float32)
-    one, step = np.ones_like(x), np.float32(5e-3)
+    first, step = np.ones_like(x), np.float32(5e-3)
     module, which = load("loop.mlir"), np.asarray(flag)
-    (low, _), (high, _) = (run(module, value, which, one) for value in (x - step, x + step))
-    slope = run(module, x, which, one)[1]
+    (low, _), (high, _) = (run(module, value, which, first) for value in (x - step, x + step))
+    slope = run(module, x, which, first)[1]
     np.testing.assert_allclose(slope, (high - low) / (2 * step), atol=1e-2 * np.abs(slope).max())
     assert np.abs(slope).max() > 1e-4

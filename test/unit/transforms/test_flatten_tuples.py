@@ -28,21 +28,23 @@ def test_a_step_of_torch_xla() -> None:
     text = torch_xla_step(8)
     before, plain = parse_module(text), parse_module(text)
     assert flatten_tuples(plain) == 1
-    done = recompute.rewrite(text, RecomputeOptions(pipeline=PIPELINE))
-    assert done.proof is not None and done.proof.proved and done.proof.flattened_results == 1
-    assert not any(isinstance(op, TupleOp | GetTupleElementOp) for op in every_operation(done.module))
+    result = recompute.rewrite(text, RecomputeOptions(pipeline=PIPELINE))
+    assert result.proof is not None and result.proof.proved and result.proof.flattened_results == 1
+    assert not any(isinstance(op, TupleOp | GetTupleElementOp) for op in every_operation(result.module))
     inputs = random_inputs(function_named(before), 0, "random")
-    assert compare(before, done.module, inputs).equal
-    peaks = [recompute.memory(module)["main"].peak_bytes for module in (plain, done.module)]
-    metered = [meter(function_named(module), inputs)[1].peak_bytes for module in (plain, done.module)]
+    assert compare(before, result.module, inputs).equal
+    peaks = [recompute.memory(module)["main"].peak_bytes for module in (plain, result.module)]
+    metered = [meter(function_named(module), inputs)[1].peak_bytes for module in (plain, result.module)]
     assert metered == peaks and peaks[1] <= 0.5 * peaks[0]
 
 
-def test_elements_are_read_without_tuples_when_a_step_is_recomputed() -> None:
+def test_recomputed_step_reads_elements_without_tuples() -> None:
     """Keep the function's result a tuple unless flattening is requested, but read elements without tuples."""
-    done = recompute.rewrite(torch_xla_step(3), RecomputeOptions(pipeline="recompute{primal-values=%loss}"))
-    assert done.proof is not None and done.proof.proved and done.proof.flattened_results == 0
-    assert [type(op) for op in every_operation(done.module) if isinstance(op, TupleOp | GetTupleElementOp)] == [TupleOp]
+    result = recompute.rewrite(torch_xla_step(3), RecomputeOptions(pipeline="recompute{primal-values=%loss}"))
+    assert result.proof is not None and result.proof.proved and result.proof.flattened_results == 0
+    assert [type(op) for op in every_operation(result.module) if isinstance(op, TupleOp | GetTupleElementOp)] == [
+        TupleOp
+    ]
 
 
 PAIR = "tuple<tensor<f32>, tensor<2xf32>>"

@@ -47,7 +47,7 @@ def outputs_too(copies: int) -> float:
     return peaks_of(module).in_order / peaks_before(name).in_order
 
 
-def test_two_copies_save_what_one_copy_does_not() -> None:
+def test_two_copies_save_more_than_one() -> None:
     """Need two copies when outputs are recomputed: with one copy of everything the whole chain is alive at once."""
     assert outputs_too(copies=1) > 0.9
     assert outputs_too(copies=2) <= 0.40
@@ -75,9 +75,9 @@ def test_the_gradient_of_the_mean_of_cos_of_sin() -> None:
     """Recompute where the cotangent is constant: %d is needed at once, while %c waits for %h, which depends on %d."""
     before = parse_module(COSINE_OF_SINE)
     after = before.clone()
-    done = rewrite_in_place(after)
+    result = rewrite_in_place(after)
     assert prove(before, after).proved
-    assert done.copies == 1
+    assert result.copies == 1
     assert [op.name for op in after.walk() if Names.COPY in op.attributes] == ["stablehlo.cosine"]
     assert peaks_of(after).in_order < peaks_of(before).in_order
     assert peaks_of(after).eager <= peaks_of(before).eager

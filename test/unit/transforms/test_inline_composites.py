@@ -34,12 +34,14 @@ PASS = RecomputeOptions(pipeline="recompute-inline-composites")
 
 
 def test_a_composite_is_inlined_and_proved() -> None:
-    done = recompute.rewrite(STEP, PASS)
-    assert "composite" not in done.text and "stablehlo.multiply %x, %x" in done.text and "@square" not in done.text
-    assert done.proof is not None and done.proof.proved and done.proof.composites == ("acme.square",)
-    assert "these composites compute their decompositions: acme.square" in " ".join(done.proof.assumptions)
+    result = recompute.rewrite(STEP, PASS)
+    assert (
+        "composite" not in result.text and "stablehlo.multiply %x, %x" in result.text and "@square" not in result.text
+    )
+    assert result.proof is not None and result.proof.proved and result.proof.composites == ("acme.square",)
+    assert "these composites compute their decompositions: acme.square" in " ".join(result.proof.assumptions)
     before = parse_module(STEP)
-    assert compare(before, done.module, random_inputs(function_named(before), 0, "random")).equal
+    assert compare(before, result.module, random_inputs(function_named(before), 0, "random")).equal
 
 
 @pytest.mark.parametrize(
@@ -58,14 +60,14 @@ def test_other_decompositions_are_not_proved(old: str, new: str) -> None:
     assert prove(after, after.clone()).proved
 
 
-def test_a_composite_of_another_name_is_reported() -> None:
+def test_composite_of_other_name_is_reported() -> None:
     before, after = parse_module(STEP), parse_module(STEP.replace("acme.square", "acme.cube"))
     proof = prove(before, after)
     assert proof.proved and proof.composites == ("acme.cube", "acme.square")
     assert prove(before, before.clone()).composites == ()
 
 
-def test_a_decomposition_that_refers_to_itself_is_not_compared() -> None:
+def test_recursive_decomposition_is_not_compared() -> None:
     text = STEP.replace(
         "stablehlo.multiply %x, %x : tensor<4xf32>",
         'stablehlo.composite "a.b" %x {decomposition = @square} : (tensor<4xf32>) -> tensor<4xf32>',

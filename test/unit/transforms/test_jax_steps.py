@@ -53,9 +53,9 @@ def test_chlo_and_constraints_are_recomputed() -> None:
     assert prove(before, after)
     inputs = random_inputs(functions_of(before)[0], 0, "random")
     assert compare(before, after, inputs).equal
-    peaks = [timeline(functions_of(one)[0], classified(one)).peak_bytes for one in (plain, after)]
+    peaks = [timeline(functions_of(item)[0], classified(item)).peak_bytes for item in (plain, after)]
     assert peaks[1] < 0.7 * peaks[0]
     copied = {name_of(op) for op in after.walk() if "recompute.copy" in op.attributes}
     assert {"chlo.erfc", "chlo.square", "chlo.erf_inv"} <= copied
-    meshes = [[str(op) for op in one.walk() if name_of(op) == "sdy.mesh"] for one in (before, after)]
+    meshes = [[str(op) for op in item.walk() if name_of(op) == "sdy.mesh"] for item in (before, after)]
     assert meshes[0] == meshes[1] != []

@@ -21,7 +21,7 @@ STEPS = ("mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir", "tied.small.mlir
 
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("target", ["stablehlo", "none"])
-def test_what_is_known_is_what_would_be_found(name: str, target: str) -> None:
+def test_known_phases_equal_computed_phases(name: str, target: str) -> None:
     work = prepare(original(name)).module
     steps = numbered_steps(work)
     mark_steps(steps, AUTO)
@@ -29,9 +29,9 @@ def test_what_is_known_is_what_would_be_found(name: str, target: str) -> None:
     for change in (lambda: cse(work, {function: step.phases for function, step in steps}), lambda: lower(work, target)):
         change()
         for function, step in steps:
-            found = phases(function)
-            assert found is not None
-            assert _without_constants(phases_now(step.phases)) == _without_constants(found)
+            actual = phases(function)
+            assert actual is not None
+            assert _without_constants(phases_now(step.phases)) == _without_constants(actual)
 
 
 def _without_constants(known: Phases) -> dict[Operation, str]:

@@ -30,17 +30,17 @@ def said_of(text: str, loops: str, selection: Selection = AUTO) -> str:
     proof = prove(before, after)
     assert proof, proof.reason
     assert compare(before, after, INPUTS).equal
-    return "\n".join(str(one) for one in rolled.remarks)
+    return "\n".join(str(remark) for remark in rolled.remarks)
 
 
 @pytest.mark.parametrize("text", [TEXT, SAME_DIRECTION], ids=["reversed", "in the same direction"])
 @pytest.mark.parametrize("every", [1, 4, 5, 30, 99])
 def test_in_chunks(text: str, every: int) -> None:
-    said = said_of(text, f"periodic({every})")
+    message = said_of(text, f"periodic({every})")
     if every in (4, 5):
-        assert f"holds its carries every {every} iterations" in said
+        assert f"holds its carries every {every} iterations" in message
     else:
-        assert "but its stacks need 600" in said, said
+        assert "but its stacks need 600" in message, message
 
 
 def test_slots_are_for_the_reverse() -> None:
@@ -59,7 +59,7 @@ def test_in_another_order() -> None:
     assert "holds its carries" not in said_of(other, "periodic(5)")
 
 
-def test_what_is_saved_does_not_run_again() -> None:
+def test_saved_values_are_not_recomputed() -> None:
     kept = TEXT.replace(
         "%next = stablehlo.sine %p : tensor<5xf32>",
         "%next0 = stablehlo.sine %p {recompute.recompute = false} : tensor<5xf32>\n"

@@ -76,9 +76,9 @@ def rolled(text: str, loops: Loops) -> tuple[ModuleOp, ModuleOp, Rolled]:
     before = parse_module(text, "step.mlir", make_context())
     before.verify()
     after = before.clone()
-    found = recompute_loops(after, loops=loops)
+    result = recompute_loops(after, loops=loops)
     after.verify()
-    return before, after, found
+    return before, after, result
 
 
 INPUTS = [np.array([0.5, -1.25, 2.0, -0.0], np.float32), np.array([1.5, 0.25, -3.0, 1.0], np.float32)]
@@ -88,14 +88,14 @@ WAYS: list[Loops] = [True, "periodic(1)", "periodic(2)", "periodic(3)", "binomia
 @pytest.mark.parametrize("loops", WAYS)
 @pytest.mark.parametrize("number", ["i32", "ui32", "i64"])
 def test_slices_read_in_another_order_and_twice(loops: Loops, number: str) -> None:
-    before, after, found = rolled(step(number), loops)
-    assert found.copies and compare(before, after, INPUTS).equal
+    before, after, result = rolled(step(number), loops)
+    assert result.copies and compare(before, after, INPUTS).equal
     proof = prove(before, after)
     assert loops == "binomial(2)" or proof, proof.reason
 
 
 @pytest.mark.parametrize("loops", WAYS[1:])
-def test_loops_that_are_written_compare_as_their_counters_do(loops: Loops) -> None:
+def test_written_loops_keep_counter_signedness(loops: Loops) -> None:
     _, after, _ = rolled(step("ui32"), loops)
     assert "UNSIGNED" in str(after) and not re.search(r"compare .*, SIGNED", str(after))
 
@@ -115,28 +115,28 @@ def test_a_number_below_zero_that_loses_its_sign(through: str) -> None:
     text = text.replace(
         f"%at, %o, sizes = [1, 4] : ({S}, {n}, {n})", f"%at, %oo, sizes = [1, 4] : ({S}, tensor<i64>, tensor<i64>)"
     )
-    before, after, found = rolled(text, True)
+    before, after, result = rolled(text, True)
     assert compare(before, after, INPUTS).equal
-    assert bool(found.copies) == (through == "i64")
+    assert bool(result.copies) == (through == "i64")
 
 
 SAID = 'attributes {acme.hint = "x"}'
 
 
 @pytest.mark.parametrize("loops", WAYS)
-def test_what_is_written_on_a_loop_is_not_lost(loops: Loops) -> None:
-    before, after, found = rolled(step(said=SAID), loops)
-    assert not found.copies and str(before) == str(after)
-    assert f"the loop is left as it is: {WRITTEN_ON}" in [remark.reason for remark in found.remarks]
+def test_loop_with_attributes_is_unchanged(loops: Loops) -> None:
+    before, after, result = rolled(step(said=SAID), loops)
+    assert not result.copies and str(before) == str(after)
+    assert f"the loop is left as it is: {WRITTEN_ON}" in [remark.reason for remark in result.remarks]
 
 
 @pytest.mark.parametrize("loops", WAYS)
 @pytest.mark.parametrize("old", ["%end = stablehlo.constant", "%one = stablehlo.constant"])
-def test_what_is_written_on_what_it_counts_with_is_not_lost(old: str, loops: Loops) -> None:
+def test_loop_with_attributes_on_counter_is_unchanged(old: str, loops: Loops) -> None:
     text = step().replace(old, f'{old} {{acme.hint = "x"}}')
-    before, after, found = rolled(text, loops)
-    assert not found.copies and str(before) == str(after)
-    assert f"the loop is left as it is: {NOT_COUNTED}" in [remark.reason for remark in found.remarks]
+    before, after, result = rolled(text, loops)
+    assert not result.copies and str(before) == str(after)
+    assert f"the loop is left as it is: {NOT_COUNTED}" in [remark.reason for remark in result.remarks]
 
 
 def test_the_end_of_a_loop_counts_as_the_loop() -> None:
@@ -145,12 +145,12 @@ def test_the_end_of_a_loop_counts_as_the_loop() -> None:
 
 
 @pytest.mark.parametrize(("handle", "taken"), [(1, 2), (7, 8), (0, 0)])
-def test_a_copy_of_what_has_no_channel_has_none(handle: int, taken: int) -> None:
+def test_copy_gets_channel_only_if_original_has_one(handle: int, taken: int) -> None:
     """Give a copied collective a new channel where it has one; handle zero means no channel and stays."""
-    said = f"channel_handle = #stablehlo.channel_handle<handle = {handle}, type = 1>"
+    message = f"channel_handle = #stablehlo.channel_handle<handle = {handle}, type = 1>"
     module = parse_module(
         f"""func.func @main(%x: {V}) -> {V} {{
-  %y = "stablehlo.all_gather"(%x) <{{all_gather_dim = 0 : i64, {said}, replica_groups = dense<[[0]]> : tensor<1x1xi64>}}> : ({V}) -> {V}
+  %y = "stablehlo.all_gather"(%x) <{{all_gather_dim = 0 : i64, {message}, replica_groups = dense<[[0]]> : tensor<1x1xi64>}}> : ({V}) -> {V}
   return %y : {V}
 }}"""
     )
@@ -195,10 +195,10 @@ def carried(said: str) -> str:
 
 
 @pytest.mark.parametrize("loops", ["periodic(4)", "periodic(5)", "binomial(3)"])
-def test_what_is_written_on_a_loop_that_reads_is_not_lost(loops: Loops) -> None:
-    before, after, found = rolled(carried(""), loops)
-    assert found.copies and compare(before, after, INPUTS).equal
+def test_reading_loop_with_attributes_is_unchanged(loops: Loops) -> None:
+    before, after, result = rolled(carried(""), loops)
+    assert result.copies and compare(before, after, INPUTS).equal
     assert loops == "binomial(3)" or prove(before, after)
-    before, after, found = rolled(carried(SAID), loops)
-    assert not found.copies and str(before) == str(after)
-    assert f"the loop is left as it is: {WRITTEN_ON_THE_READER}" in [remark.reason for remark in found.remarks]
+    before, after, result = rolled(carried(SAID), loops)
+    assert not result.copies and str(before) == str(after)
+    assert f"the loop is left as it is: {WRITTEN_ON_THE_READER}" in [remark.reason for remark in result.remarks]

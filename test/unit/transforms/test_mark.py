@@ -24,7 +24,7 @@ SELECTIONS = {
 
 @pytest.mark.parametrize("name", ["mlp.small.mlir", "unet.small.mlir"])
 @pytest.mark.parametrize("selection", SELECTIONS.values(), ids=SELECTIONS)
-def test_marks_are_computed_as_they_are_written(name: str, selection: Selection) -> None:
+def test_computed_marks_equal_written_marks(name: str, selection: Selection) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
     before = [dict(op.attributes) for op in step.numbered.operations]
     decided = decide(step, selection)
@@ -35,7 +35,7 @@ def test_marks_are_computed_as_they_are_written(name: str, selection: Selection)
     assert list(notes_of(step)) == notes
 
 
-def test_a_mark_of_the_user_takes_precedence_over_the_decision() -> None:
+def test_user_mark_overrides_decision() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     decided = decide(step, Selection())
     chosen = [mark for mark in decided_marks(decided) if mark.recomputed]
@@ -45,7 +45,7 @@ def test_a_mark_of_the_user_takes_precedence_over_the_decision() -> None:
     assert marks[chosen[0].operation].source is MarkSource.USER
 
 
-def test_a_preference_is_refused_in_a_segment_that_is_skipped() -> None:
+def test_preference_in_skipped_segment_is_refused() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     op = next(mark.operation for mark in decided_marks(decide(step, Selection())) if mark.recomputed)
     op.attributes[Names.RECOMPUTE] = StringAttr("prefer_recompute")

@@ -41,7 +41,7 @@ STEPS = {"a loop": ACCUMULATED, "a body per device": PER_DEVICE}
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_what_is_put_back_is_what_was_there(name: str) -> None:
+def test_outlining_nested_steps_is_reversible(name: str) -> None:
     module = parse_module(STEPS[name])
     before = print_module(module, debuginfo=True)
     nested = outline_nested_steps(module)
@@ -55,15 +55,15 @@ def test_what_is_put_back_is_what_was_there(name: str) -> None:
 def test_a_step_inside_is_recomputed_and_proved(name: str) -> None:
     before = parse_module(STEPS[name])
     after = before.clone()
-    done = rewrite_in_place(after)
-    assert done.copies > 0
+    result = rewrite_in_place(after)
+    assert result.copies > 0
     assert prove(before, after)
     # Once more: the copies are seen where they stand.
     text = print_module(after, debuginfo=True)
     assert rewrite_in_place(after).copies == 0 and print_module(after, debuginfo=True) == text
 
 
-def test_the_copies_of_a_loop_stand_in_its_body_and_compute_the_same() -> None:
+def test_loop_copies_are_in_body_and_results_are_equal() -> None:
     before = parse_module(ACCUMULATED)
     after = before.clone()
     rewrite_in_place(after)
@@ -74,7 +74,7 @@ def test_the_copies_of_a_loop_stand_in_its_body_and_compute_the_same() -> None:
     assert PreparedPair.of(before, after).compare(inputs).difference is None
 
 
-def test_what_a_body_alone_reads_stays_while_it_is_apart() -> None:
+def test_constant_read_only_by_body_is_kept() -> None:
     """Keep a constant outside the loop while its only reader, the body, is moved away."""
     module = parse_module(ACCUMULATED)
     inline(module)

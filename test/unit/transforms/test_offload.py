@@ -51,29 +51,29 @@ def chain(layers: int = LAYERS, mark: str = "") -> str:
 MARKED = chain(mark=', recompute.recompute = "offload"')
 
 
-def holds(text: str, done: Rewritten) -> int:
+def holds(text: str, result: Rewritten) -> int:
     """Assert that results are unchanged and the static peak is the measured one; return that peak in bytes."""
     before = parse_module(text)
-    inputs = random_inputs(next(iter(done.module.ops)), 1)  # pyright: ignore[reportArgumentType]
-    assert compare(before, done.module, inputs)
-    _, metered = meter(next(iter(done.module.ops)), inputs)  # pyright: ignore[reportArgumentType]
-    assert metered.peak_bytes == memory(done.module)["step"].peak_bytes
+    inputs = random_inputs(next(iter(result.module.ops)), 1)  # pyright: ignore[reportArgumentType]
+    assert compare(before, result.module, inputs)
+    _, metered = meter(next(iter(result.module.ops)), inputs)  # pyright: ignore[reportArgumentType]
+    assert metered.peak_bytes == memory(result.module)["step"].peak_bytes
     return metered.peak_bytes
 
 
 @pytest.mark.parametrize("target", ["none", "stablehlo"])
-def test_what_is_marked_takes_no_memory_of_the_device(target: str) -> None:
-    done = rewrite(MARKED, RecomputeOptions(offload="marked", target=target))
-    assert done.proof is not None and done.proof.proved and done.extra_flops == 0
+def test_marked_values_use_no_device_memory(target: str) -> None:
+    result = rewrite(MARKED, RecomputeOptions(offload="marked", target=target))
+    assert result.proof is not None and result.proof.proved and result.extra_flops == 0
     # What the gradient begins with would come back at once.
-    assert sum(map(is_to_host, done.module.walk())) == sum(map(is_from_host, done.module.walk())) == LAYERS - 1
+    assert sum(map(is_to_host, result.module.walk())) == sum(map(is_from_host, result.module.walk())) == LAYERS - 1
     # The products do not wait on the device; a layer's own two values and a cotangent are there at a time.
-    assert holds(MARKED, done) <= 4 * BYTES < memory(MARKED)["step"].peak_bytes
+    assert holds(MARKED, result) <= 4 * BYTES < memory(MARKED)["step"].peak_bytes
 
 
-def test_without_the_option_nothing_moves() -> None:
-    done = rewrite(MARKED, RecomputeOptions())
-    assert not any(map(is_to_host, done.module.walk()))
+def test_nothing_is_offloaded_without_option() -> None:
+    result = rewrite(MARKED, RecomputeOptions())
+    assert not any(map(is_to_host, result.module.walk()))
 
 
 MOVE = (
@@ -114,13 +114,13 @@ def test_there_and_back_is_proved() -> None:
         ("return %b", "return %d"),
     ],
 )
-def test_what_differs_in_this_only_is_not_proved(old: str, new: str) -> None:
+def test_wrong_moves_are_not_proved(old: str, new: str) -> None:
     assert old in MOVED
     wrong = MOVED.replace(old, new)
     assert not prove(PLAIN, wrong) and not prove(wrong, PLAIN) and not prove(MOVED, wrong)
 
 
-def test_a_result_on_the_host_stays_there() -> None:
+def test_result_on_host_stays_on_host() -> None:
     returned = MOVED.replace("return %b", "return %h")
     assert not prove(returned, returned.replace("return %h", "return %a"))
     assert prove(returned, returned)
@@ -130,36 +130,37 @@ def budgeted(text: str, budget: str, offload: str, cost: str) -> Rewritten:
     return rewrite(text, RecomputeOptions(budget=budget, memory_model="order", offload=offload, cost=cost))
 
 
-def extra(done: Rewritten) -> float:
+def extra(result: Rewritten) -> float:
     """Return the extra seconds that the last remark states."""
-    said = [found[1] for one in done.remarks if (found := re.search(r": ([0-9.e+-]+) us on", one.reason))]
-    return float(said[-1])
+    messages = [match[1] for remark in result.remarks if (match := re.search(r": ([0-9.e+-]+) us on", remark.reason))]
+    return float(messages[-1])
 
 
 BUDGET = "55%"
 
 
-def test_a_budget_moves_what_is_dear_to_make() -> None:
+def test_budget_offloads_expensive_values() -> None:
     """Offload products, which take long on a CPU, over a fast link: the budget is met for a fraction of the time."""
     text = chain()
-    without, moved = (budgeted(text, BUDGET, how, "roofline(cpu)") for how in ("", "20GB/s"))
+    without, moved = (budgeted(text, BUDGET, options, "roofline(cpu)") for options in ("", "20GB/s"))
     assert any(map(is_to_host, moved.module.walk())) and not any(map(is_to_host, without.module.walk()))
     assert extra(moved) < 0.5 * extra(without)
-    for done in (without, moved):
-        assert done.proof is not None and done.proof.proved
-        assert holds(text, done) <= 0.55 * memory(text)["step"].peak_bytes
+    for item in (without, moved):
+        assert item.proof is not None and item.proof.proved
+        assert holds(text, item) <= 0.55 * memory(text)["step"].peak_bytes
     assert any(
-        f"on the host until their gradient: {extra(moved):.4g} us on cpu more" in one.reason for one in moved.remarks
+        f"on the host until their gradient: {extra(moved):.4g} us on cpu more" in remark.reason
+        for remark in moved.remarks
     )
 
 
-def test_a_slow_link_moves_nothing_and_says_so() -> None:
-    done = budgeted(chain(), BUDGET, "1MB/s", "roofline(cpu)")
-    assert not any(map(is_to_host, done.module.walk()))
-    assert "nothing is moved to the host: recomputing values costs less" in [one.reason for one in done.remarks]
+def test_slow_link_offloads_nothing_with_remark() -> None:
+    result = budgeted(chain(), BUDGET, "1MB/s", "roofline(cpu)")
+    assert not any(map(is_to_host, result.module.walk()))
+    assert "nothing is moved to the host: recomputing values costs less" in [remark.reason for remark in result.remarks]
 
 
-def test_what_may_not_be_made_again_can_be_moved() -> None:
+def test_unrecomputable_values_can_be_offloaded() -> None:
     """Offload numbers of a hidden random state, and stay below the minimum of recomputation alone."""
     uniform = "rng_distribution = #stablehlo<rng_distribution UNIFORM>"
     drawn = re.sub(
@@ -179,28 +180,28 @@ def test_what_may_not_be_made_again_can_be_moved() -> None:
     assert drawn.count("stablehlo.rng") == LAYERS
     with pytest.raises(Refusal, match="no plan within"):
         budgeted(drawn, "60%", "", "roofline(cpu)")
-    done = budgeted(drawn, "60%", "20GB/s", "roofline(cpu)")
-    before, after = done.memory()["step"]
-    assert after.peak_bytes <= 0.6 * before.peak_bytes and done.proof is not None and done.proof.proved
-    assert any("no plan found without moves" in one.reason for one in done.remarks)
+    result = budgeted(drawn, "60%", "20GB/s", "roofline(cpu)")
+    before, after = result.memory()["step"]
+    assert after.peak_bytes <= 0.6 * before.peak_bytes and result.proof is not None and result.proof.proved
+    assert any("no plan found without moves" in remark.reason for remark in result.remarks)
 
 
-def test_marks_beside_a_choice() -> None:
+def test_marked_values_are_offloaded_in_any_case() -> None:
     """Offload marked values in any case, and compare with that in the remark."""
     product = "contracting_dims = [1] x [0] {"
     some = chain().replace(product, f'{product}recompute.recompute = "offload", ', 1)
-    done = budgeted(some, BUDGET, "20GB/s", "roofline(cpu)")
-    assert "with marked values alone" in done.remarks[-1].reason
-    assert holds(some, done) <= 0.55 * memory(some)["step"].peak_bytes
+    result = budgeted(some, BUDGET, "20GB/s", "roofline(cpu)")
+    assert "with marked values alone" in result.remarks[-1].reason
+    assert holds(some, result) <= 0.55 * memory(some)["step"].peak_bytes
 
 
-def test_the_plan_leads_to_the_same_program() -> None:
+def test_plan_reproduces_program() -> None:
     text = chain()
-    done = budgeted(text, BUDGET, "20GB/s", "roofline(cpu)")
-    read = from_json(done.plan_text)
-    assert read[0].graph == done.plans[0].graph and read[0].offload.speed == 20 * 10**9
-    again = rewrite(text, RecomputeOptions(plan=done.plan_text, cost="roofline(cpu)"))
-    assert again.text == done.text
+    result = budgeted(text, BUDGET, "20GB/s", "roofline(cpu)")
+    read = from_json(result.plan_text)
+    assert read[0].graph == result.plans[0].graph and read[0].offload.speed == 20 * 10**9
+    again = rewrite(text, RecomputeOptions(plan=result.plan_text, cost="roofline(cpu)"))
+    assert again.text == result.text
     nothing = replace(read[0], offload=NOTHING_MOVED)
     with pytest.raises(Refusal, match="the plan is for another program"):
         rewrite(text, RecomputeOptions(plan=[nothing], cost="roofline(cpu)"))
@@ -217,19 +218,19 @@ def test_the_plan_leads_to_the_same_program() -> None:
         ("auto", "roofline(zz)", "unknown device 'zz'"),
     ],
 )
-def test_what_is_no_offload(offload: str, cost: str, words: str) -> None:
+def test_bad_offload_option_is_refused(offload: str, cost: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
         rewrite(chain(), RecomputeOptions(budget="50%", memory_model="order", offload=offload, cost=cost))
 
 
-def test_a_selection_that_does_not_fit_is_refused_at_the_step() -> None:
+def test_unmatched_selection_is_refused_at_the_step() -> None:
     """Refuse a policy that skips a missing segment before anything is marked."""
-    asked = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
+    result = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
     with pytest.raises(Refusal, match="there is no segment 7 to skip") as refused:
-        rewrite(chain(), RecomputeOptions(asked, offload="marked"))
+        rewrite(chain(), RecomputeOptions(result, offload="marked"))
     assert refused.value.operation.name == "func.func"
 
 
 def test_devices_have_a_speed_one_way() -> None:
-    known = {name: one.host_bytes_per_second for name, one in DEVICES.items()}
+    known = {name: first.host_bytes_per_second for name, first in DEVICES.items()}
     assert known == {"a100": 32e9, "h100": 64e9, "h200": 64e9, "mi300x": 64e9, "tpuv5e": None, "cpu": None}

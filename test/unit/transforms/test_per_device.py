@@ -33,7 +33,7 @@ def pairs(text: str) -> int:
     return len(list(pairs_of(function)))
 
 
-def test_what_is_split_again_computes_the_same() -> None:
+def test_outlined_and_split_step_is_equivalent() -> None:
     module = parse_module(TEXT)
     with outline_temporarily(module):
         assert [op.sym_name.data for op in module.ops if isinstance(op, FuncOp)] == ["main", "main/devices0"]
@@ -52,8 +52,8 @@ def test_what_is_split_again_computes_the_same() -> None:
 
 def test_less_is_handed_on() -> None:
     before, after = parse_module(TEXT), parse_module(TEXT)
-    done = rewrite_in_place(after)
-    assert done.copies == 5
+    result = rewrite_in_place(after)
+    assert result.copies == 5
     forward, backward = bodies(after)
     assert len(forward.results) == 1 and len(backward.inputs) == 2
     assert prove(before, after)
@@ -71,7 +71,7 @@ OTHER_PAIRS = {
 
 
 @pytest.mark.parametrize("name", OTHER_PAIRS)
-def test_what_is_no_pair(name: str) -> None:
+def test_mismatched_bodies_are_not_paired(name: str) -> None:
     old, new = OTHER_PAIRS[name]
     assert old in TEXT and pairs(TEXT) == 1
     assert pairs(TEXT.replace(old, new)) == 0
@@ -122,19 +122,19 @@ def test_constants_are_in_both() -> None:
     assert inside == [1, 2] and len(bodies(after)[0].results) == 1
 
 
-def test_what_cannot_be_handed_on_is_refused_where_it_stands() -> None:
+def test_unsupported_residual_is_refused_with_location() -> None:
     steps = outline_device_steps(parse_module(TEXT))
     block = steps[0].function.body.block
     first, last = block.first_op, block.last_op
     assert first is not None and last is not None
-    made = UnrealizedConversionCastOp(operands=[[]], result_types=[[IndexType()]])
-    block.insert_op_before(made, first)
-    block.insert_op_before(UnrealizedConversionCastOp(operands=[made.results], result_types=[[]]), last)
+    result = UnrealizedConversionCastOp(operands=[[]], result_types=[[IndexType()]])
+    block.insert_op_before(result, first)
+    block.insert_op_before(UnrealizedConversionCastOp(operands=[result.results], result_types=[[]]), last)
     with pytest.raises(Refusal, match="index of the forward pass, which no array over devices can hold"):
         split_device_steps(steps)
 
 
-def test_a_gradient_that_reads_a_result_alone_does_not_take_the_forward_pass() -> None:
+def test_gradient_reading_only_results_is_not_paired() -> None:
     """Pair the forward pass with its own gradient, although that of the loss comes first."""
     loss = f"""  %z = sdy.manual_computation(%y, %ct) in_shardings=[{IN}, {IN}] out_shardings=[{IN}]
     manual_axes={{"a", "b"}} (%u: tensor<1024xf32>, %v: tensor<1024xf32>) {{

@@ -35,9 +35,9 @@ SELECTIONS = {"inside": Selection(), "outputs too": Selection(outputs=True), "do
 
 
 def step_of(module: ModuleOp) -> Step:
-    found = phases(functions_of(module)[0])
-    assert found is not None
-    return Step.of(found)
+    actual = phases(functions_of(module)[0])
+    assert actual is not None
+    return Step.of(actual)
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -49,12 +49,12 @@ def pairs() -> list[tuple[str, str]]:
 
 @pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize(("name", "selection"), pairs())
-def test_a_plan_that_one_run_writes_gives_the_same_bytes_in_the_next(name: str, selection: str) -> None:
+def test_stored_plan_gives_the_same_bytes(name: str, selection: str) -> None:
     first, second = original(name).clone(), original(name).clone()
-    done = rewrite_in_place(first, RecomputeOptions(SELECTIONS[selection]))
-    again = rewrite_in_place(second, RecomputeOptions().with_planned(from_json(to_json(done.plans))))
+    result = rewrite_in_place(first, RecomputeOptions(SELECTIONS[selection]))
+    again = rewrite_in_place(second, RecomputeOptions().with_planned(from_json(to_json(result.plans))))
     assert print_module(second, debuginfo=True) == print_module(first, debuginfo=True)
-    assert [one.plan for one in again.steps] == [one.plan for one in done.steps]
+    assert [step.plan for step in again.steps] == [step.plan for step in result.steps]
 
 
 def test_a_plan_for_another_program_is_refused() -> None:
@@ -90,8 +90,8 @@ def cheap_again(graph: Graph) -> Plan:
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
     module = original(name).clone()
-    done = rewrite_in_place(module, RecomputeOptions().with_planned(cheap_again))
-    assert done.copies and prove(original(name), module).proved
+    result = rewrite_in_place(module, RecomputeOptions().with_planned(cheap_again))
+    assert result.copies and prove(original(name), module).proved
 
 
 def test_a_planner_that_gives_no_plan() -> None:
@@ -113,7 +113,9 @@ def every_second_block(graph: Graph) -> Iterator[tuple[int, int]]:
     forward = [op for op in range(len(graph)) if graph.forward[op] and op not in graph.literals]
     for start in range(0, len(forward) - 8, 8):
         block = forward[start : start + 4]
-        readers = [one for value in graph.results_of(block) for one in graph.gradient_readers[value]]
+        readers = [
+            gradient_reader for value in graph.results_of(block) for gradient_reader in graph.gradient_readers[value]
+        ]
         if readers:
             yield from ((min(readers), op) for op in block)
 
@@ -121,45 +123,47 @@ def every_second_block(graph: Graph) -> Iterator[tuple[int, int]]:
 def any_pairs(graph: Graph, dice: random.Random) -> list[tuple[int, int]]:
     """Return random copies, of any operation in front of any later one of the backward pass, or at the very end."""
     places = [op for op in range(len(graph)) if graph.gradient[op]] + [len(graph) - 1]
-    found = list[tuple[int, int]]()
+    items = list[tuple[int, int]]()
     for place in dice.sample(places, min(len(places), dice.choice([1, 3, 8]))):
         before = [op for op in range(place) if graph.effects[op] is None and op not in graph.literals]
-        found += [(place, op) for op in dice.sample(before, min(len(before), dice.choice([1, 4, 12])))]
-    return found
+        items += [(place, op) for op in dice.sample(before, min(len(before), dice.choice([1, 4, 12])))]
+    return items
 
 
 @pytest.mark.slow("unet")
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir"])
-def test_any_set_of_pairs_is_a_program_with_the_same_results(name: str) -> None:
+def test_any_set_of_pairs_gives_equal_results(name: str) -> None:
     dice, copies = random.Random(name), 0
     for _ in range(12):
         module = inlined(name).clone()
         step = step_of(module)
         plan = plan_of_pairs(step.graph, any_pairs(step.graph, dice))
-        done = clone_by(module, lambda graph, plan=plan: plan)
-        copies += done.copies
+        result = clone_by(module, lambda graph, plan=plan: plan)
+        copies += result.copies
         assert prove(inlined(name), module).proved
     assert copies > 50
 
 
-def test_several_copies_each_for_the_readers_behind_it() -> None:
+def test_several_copies_serve_their_own_readers() -> None:
     module = inlined("gpt.small.mlir").clone()
     graph = step_of(module).graph
     op = next(op for op in range(len(graph)) if graph.forward[op] and is_read_twice(graph, op))
-    first, *_, last = sorted(one for value in graph.makes[op] for one in graph.gradient_readers[value])
-    done = clone_by(module, lambda graph: plan_of_pairs(graph, [(first, op), (last, op)]))
-    assert [group.numbers for group in done.groups] == [(1,), (2,)]
-    copies = [one for one in module.walk() if Names.COPY in one.attributes]
-    assert all(one.results[0].uses for one in copies) and len(copies) == 2
+    first, *_, last = sorted(
+        gradient_reader for value in graph.makes[op] for gradient_reader in graph.gradient_readers[value]
+    )
+    result = clone_by(module, lambda graph: plan_of_pairs(graph, [(first, op), (last, op)]))
+    assert [group.numbers for group in result.groups] == [(1,), (2,)]
+    copies = [operation for operation in module.walk() if Names.COPY in operation.attributes]
+    assert all(copy.results[0].uses for copy in copies) and len(copies) == 2
     assert prove(inlined("gpt.small.mlir"), module).proved
 
 
 def is_read_twice(graph: Graph, op: int) -> bool:
-    made = graph.makes[op]
-    return graph.effects[op] is None and any(len(graph.gradient_readers[value]) > 1 for value in made)
+    result = graph.makes[op]
+    return graph.effects[op] is None and any(len(graph.gradient_readers[value]) > 1 for value in result)
 
 
-def test_what_reads_something_else_than_planned_is_found_use_by_use() -> None:
+def test_wrong_reads_are_found_use_by_use() -> None:
     module = inlined("mlp.small.mlir").clone()
     step = step_of(module)
     plan = cheap_again(step.graph)
@@ -171,5 +175,5 @@ def test_what_reads_something_else_than_planned_is_found_use_by_use() -> None:
         value = step.value(step.graph.reads[number][index])
         if operand is not value and value.type == operand.type:
             reader.operands[index] = value
-    ((found, words),) = wrong_reads(step, plan)
-    assert found is reader and "the plan says copy 1 of id" in words and "it reads the original" in words
+    ((result, words),) = wrong_reads(step, plan)
+    assert result is reader and "the plan says copy 1 of id" in words and "it reads the original" in words

@@ -54,56 +54,56 @@ class Inlined:
 
     def restored(self) -> Restored:
         """Restore calls, prove the result, and return what was restored."""
-        done = restore_calls(self.module, self.original, self.origins)
+        result = restore_calls(self.module, self.original, self.origins)
         verify_module(self.module)
         assert prove(self.original, self.module)
-        return done
+        return result
 
     @property
     def calls(self) -> list[CallOp]:
         return [op for op in self.module.walk() if isinstance(op, CallOp)]
 
 
-def test_nothing_changed_gives_the_text_that_came() -> None:
-    found = Inlined.of(TEXT)
-    assert found.restored() == Restored(1, 1, {})
-    assert str(found.module) == str(found.original)
+def test_unchanged_module_restores_original_text() -> None:
+    result = Inlined.of(TEXT)
+    assert result.restored() == Restored(1, 1, {})
+    assert str(result.module) == str(result.original)
 
 
-def test_an_argument_that_arrives_plain_and_behind_a_barrier_is_passed_behind_it() -> None:
-    found = Inlined.of(TEXT)
-    product = found.op("stablehlo.multiply")
-    barrier = found.barrier(product, product.operands[1])
+def test_argument_seen_behind_barrier_keeps_barrier() -> None:
+    result = Inlined.of(TEXT)
+    product = result.op("stablehlo.multiply")
+    barrier = result.barrier(product, product.operands[1])
     product.operands[1] = barrier.results[0]
-    assert found.restored().calls == 1
-    assert found.calls[0].operands[0] is barrier.results[0]
+    assert result.restored().calls == 1
+    assert result.calls[0].operands[0] is barrier.results[0]
 
 
-def test_a_barrier_that_waits_for_the_inside_of_the_function_leaves_it_inlined() -> None:
+def test_barrier_on_inner_value_leaves_call_inlined() -> None:
     """Leave a function inlined if a barrier in front of its argument waits for a value inside it."""
-    found = Inlined.of(TEXT)
-    product = found.op("stablehlo.multiply")
-    barrier = found.barrier(product, product.operands[1], product.operands[0])
+    result = Inlined.of(TEXT)
+    product = result.op("stablehlo.multiply")
+    barrier = result.barrier(product, product.operands[1], product.operands[0])
     product.operands[1] = barrier.results[0]
-    assert found.restored() == Restored(0, 0, {"its operands depend on its results": 1})
+    assert result.restored() == Restored(0, 0, {"its operands depend on its results": 1})
 
 
-def test_a_barrier_inside_of_the_function_leaves_it_inlined() -> None:
-    found = Inlined.of(TEXT)
-    product = found.op("stablehlo.multiply")
-    product.operands[0] = found.barrier(product, product.operands[0]).results[0]
-    done = found.restored()
-    assert done.calls == 0 and sum(done.left.values()) == 1
+def test_barrier_inside_function_leaves_call_inlined() -> None:
+    result = Inlined.of(TEXT)
+    product = result.op("stablehlo.multiply")
+    product.operands[0] = result.barrier(product, product.operands[0]).results[0]
+    actual = result.restored()
+    assert actual.calls == 0 and sum(actual.left.values()) == 1
 
 
-def test_an_argument_that_arrives_as_two_values_leaves_it_inlined() -> None:
-    found = Inlined.of(TEXT)
+def test_argument_with_two_values_leaves_call_inlined() -> None:
+    result = Inlined.of(TEXT)
     other = parse_module(TEXT.replace("%0, %x :", "%0, %0 :"))
-    product = found.op("stablehlo.multiply")
-    product.operands[1] = found.module.body.block.first_op.regions[0].block.args[1]  # type: ignore[union-attr]
-    done = restore_calls(found.module, found.original, found.origins)
-    assert done == Restored(0, 0, {"an argument of the call would need two different values": 1})
-    assert not prove(other, found.module)
+    product = result.op("stablehlo.multiply")
+    product.operands[1] = result.module.body.block.first_op.regions[0].block.args[1]  # type: ignore[union-attr]
+    actual = restore_calls(result.module, result.original, result.origins)
+    assert actual == Restored(0, 0, {"an argument of the call would need two different values": 1})
+    assert not prove(other, result.module)
 
 
 @pytest.mark.parametrize("between", [True, False])
@@ -122,12 +122,12 @@ func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
   func.return %1 : tensor<4xf32>
 }}
 """
-    found = Inlined.of(text)
-    first, second, other = [op for op in found.module.walk() if "effect" in str(op.attributes.get("op_name__", ""))]
+    result = Inlined.of(text)
+    first, second, other = [op for op in result.module.walk() if "effect" in str(op.attributes.get("op_name__", ""))]
     assert first is not second
     if between:
         other.detach()
         Rewriter.insert_op(other, InsertPoint.before(second))
-    done = restore_calls(found.module, found.original, found.origins)
-    assert done.calls == (0 if between else 1)
-    assert list(done.left) == (["an effect stands between its operations"] if between else [])
+    actual = restore_calls(result.module, result.original, result.origins)
+    assert actual.calls == (0 if between else 1)
+    assert list(actual.left) == (["an effect stands between its operations"] if between else [])

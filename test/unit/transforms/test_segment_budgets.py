@@ -43,31 +43,31 @@ func.func @step(%x: tensor<256xf32>, %w: tensor<256xf32>) -> (tensor<256xf32>, t
 """layer0 saves %a and %b, layer1 %d, %e and %f, which head reads too: 1024 bytes each."""
 
 
-def saved(text: str, done: Rewritten, scopes: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
+def saved(text: str, result: Rewritten, scopes: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the bytes saved by scope, before and after."""
     plain = flat(parse_module(text, "step"))
     drop_dead(plain)
-    return saved_by_scope(plain, scopes), saved_by_scope(flat(done.module), scopes)
+    return saved_by_scope(plain, scopes), saved_by_scope(flat(result.module), scopes)
 
 
 def rewritten(budgets: dict[str, str | float], **request: object) -> tuple[dict[str, int], Rewritten]:
-    done = rewrite(STEP, RecomputeOptions(segment_budgets=budgets, calls=False, **request))  # pyright: ignore[reportArgumentType]
-    before, after = saved(STEP, done, ("layer0", "layer1"))
+    result = rewrite(STEP, RecomputeOptions(segment_budgets=budgets, calls=False, **request))  # pyright: ignore[reportArgumentType]
+    before, after = saved(STEP, result, ("layer0", "layer1"))
     assert before == {"layer0": 2048, "layer1": 3072}
-    return after, done
+    return after, result
 
 
 def test_by_hand():
-    after, done = rewritten({"layer0": "50%"})
+    after, result = rewritten({"layer0": "50%"})
     assert after == {"layer0": 1024, "layer1": 3072}
     # %b alone runs again: it is cheaper than %a and %b, and as dear as %a.
-    assert done.copies == 1 and done.extra_flops == 256
+    assert result.copies == 1 and result.extra_flops == 256
 
 
 def test_one_segment_is_computed_from_another():
     """Save %c in layer0, in place of its own values, to recompute half of layer1 from it."""
-    after, done = rewritten({"layer0": "50%", "layer1": "2KiB"})
-    assert after["layer0"] <= 1024 and after["layer1"] <= 2048 and done.copies >= 2
+    after, result = rewritten({"layer0": "50%", "layer1": "2KiB"})
+    assert after["layer0"] <= 1024 and after["layer1"] <= 2048 and result.copies >= 2
 
 
 def test_both_cannot_be():
@@ -98,20 +98,20 @@ def test_marks_of_the_user_win():
     with pytest.raises(Refusal, match=r"proven minimum is 2.0 KiB \(2048 bytes\); .*: a mark keeps it"):
         rewrite(kept, RecomputeOptions(segment_budgets={"layer0": "50%"}))
     again = STEP.replace("sine %x :", "sine %x {recompute.recompute = true} :")
-    done = rewrite(again, RecomputeOptions(segment_budgets={"layer0": "100%"}, calls=False))
-    assert saved(STEP, done, ("layer0",))[1] == {"layer0": 1024}
+    result = rewrite(again, RecomputeOptions(segment_budgets={"layer0": "100%"}, calls=False))
+    assert saved(STEP, result, ("layer0",))[1] == {"layer0": 1024}
 
 
-def test_a_plan_read_again_gives_the_same_bytes():
-    _, done = rewritten({"layer0": "50%", "layer1": "2KiB"})
-    assert rewrite(STEP, RecomputeOptions(plan=done.plan_text, calls=False)).text == done.text
+def test_parsed_plan_gives_the_same_bytes():
+    _, result = rewritten({"layer0": "50%", "layer1": "2KiB"})
+    assert rewrite(STEP, RecomputeOptions(plan=result.plan_text, calls=False)).text == result.text
 
 
 def test_with_a_budget_both_hold():
     for model, budget in (("order", "70%"), ("order", "100%")):
-        after, done = rewritten({"layer0": "50%"}, budget=budget, memory_model=model)
+        after, result = rewritten({"layer0": "50%"}, budget=budget, memory_model=model)
         assert after.get("layer0", 0) <= 1024
-        ((before, now),) = done.memory(model).values()
+        ((before, now),) = result.memory(model).values()
         assert now.peak_bytes <= float(budget.strip("%")) / 100 * before.peak_bytes
 
 
@@ -152,27 +152,27 @@ def test_random_programs_keep_their_budgets_and_their_bits():
         budgets = budgets_for(program, dice)
         target = dice.choice(("none", "stablehlo"))
         try:
-            done = rewrite(program.text, RecomputeOptions(segment_budgets=budgets, calls=False, target=target))
+            result = rewrite(program.text, RecomputeOptions(segment_budgets=budgets, calls=False, target=target))
         except Refusal as error:
             assert "proven minimum" in error.reason or "which is proved" in error.reason, (seed, error)
             continue
-        before, after = saved(program.text, done, program.scopes)
+        before, after = saved(program.text, result, program.scopes)
         for scope, size in after.items():
             share = float(str(budgets[scope]).strip("%")) / 100
             assert size <= share * before.get(scope, 0), (seed, scope, before, after)
         plain = parse_module(program.text, "step")
-        if done.copies and is_executable(plain):
-            found = PreparedPair.of(plain, done.module).compare(random_inputs(step_of(plain), 0, "random"))
-            assert found.equal, (seed, found.difference)
-        written += done.copies > 0
+        if result.copies and is_executable(plain):
+            proof = PreparedPair.of(plain, result.module).compare(random_inputs(step_of(plain), 0, "random"))
+            assert proof.equal, (seed, proof.difference)
+        written += result.copies > 0
     assert written > PROGRAMS // 2
 
 
-def test_the_meter_sees_what_is_not_saved():
+def test_empty_plan_leaves_saved_bytes_unchanged():
     """Count the same bytes before and after an empty plan, so that a fall in the count means something."""
     program = generate(0)
-    done = rewrite(program.text, RecomputeOptions(planner=lambda _: Plan(), calls=False))
-    before, after = saved(program.text, done, program.scopes)
+    result = rewrite(program.text, RecomputeOptions(planner=lambda _: Plan(), calls=False))
+    before, after = saved(program.text, result, program.scopes)
     assert before == after and sum(before.values()) > 0
 
 
@@ -182,14 +182,14 @@ def test_random_programs_keep_both_budgets():
     for seed in range(12):
         program, dice = generate(seed), Random(seed)
         scope, share = dice.choice(program.scopes), dice.choice((60, 80, 100))
-        asked = RecomputeOptions(segment_budgets={scope: f"{share}%"}, budget="70%", calls=False, target="none")
+        result = RecomputeOptions(segment_budgets={scope: f"{share}%"}, budget="70%", calls=False, target="none")
         try:
-            done = rewrite(program.text, asked)
+            actual = rewrite(program.text, result)
         except Refusal:
             continue
-        before, after = saved(program.text, done, (scope,))
+        before, after = saved(program.text, actual, (scope,))
         assert after.get(scope, 0) <= share / 100 * before.get(scope, 0), (seed, before, after)
-        ((plain, now),) = done.memory("order").values()
+        ((plain, now),) = actual.memory("order").values()
         assert now.peak_bytes <= 0.7 * plain.peak_bytes, seed
-        written += done.copies > 0
+        written += actual.copies > 0
     assert written > 5

@@ -33,20 +33,20 @@ def done(selection: Selection, name: str = "block") -> tuple[str, list[str]]:
     return print_module(module), [remark.reason for remark in remarks]
 
 
-def test_checkpoints_that_are_stated_cut_the_step_and_are_not_written():
+def test_stated_checkpoints_cut_step_and_are_removed():
     text, remarks = done(Selection())
     assert 'recompute.segment = "segment0"' in text and "recompute.checkpoints" not in text
     assert OVERRIDDEN not in remarks
 
 
-@pytest.mark.parametrize("said", [{"segments": "block"}, {"checkpoints": ("b",)}])
-def test_options_count_more_which_is_said(said: dict[str, str]):
-    text, remarks = done(Selection(**said))  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize("message", [{"segments": "block"}, {"checkpoints": ("b",)}])
+def test_options_override_stated_segments_with_remark(message: dict[str, str]):
+    text, remarks = done(Selection(**message))  # pyright: ignore[reportArgumentType]
     assert OVERRIDDEN in remarks
     assert "recompute.copy" in text
 
 
-def test_without_segments_a_call_that_is_marked_is_one_still():
+def test_marked_call_without_segments_is_a_segment():
     assert "recompute.copy" not in done(Selection(segments="none"))[0]
     text, _ = done(Selection(segments="none"), "recompute:piece@3")
     assert 'recompute.segment = "piece", recompute.id' in text

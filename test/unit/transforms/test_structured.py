@@ -110,8 +110,8 @@ def test_r13_the_result_is_proved_and_executed_equal() -> None:
 def test_xdsls_interpreter_and_the_meter_run_regions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (inputs,) = random_inputs(function_named(structured()), 0, "random")
     (expected,) = execute(function_named(flat(structured())), [inputs])
-    (found,) = make_interpreter(structured()).call_op("main", (inputs,))
-    assert found.tobytes() == expected.tobytes()
+    (result,) = make_interpreter(structured()).call_op("main", (inputs,))
+    assert result.tobytes() == expected.tobytes()
     source = tmp_path / "step.mlir"
     source.write_text(print_module(after(structured(2, 6))))
     assert run_main([str(source)]) == 0
@@ -172,12 +172,12 @@ def early_gates(module: ModuleOp) -> list[int]:
     return [gate for group in groups for gate in group.gates if graph.maker[gate] < max(group.operations)]
 
 
-def test_a_gate_comes_after_what_it_holds_back() -> None:
+def test_gates_are_not_from_an_earlier_gradient() -> None:
     """Take no gate from the first gradient for the second step: it is computed before the second forward pass."""
     assert not early_gates(structured())
 
 
-def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_gate_rules_allow_early_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disable both rules, and find a value of the first gradient as a gate of the second step, so that the test can
     fail."""
     find = gates.find_gates
@@ -194,7 +194,7 @@ def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: py
 
 
 @pytest.mark.parametrize("segments", [True, False])
-def test_microbatches_are_recomputed_each_in_its_own_gradient(segments: bool) -> None:
+def test_microbatches_are_recomputed_in_own_gradients(segments: bool) -> None:
     """Recompute independent microbatches, f1 b1 f2 b2, each in its own gradient; marks outside segments are shared."""
     module = flat(parse_module(microbatches(2)))
     if not segments:
@@ -235,7 +235,7 @@ def microbatches(count: int) -> str:
     return "\n".join(lines)
 
 
-def test_the_eager_schedule_keeps_what_is_read_in_front() -> None:
+def test_eager_schedule_keeps_producers_before_readers() -> None:
     """Keep updates between two steps in their place, and run the last ones at the end."""
     for module in (flat(structured(3)), with_tokens(structured(3)), flat(after(structured(3)))):
         before = classified(module)
@@ -245,7 +245,7 @@ def test_the_eager_schedule_keeps_what_is_read_in_front() -> None:
             assert all(order.position[producer] < order.position[op] for producer in producers(op))
 
 
-def test_an_update_that_a_gradient_reads_runs_before_it() -> None:
+def test_update_read_by_gradient_runs_first() -> None:
     text = """
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = stablehlo.sine %x {recompute.phase = "primal"} : tensor<4xf32>
@@ -294,7 +294,7 @@ def test_the_flat_form_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if ".small" in name])
-def test_outlining_an_example_and_back_changes_nothing(name: str) -> None:
+def test_outlining_gradient_is_reversible(name: str) -> None:
     module = inlined(name).clone()
     annotate_phases(module)
     before = print_module(module, debuginfo=True)
@@ -316,15 +316,15 @@ def test_a_structured_example_is_recomputed_as_the_flat_one(name: str) -> None:
     assert peak(module) == peak(recomputed(name))
 
 
-def test_partly_stated_phases_are_refused_in_the_wrong_place() -> None:
+def test_partial_phases_in_wrong_order_are_refused() -> None:
     module = flat(structured())
     functions_of(module)[0].body.block.first_op.attributes.pop(Names.PHASE)  # pyright: ignore[reportOptionalMemberAccess]
     with pytest.raises(Refusal, match="follows the gradient operation"):
         phases(functions_of(module)[0])
 
 
-def test_stated_phases_are_taken_as_they_are() -> None:
+def test_stated_phases_are_used_unchanged() -> None:
     module = flat(structured())
-    found = classified(module)
+    classes = classified(module)
     for op in Order.of(functions_of(module)[0].body.block).operations[:-1]:
-        assert op.attributes[Names.PHASE] == StringAttr(found.phase[op])
+        assert op.attributes[Names.PHASE] == StringAttr(classes.phase[op])

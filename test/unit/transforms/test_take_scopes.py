@@ -18,9 +18,9 @@ func.func public @main(%a: tensor<f32>, %n: tensor<1xi64>) -> tensor<8xf32> {
 """
 
 
-@pytest.mark.parametrize(("said", "repeatable"), [("", False), ("-preserve_rng_state", True)])
-def test_a_hidden_state(said: str, repeatable: bool):
-    module = parse_module(DRAW.replace("SAID", said))
+@pytest.mark.parametrize(("message", "repeatable"), [("", False), ("-preserve_rng_state", True)])
+def test_a_hidden_state(message: str, repeatable: bool):
+    module = parse_module(DRAW.replace("SAID", message))
     assert take_scopes(module) == 1
     (draw,) = (op for op in module.walk() if name_of(op) == "stablehlo.rng")
     assert (Names.REPEATABLE in draw.attributes) == repeatable

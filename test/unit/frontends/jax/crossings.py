@@ -72,10 +72,10 @@ def _as_in_text(ours: ModuleOp, parsed: ModuleOp, in_generic_form: bool) -> Modu
     copied = ours.clone()
     for mine, read_from_text in zip(every_operation(copied), every_operation(parsed), strict=True):
         if isinstance(mine, ReduceOp) and all(
-            one.location == read_from_text.location for one in _inside(read_from_text)
+            entry.location == read_from_text.location for entry in _inside(read_from_text)
         ):
-            for one in _inside(mine):
-                one.location = mine.location
+            for item in _inside(mine):
+                item.location = mine.location
         if in_generic_form:
             for result in mine.results:
                 result.name_hint = None
@@ -83,7 +83,7 @@ def _as_in_text(ours: ModuleOp, parsed: ModuleOp, in_generic_form: bool) -> Modu
 
 
 def _inside(op: Operation) -> list[Any]:
-    return [one for block in op.regions[0].blocks for one in (*block.args, *block.ops)]
+    return [item for block in op.regions[0].blocks for item in (*block.args, *block.ops)]
 
 
 def crosses_back(ours: ModuleOp, module: Any) -> str:
@@ -114,23 +114,23 @@ def parts(file: Path) -> Iterator[tuple[int, str]]:
 
 def kinds_in(module: ModuleOp) -> set[str]:
     """Return the names of the operations, attributes and types in a module."""
-    found, known = set[str](), set[int]()
+    result, known = set[str](), set[int]()
     for op in every_operation(module):
-        found.add(op.name)
+        result.add(op.name)
         held = [*op.properties.values(), *op.attributes.values(), *op.result_types, op.location]
         for block in (block for region in op.regions for block in region.blocks):
             held += block.arg_types
         for attribute in held:
-            _collect(attribute, found, known)
-    return found
+            _collect(attribute, result, known)
+    return result
 
 
-def _collect(attribute: Any, found: set[str], known: set[int]) -> None:
+def _collect(attribute: Any, actual: set[str], known: set[int]) -> None:
     if isinstance(attribute, Attribute) and id(attribute) not in known:
         known.add(id(attribute))
-        found.add(attribute.name)
+        actual.add(attribute.name)
         for part in getattr(attribute, "parameters", ()) or _inner(getattr(attribute, "data", ())):
-            _collect(part, found, known)
+            _collect(part, actual, known)
 
 
 def _inner(data: Any) -> Any:

@@ -52,15 +52,15 @@ def gradient(call: Any) -> Any:
 def lowered(call: Any, arguments: Any, around: Any = lambda step: step, **switches: bool) -> recompute.jax.Lowered:
     cell = recompute.jax.mindspore.Cell(call)
     cell.recompute(**switches)
-    one = recompute.jax.jit(around(gradient(cell)), measure=False).lower(*arguments)
+    actual = recompute.jax.jit(around(gradient(cell)), measure=False).lower(*arguments)
     expected = jax.jit(around(gradient(call)))(*arguments)
-    assert one.why is None, one.why
-    assert far_apart(one.compile()(*arguments), expected) == []
-    return one
+    assert actual.why is None, actual.why
+    assert far_apart(actual.compile()(*arguments), expected) == []
+    return actual
 
 
-def count(one: Any, operation: str) -> int:
-    return one.as_text().count(operation)
+def count(first: Any, operation: str) -> int:
+    return first.as_text().count(operation)
 
 
 def kept_inputs_are_sharded() -> None:
@@ -77,8 +77,10 @@ def kept_inputs_are_sharded() -> None:
 
 def without_a_mesh_that_is_said() -> None:
     arguments = [{"up": jnp.ones((64, 256)), "down": jnp.ones((256, 64))}] * 3, jnp.ones((512, 64))
-    one = lowered(layer, arguments, recompute_slice_activation=True)
-    assert any("recompute_slice_activation has no effect: the module has no mesh" in str(each) for each in one.remarks)
+    actual = lowered(layer, arguments, recompute_slice_activation=True)
+    assert any(
+        "recompute_slice_activation has no effect: the module has no mesh" in str(each) for each in actual.remarks
+    )
 
 
 def collectives_of_tensors() -> None:
@@ -93,7 +95,8 @@ def collectives_of_tensors() -> None:
     assert count(again, "stablehlo.all_reduce") > count(kept, "stablehlo.all_reduce")
     sliced = lowered(summed, arguments, around, recompute_slice_activation=True)
     assert any(
-        "has no effect in a loop, and where each device has values of its own" in str(one) for one in sliced.remarks
+        "has no effect in a loop, and where each device has values of its own" in str(remark)
+        for remark in sliced.remarks
     )
 
 

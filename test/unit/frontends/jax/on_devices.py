@@ -89,10 +89,10 @@ def one_each(around: Any) -> Any:
     """One shard_map for each layer, with other operations in between."""
 
     def loss(weights: Any, x: Any) -> Any:
-        one = around(on_devices(block, in_specs=(Spec("data"), SPECS), out_specs=Spec("data")))
+        item = around(on_devices(block, in_specs=(Spec("data"), SPECS), out_specs=Spec("data")))
         for i, w in enumerate(weights):
             with jax.named_scope(f"block{i}"):
-                x = jnp.sin(one(x, w))
+                x = jnp.sin(item(x, w))
         return jnp.mean(jnp.tanh(x) ** 2)
 
     return loss, (WEIGHTS, X)
@@ -115,8 +115,8 @@ def scan_inside(around: Any) -> Any:
 
 def inside_a_scan(around: Any) -> Any:
     def loss(weights: Any, x: Any) -> Any:
-        one = around(on_devices(block, in_specs=(Spec("data"), SPECS), out_specs=Spec("data")))
-        y = jax.lax.scan(lambda x, w: (one(x, w), None), x, weights)[0]
+        item = around(on_devices(block, in_specs=(Spec("data"), SPECS), out_specs=Spec("data")))
+        y = jax.lax.scan(lambda x, w: (item(x, w), None), x, weights)[0]
         return jnp.mean(jnp.tanh(y) ** 2)
 
     return loss, (stacked(), X)
@@ -135,8 +135,8 @@ STEPS = {
 def figures(compiled: Any) -> tuple[int, int]:
     """Return the bytes of temporaries and the number of collectives."""
     text = compiled.as_text()
-    found = re.findall(r"= \S+ (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\(", text)
-    return compiled.memory_analysis().temp_size_in_bytes, len(found)
+    matches = re.findall(r"= \S+ (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\(", text)
+    return compiled.memory_analysis().temp_size_in_bytes, len(matches)
 
 
 def check(name: str) -> None:
@@ -149,20 +149,20 @@ def check(name: str) -> None:
     ours = recompute.jax.jit(jax.value_and_grad(loss), collectives=collectives, measure=False).lower(*arguments)
     assert ours.why is None, (name, ours.why)
     compiled["ours"] = ours.compile(compiler_options=KEEPS)
-    bytes_of = {which: figures(one)[0] for which, one in compiled.items()}
-    exchanges = {which: figures(one)[1] for which, one in compiled.items()}
+    bytes_of = {which: figures(first)[0] for which, first in compiled.items()}
+    exchanges = {which: figures(first)[1] for which, first in compiled.items()}
     assert bytes_of["ours"] <= 1.03 * bytes_of["checkpoint"], (name, bytes_of)
     assert exchanges["ours"] <= exchanges["checkpoint"], (name, exchanges)
-    results = {which: jax.tree.leaves(one(*arguments)) for which, one in compiled.items()}
-    for plain, theirs, found in zip(*results.values(), strict=True):
+    results = {which: jax.tree.leaves(first(*arguments)) for which, first in compiled.items()}
+    for plain, theirs, result in zip(*results.values(), strict=True):
         # XLA:CPU rounds a fused computation differently: theirs is no nearer to the plain step.
         far = float(jnp.max(jnp.abs(plain - theirs)))
-        assert float(jnp.max(jnp.abs(plain - found))) <= max(2 * far, 1e-6 * float(jnp.max(jnp.abs(plain)))), name
+        assert float(jnp.max(jnp.abs(plain - result))) <= max(2 * far, 1e-6 * float(jnp.max(jnp.abs(plain)))), name
     print(name, round(bytes_of["ours"] / bytes_of["checkpoint"], 3))
 
 
 def check_that_the_reason_is_said() -> None:
-    loss, arguments = inside_a_scan(lambda one: one)
+    loss, arguments = inside_a_scan(lambda item: item)
     lowered = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower(*arguments)
     assert lowered.why is not None and "which are recomputed only with collectives=true" in lowered.why, lowered.why
     assert lowered.why.endswith("allow them with recompute.jax.jit(step, collectives=True)"), lowered.why

@@ -88,8 +88,10 @@ def _close(a: Any, b: Any) -> bool:
         return False
     if not jnp.issubdtype(a.dtype, jnp.floating):
         return bool((a == b).all())
-    one, other = (np.asarray(each, np.float64) for each in (a, b))
-    return float(np.abs(one - other).max(initial=0)) <= 4 * float(jnp.finfo(a.dtype).eps) * np.abs(other).max(initial=0)
+    first, other = (np.asarray(each, np.float64) for each in (a, b))
+    return float(np.abs(first - other).max(initial=0)) <= 4 * float(jnp.finfo(a.dtype).eps) * np.abs(other).max(
+        initial=0
+    )
 
 
 def groups_of(lowered: recompute.jax.Lowered) -> tuple[CopyGroup, ...]:

@@ -38,9 +38,9 @@ def two_gradients() -> Case:
     """Two successive gradients, as in adversarial training."""
 
     def step(parameters: Any, x: Any) -> Any:
-        first, one = jax.value_and_grad(forward())(parameters, x)
+        first, actual = jax.value_and_grad(forward())(parameters, x)
         second, other = jax.value_and_grad(lambda p: -forward()(p, x * 0.5))(parameters)
-        return first, second, tree.map(lambda p, a, b: p - 0.01 * a - 0.1 * b, parameters, one, other)
+        return first, second, tree.map(lambda p, a, b: p - 0.01 * a - 0.1 * b, parameters, actual, other)
 
     return Case(step, lambda: (weights(), batch()))
 
@@ -113,11 +113,11 @@ def test_results(name: str):
     with warnings.catch_warnings():
         action = "ignore" if name in MAY_STAY_PLAIN else "error"
         warnings.simplefilter(action, recompute.jax.NothingSaved)
-        found = ours(*case.arguments(), **case.keywords)
+        result = ours(*case.arguments(), **case.keywords)
     expected = jax.jit(case.step, **case.options)(*case.arguments(), **case.keywords)
-    assert tree.structure(found) == tree.structure(expected)
-    assert tree.map(jax.typeof, found) == tree.map(jax.typeof, expected)
-    far = Closeness.of(*(tree.map(_plain, each) for each in (expected, found)))
+    assert tree.structure(result) == tree.structure(expected)
+    assert tree.map(jax.typeof, result) == tree.map(jax.typeof, expected)
+    far = Closeness.of(*(tree.map(_plain, each) for each in (expected, result)))
     assert math.isfinite(far.units) and far.units <= FARTHEST
 
 

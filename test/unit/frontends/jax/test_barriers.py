@@ -30,7 +30,7 @@ def merging(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("merging")
 @pytest.mark.parametrize(
-    ("flags", "asked", "expected"),
+    ("flags", "requests", "expected"),
     [
         ("", (), "cse_barrier_expander"),
         ("--xla_disable_hlo_passes=dce,cse", (), "dce,cse,cse_barrier_expander"),
@@ -39,9 +39,11 @@ def merging(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--xla_disable_hlo_passes=dce", ({DISABLED: "dce,cse_barrier_expander"},), "dce,cse_barrier_expander"),
     ],
 )
-def test_all_that_is_turned_off(flags: str, asked: tuple[Any, ...], expected: str, monkeypatch: pytest.MonkeyPatch):
+def test_disabled_passes_are_combined(
+    flags: str, requests: tuple[Any, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("XLA_FLAGS", flags)
-    assert keeping_barriers(("cpu",), None, *asked) == {DISABLED: expected}
+    assert keeping_barriers(("cpu",), None, *requests) == {DISABLED: expected}
 
 
 @pytest.mark.usefixtures("merging")
@@ -72,7 +74,7 @@ def test_other_options_and_platforms():
 
 
 @pytest.mark.usefixtures("merging")
-def test_they_reach_the_compiler(monkeypatch: pytest.MonkeyPatch):
+def test_disabled_passes_reach_the_compiler(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_disable_hlo_passes=one")
     seen: list[Any] = []
     compile = jax.stages.Lowered.compile
@@ -101,7 +103,7 @@ def test_barriers_are_kept():
     assert (without > 0.95 * plain) == merges_copies(("cpu",))
 
 
-def test_nothing_is_turned_off_if_copies_are_not_merged(monkeypatch: pytest.MonkeyPatch):
+def test_no_pass_is_disabled_if_copies_are_not_merged(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(compiler_options, "NO_LONGER_MERGES", (0, 0))
     assert keeping_barriers(("cpu",), {"a": 1}, {DISABLED: "dce"}) == {"a": 1, DISABLED: "dce"}
     assert keeping_barriers(("cpu",), None) is None

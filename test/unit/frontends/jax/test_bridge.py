@@ -172,7 +172,9 @@ def test_every_kind_has_a_case():
         except Exception:
             continue
         seen |= kinds_in(read(module))
-    registered = {one.name for dialect in (STABLEHLO, CHLO, SDY) for one in (*dialect.operations, *dialect.attributes)}
+    registered = {
+        item.name for dialect in (STABLEHLO, CHLO, SDY) for item in (*dialect.operations, *dialect.attributes)
+    }
     assert registered - seen == set(SEEN_ELSEWHERE)
     assert RangeEnd.name in seen
 
@@ -198,7 +200,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
-def test_what_only_the_generic_form_says(text: str):
+def test_generic_form_only_text_round_trips(text: str):
     crosses(theirs(text), in_generic_form=True)
 
 
@@ -220,7 +222,7 @@ def test_locations_that_the_text_leaves_out():
     assert 'loc("inner")' in crosses_back(ours, module)
 
 
-def test_what_was_read_can_be_changed():
+def test_read_module_can_be_modified():
     """Check that the lists of uses and operations are complete, so that each can be removed."""
     text = "%1 = stablehlo.add %0, %0 : tensor<f32> %2 = stablehlo.add %0, %1 : tensor<f32>"
     module = read(theirs(f"func.func @f(%0: tensor<f32>) {{ {text} return }}"))

@@ -59,18 +59,18 @@ def drawn(element: Attribute, count: int) -> bytes:
 def bits_cross(element: Attribute, raw: bytes, count: int) -> None:
     value = DenseAttr.get(TensorType(element, [count]), raw)
     module = ModuleOp(Region(Block([ConstantOp(value)])))
-    made = write(module, private.mlir_context())
-    assert constant_of(read(made)) == value
-    assert constant_of(crosses(made)).data == value.data
+    result = write(module, private.mlir_context())
+    assert constant_of(read(result)) == value
+    assert constant_of(crosses(result)).data == value.data
     assert attribute_text(value).partition(" : ")[0] in print_module(module)
     # MLIR's own reading of our text has the same constant.
-    assert generic(theirs(print_module(module, debuginfo=True))) == generic(made)
+    assert generic(theirs(print_module(module, debuginfo=True))) == generic(result)
 
 
 def constant_of(module: ModuleOp) -> DenseAttr:
-    (found,) = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]
-    assert isinstance(found, DenseAttr)
-    return found
+    (result,) = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]
+    assert isinstance(result, DenseAttr)
+    return result
 
 
 @pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
@@ -83,8 +83,8 @@ def test_random_bits(element: Attribute, count: int):
 def test_a_splat_is_one_element(element: Attribute):
     raw = drawn(element, 1)
     bits_cross(element, raw * 1000, 1000)
-    found = read(theirs(print_module(ModuleOp([ConstantOp(DenseAttr.get(TensorType(element, [50, 20]), raw))]))))
-    assert constant_of(found).is_splat
+    result = read(theirs(print_module(ModuleOp([ConstantOp(DenseAttr.get(TensorType(element, [50, 20]), raw))]))))
+    assert constant_of(result).is_splat
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
@@ -126,6 +126,6 @@ def test_zeros_and_ones_of_mlir():
 def test_two_constants_of_one_type():
     text = "%0 = stablehlo.constant dense<0.0> : tensor<f32> %1 = stablehlo.constant dense<-0.0> : tensor<f32>"
     module = crosses(theirs(f"func.func @f() {{ {text} return }}"))
-    found = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]
-    assert len(set(found)) == 2
-    assert {one.type for one in found} == {TensorType(f32, [])}
+    values = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]
+    assert len(set(values)) == 2
+    assert {entry.type for entry in values} == {TensorType(f32, [])}

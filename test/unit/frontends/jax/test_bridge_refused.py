@@ -32,7 +32,7 @@ def never(*args: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", ["read", "write", "both"])
-def test_the_text_comes_to_the_same(way: str, monkeypatch: pytest.MonkeyPatch):
+def test_text_fallback_gives_the_same_result(way: str, monkeypatch: pytest.MonkeyPatch):
     step = mlp().step
     short = recompute.jax.jit(step).lower(weights(), batch())
     for name in ("read", "write") if way == "both" else (way,):
@@ -90,7 +90,7 @@ def test_a_resource(monkeypatch: pytest.MonkeyPatch):
     assert "dense_resource<" in str(changed.compiler_ir())
 
 
-def test_an_attribute_that_is_not_read():
+def test_unreadable_attribute_is_refused():
     """Refuse a typed string, which xDSL cannot represent."""
     with pytest.raises(NotBridged, match="the text is not read to its end"):
         read(theirs('func.func private @f() attributes {a = "x" : i32}'))
@@ -105,7 +105,7 @@ def test_an_attribute_that_is_not_read():
     ],
     ids=["unknown dialect", "verifier", "no body"],
 )
-def test_what_mlir_refuses(text: str, words: str):
+def test_module_invalid_in_mlir_is_refused(text: str, words: str):
     """Refuse the module before compilation; the text, which is tried next, is refused with MLIR's message."""
     module = parse_module(text)
     if words:
@@ -168,7 +168,7 @@ def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("was", [True, False])
-def test_the_collector_is_as_it_was(was: bool):
+def test_garbage_collector_state_is_restored(was: bool):
     enabled = gc.isenabled()
     try:
         (gc.enable if was else gc.disable)()

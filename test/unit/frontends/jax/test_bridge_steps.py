@@ -103,8 +103,8 @@ def pallas(x: Any) -> Any:
 
 
 STEPS: dict[str, Callable[[Any], Any]] = {
-    one.__name__: one
-    for one in (
+    item.__name__: item
+    for item in (
         of_bf16,
         scan,
         branches,
@@ -138,7 +138,7 @@ def test_donated_and_named():
     crosses(step.lower(weights(), batch()).compiler_ir())
 
 
-def test_sizes_that_are_not_known():
+def test_symbolic_sizes_round_trip():
     (size,) = jax.export.symbolic_shape("n")
     shape = jax.ShapeDtypeStruct((size, 4), jnp.float32)
     module = jax.jit(lambda x: jnp.sum(jnp.sin(x) * x.shape[0])).trace(shape).lower().compiler_ir()
@@ -172,7 +172,7 @@ def test_several_devices():
     """Convert `sdy.mesh`, shardings and manual computations, and `mhlo.sharding` instead of them."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", MESH], env=flags | paths, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.stdout == "crossed\n", done.stderr[-3000:]
+    assert completed.stdout == "crossed\n", completed.stderr[-3000:]

@@ -51,12 +51,14 @@ def plain() -> Any:
 
 @pytest.mark.slow("0.75")
 @pytest.mark.parametrize("share", [0.75, 0.45])
-def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
+def test_fractional_budget_limits_xla_temporaries(share: float, plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
     compiled, within = lowered.compile(), lowered.within
     assert within is not None and 1 <= len(within.rounds) <= MOST_COMPILED
     assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.temporaries, abs=1)
-    assert temporaries(compiled) == min(one.needs for one in within.rounds if one.fits and one.needs is not None)
+    assert temporaries(compiled) == min(
+        actual.needs for actual in within.rounds if actual.fits and actual.needs is not None
+    )
     assert lowered.rewritten is not None and lowered.rewritten.proof is not None and lowered.rewritten.proof.proved
     assert far_apart(compiled(*five_layers()), plain(*five_layers())) == []
 
@@ -91,18 +93,18 @@ def test_as_little_as_can_be(plain: Any) -> None:
     assert temporaries(lowered.compile()) <= temporaries(recompute.jax.jit(STEP).lower(*five_layers()).compile())
 
 
-def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_min_budget_never_exceeds_choice_without_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare with the choice without a budget even if no candidate of the pool is compiled."""
     monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
     lowered = recompute.jax.jit(STEP, budget="min").lower(weights(), batch())
     ordinary = recompute.jax.jit(STEP).lower(weights(), batch()).compile()
     assert temporaries(lowered.compile()) == temporaries(ordinary)
     assert lowered.within is not None
-    assert [one.words for one in lowered.within.rounds] == ["as without a budget"]
+    assert [actual.words for actual in lowered.within.rounds] == ["as without a budget"]
 
 
 @pytest.mark.slow
-def test_only_the_plain_step_the_first_candidate_and_what_runs_are_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_candidates_are_compiled_unoptimized(monkeypatch: pytest.MonkeyPatch) -> None:
     levels, compile = list[bool](), jax.stages.Lowered.compile
 
     def counted(lowered: Any, options: Any = None) -> Any:
@@ -114,10 +116,10 @@ def test_only_the_plain_step_the_first_candidate_and_what_runs_are_optimized(mon
     assert within is not None and len(within.rounds) > 1
     assert levels[: len(within.rounds) + 1] == [False, False, *([True] * (len(within.rounds) - 1))]
     assert levels[len(within.rounds) + 1 :] in ([], [False])
-    assert temporaries(within.compiled) == min(one.needs for one in within.rounds if one.needs is not None)
+    assert temporaries(within.compiled) == min(actual.needs for actual in within.rounds if actual.needs is not None)
 
 
-def test_nothing_to_do_is_no_warning(plain: Any) -> None:
+def test_budget_met_by_plain_step_gives_no_warning(plain: Any) -> None:
     step = recompute.jax.jit(STEP, budget="8GiB")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -129,7 +131,7 @@ def test_nothing_to_do_is_no_warning(plain: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_reached_is_said() -> None:
+def test_missed_budget_error_reports_smallest_attempt() -> None:
     with pytest.raises(Refusal) as refused:
         recompute.jax.jit(STEP, budget=0.05)(*five_layers())
     first, *rounds = refused.value.reason.splitlines()
@@ -142,7 +144,7 @@ def test_what_was_reached_is_said() -> None:
 
 
 @pytest.mark.slow
-def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, plain: Any) -> None:
+def test_device_budget_requires_memory_stats(monkeypatch: pytest.MonkeyPatch, plain: Any) -> None:
     step = recompute.jax.jit(STEP, budget="device")
     if not jax.local_devices()[0].memory_stats():
         with pytest.raises(Refusal, match='budget="device": cpu does not report its memory: give bytes or a share'):
@@ -189,7 +191,7 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
+def test_budget_in_enclosing_trace_uses_memory_model() -> None:
     step = recompute.jax.jit(STEP, budget=0.6)
     with pytest.warns(BarriersDropped, match="which drops the barriers on CPU"):
         text = jax.jit(lambda *given: step(*given)).lower(*five_layers()).as_text()
@@ -204,7 +206,7 @@ def accumulated(parameters: Any, batches: Any) -> Any:
     def add(total: Any, x: Any) -> Any:
         return jax.tree.map(lambda a, b: a + b, total, STEP(parameters, x)[1]), None
 
-    return jax.lax.scan(add, jax.tree.map(lambda one: 0 * one, parameters), batches)[0]
+    return jax.lax.scan(add, jax.tree.map(lambda item: 0 * item, parameters), batches)[0]
 
 
 @pytest.mark.slow("xla")
@@ -213,9 +215,9 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
     """Count the memory around the loop as part of the budget."""
     lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
     text = lowered.as_text(debug_info=True)
-    done = recompute.rewrite(text, recompute.RecomputeOptions(budget="60%", memory_model=model))
-    before, after = done.memory(model)["main"]
-    assert done.copies and done.proof is not None and done.proof.proved
+    result = recompute.rewrite(text, recompute.RecomputeOptions(budget="60%", memory_model=model))
+    before, after = result.memory(model)["main"]
+    assert result.copies and result.proof is not None and result.proof.proved
     assert after.peak_bytes <= 0.6 * before.peak_bytes
     with pytest.raises(Refusal, match="alone need .* bytes\\)" if model == "order" else "no plan keeps the budget"):
         recompute.rewrite(text, recompute.RecomputeOptions(budget="1%", memory_model=model))
@@ -239,9 +241,9 @@ def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) ->
 def test_segments_have_budgets_of_their_own(plain: Any) -> None:
     """Keep the budgets of segments, counted by independent code, and never fall back to the plain step."""
     lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
-    done, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
-    assert done is not None and done.proof is not None and done.proof.proved and lowered.module is not None
-    before, after = (saved_by_scope(flat(one), scopes) for one in (lowered.module, done.module))
+    result, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
+    assert result is not None and result.proof is not None and result.proof.proved and lowered.module is not None
+    before, after = (saved_by_scope(flat(item), scopes) for item in (lowered.module, result.module))
     assert all(0 < after[scope] <= 0.6 * before[scope] for scope in scopes)
     step = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6})
     assert step.report(*five_layers()).why is None
@@ -258,7 +260,7 @@ def test_segments_have_budgets_of_their_own(plain: Any) -> None:
         ({"segment_budgets": {"layer": "30%"}, "planner": len}, ValueError),
     ],
 )
-def test_what_is_no_budget_of_segments(wrong: dict[str, Any], error: type[Exception]) -> None:
+def test_bad_segment_budget_is_rejected(wrong: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match="segment"):
         recompute.jax.jit(STEP, **wrong)
 
@@ -275,7 +277,7 @@ def test_errors_name_the_limit_that_has_a_wrong_type() -> None:
         recompute.jax.jit(STEP, segment_budgets=number_as_pattern)
 
 
-def test_later_budgets_know_what_was_measured() -> None:
+def test_later_budgets_reuse_measurements() -> None:
     """Do not refuse a budget that an earlier one reached; `min` needs no more than that."""
     forget_pools()
     first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
@@ -304,7 +306,7 @@ def test_a_second_minimum_does_not_rewrite_as_without_a_budget(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("share", [0.6, "60%"])
-def test_explain_searches_for_what_fits(share: float | str) -> None:
+def test_explain_finds_plan_within_budget(share: float | str) -> None:
     within = recompute.jax.jit(STEP, budget=share).report(*five_layers())
     explained = recompute.jax.explain(STEP, *five_layers(), budget=share)
     assert explained.budget is not None and explained.less.device_bytes is not None

@@ -14,18 +14,19 @@ from recompute.transforms.preparation.timelines import flat
 
 
 @pytest.mark.slow
-def test_early_executors_are_held_without_far_more_work() -> None:
+def test_eager_executor_budget_needs_little_extra_work() -> None:
     """Keep the budget for eager executors after six rounds of tighter requests.
 
     The choice without a budget keeps it at once, but takes 62 times the work.
     """
     text = learned_start(checkpoint=False, scopes=True).lower().as_text(debug_info=True)
-    done = rewrite(text, RecomputeOptions(budget="50%", memory_model="order", proof=False))
-    before, after = done.memory()["main"]
+    result = rewrite(text, RecomputeOptions(budget="50%", memory_model="order", proof=False))
+    before, after = result.memory()["main"]
     budget = before.peak_bytes / 2
     assert 0.9 * budget < after.peak_bytes <= budget
     assert (
-        max(Peaks.of_step(*one).eager for one in numbered_steps(flat(done.module), bare=True)) <= EAGER_SHARE * budget
+        max(Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat(result.module), bare=True))
+        <= EAGER_SHARE * budget
     )
     ordinary = rewrite(text, RecomputeOptions(proof=False))
-    assert 0 < done.extra_flops < 0.05 * ordinary.extra_flops
+    assert 0 < result.extra_flops < 0.05 * ordinary.extra_flops

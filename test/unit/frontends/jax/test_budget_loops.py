@@ -87,14 +87,14 @@ def text() -> str:
 @pytest.mark.slow("order")
 @pytest.mark.parametrize("model", ["order", "xla"])
 def test_in_the_compiler(model: str) -> None:
-    found = [
+    rewrites = [
         recompute.rewrite(text(), recompute.RecomputeOptions(budget=share, memory_model=model))
         for share in ("80%", "50%", "30%")
     ]
-    assert all(one.proof is not None and one.proof.tier == 2 for one in found)
-    work = [one.extra_flops for one in found]
+    assert all(entry.proof is not None and entry.proof.tier == 2 for entry in rewrites)
+    work = [entry.extra_flops for entry in rewrites]
     assert work == sorted(work) and 0 < work[0] < work[-1]
-    assert any('with loops="keep(' in str(remark) for one in found for remark in one.remarks)
+    assert any('with loops="keep(' in str(remark) for entry in rewrites for remark in entry.remarks)
 
 
 def test_the_minimum_says_how_loops_are_cut() -> None:
@@ -106,10 +106,10 @@ def test_the_minimum_says_how_loops_are_cut() -> None:
 
 def test_so_much_is_kept() -> None:
     """Check that XLA's temporaries fall by what is dropped."""
-    found = [temporaries(plain())]
+    matches = [temporaries(plain())]
     for loops in ("keep(60%)", "keep(30%)", True):
-        found.append(temporaries(recompute.jax.jit(STEP, loops=loops).lower(*given()).compile()))
-    assert found == sorted(found, reverse=True) and len(set(found)) == 3
+        matches.append(temporaries(recompute.jax.jit(STEP, loops=loops).lower(*given()).compile()))
+    assert matches == sorted(matches, reverse=True) and len(set(matches)) == 3
 
 
 def test_the_option_is_checked() -> None:

@@ -33,7 +33,7 @@ def scaled(parameters: Any, x: Any, scale: Any, times: Any = 1) -> Any:
     return descent(lambda p, x: forward()(p, x) * scale * times)(parameters, x)
 
 
-def test_alike_is_compiled_once(compiled: list[Any]):
+def test_equal_calls_compile_once(compiled: list[Any]):
     step = recompute.jax.jit(mlp().step)
     results = [step(weights(), batch()) for _ in range(2)]
     step(results[0][1], batch())
@@ -99,15 +99,15 @@ def test_errors_of_jax_are_jax_s():
 
 def test_the_gradient_outside():
     loss = recompute.jax.jit(forward())
-    with pytest.warns(recompute.jax.NothingSaved) as said:
-        found = jax.grad(loss)(weights(), batch())
+    with pytest.warns(recompute.jax.NothingSaved) as caught:
+        result = jax.grad(loss)(weights(), batch())
         jax.vmap(loss, in_axes=(None, 0))(weights(), batch().reshape(2, 128, 16))
         jax.jit(loss)(weights(), batch())
-    of_each = [one for one in said if one.category is recompute.jax.NothingSaved]
+    of_each = [message for message in caught if message.category is recompute.jax.NothingSaved]
     assert len(of_each) == 3
-    assert all("recompute.jax.jit(jax.value_and_grad(loss))" in str(one.message) for one in of_each)
-    assert {one.filename for one in of_each} == {__file__}
-    assert far_apart(found, jax.grad(jax.jit(forward()))(weights(), batch())) == []
+    assert all("recompute.jax.jit(jax.value_and_grad(loss))" in str(item.message) for item in of_each)
+    assert {item.filename for item in of_each} == {__file__}
+    assert far_apart(result, jax.grad(jax.jit(forward()))(weights(), batch())) == []
 
 
 def test_a_traced_value_in_the_closure():
@@ -134,7 +134,7 @@ def test_without_jit():
     assert ran == [False]
 
 
-def test_it_looks_like_the_function():
+def test_jitted_step_keeps_function_metadata():
     @recompute.jax.jit(segments="block*")
     def step(parameters: Any, x: Any) -> Any:
         """Run one step."""

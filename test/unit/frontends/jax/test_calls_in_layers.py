@@ -106,13 +106,13 @@ def test_as_little_as_checkpoint(layer) -> None:
 @pytest.mark.parametrize("layer", [watched, watched_in_order, watched_in_a_branch], ids=lambda layer: layer.__name__)
 def test_callbacks_run_as_often(layer) -> None:
     """Run a callback once for each layer, and in order if requested."""
-    given, found = arguments(), list[list[float]]()
+    given, result = arguments(), list[list[float]]()
     for jit in (jax.jit, recompute.jax.jit):
         seen.clear()
         jax.block_until_ready(jit(jax.value_and_grad(stacked(layer, same)))(*given))
         jax.effects_barrier()
-        found.append(list(seen) if layer is watched_in_order else sorted(seen))
-    assert len(found[0]) == 8 and np.allclose(found[0], found[1])
+        result.append(list(seen) if layer is watched_in_order else sorted(seen))
+    assert len(result[0]) == 8 and np.allclose(result[0], result[1])
 
 
 def kernel_step() -> str:
@@ -137,20 +137,20 @@ def kernel_step() -> str:
     return traced.lower(lowering_platforms=("tpu",)).as_text(debug_info=True)
 
 
-def calls_in(done: recompute.Rewritten) -> int:
-    return sum(isinstance(op, CustomCallOp) for op in done.module.walk())
+def calls_in(result: recompute.Rewritten) -> int:
+    return sum(isinstance(op, CustomCallOp) for op in result.module.walk())
 
 
-def test_a_kernel_may_run_again() -> None:
-    done = recompute.rewrite(kernel_step())
-    assert done.copies and done.proof and calls_in(done) == 2
+def test_kernel_may_be_recomputed() -> None:
+    result = recompute.rewrite(kernel_step())
+    assert result.copies and result.proof and calls_in(result) == 2
 
 
 def test_an_unknown_call_runs_once_unless_allowed() -> None:
     text = kernel_step().replace("@tpu_custom_call", "@mine")
-    done = recompute.rewrite(text)
-    assert done.copies and done.proof and calls_in(done) == 1
-    assert any("the custom call @mine" in str(remark) for remark in done.remarks)
+    result = recompute.rewrite(text)
+    assert result.copies and result.proof and calls_in(result) == 1
+    assert any("the custom call @mine" in str(remark) for remark in result.remarks)
     allowed = recompute.rewrite(text, recompute.RecomputeOptions(recompute.Selection(repeatable=("mi*",))))
     assert allowed.proof and calls_in(allowed) == 2
     assert "stablehlo.custom_call @mine" in str(allowed.proof.assumptions)

@@ -53,18 +53,18 @@ def test_lowered():
     assert "optimization_barrier" not in lowered.plain.as_text()
     assert "loc(" in lowered.as_text(debug_info=True)
     assert lowered.rewritten is not None and lowered.remarks == lowered.rewritten.remarks
-    shapes = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one.shape, one.dtype), (weights(), batch()))
+    shapes = jax.tree.map(lambda item: jax.ShapeDtypeStruct(item.shape, item.dtype), (weights(), batch()))
     assert recompute.jax.jit(mlp().step).lower(*shapes).as_text() == lowered.as_text()
 
 
-def test_operations_come_from_the_users_lines():
+def test_locations_point_to_user_code():
     step = recompute.jax.jit(mlp().step)
     text = step.lower(weights(), batch()).plain.as_text(debug_info=True)
     assert "steps.py" in text and __file__ in text
     assert "frontends/jax/jitted.py" not in text
 
 
-def test_the_plain_executable_is_not_taken_for_the_other():
+def test_plain_and_rewritten_executables_stay_distinct():
     """Keep executables apart, although JAX shares lowerings and caches what it compiles from them."""
     step = mlp().step
     plain = jax.jit(step).lower(weights(), batch())
@@ -109,11 +109,11 @@ def test_when_the_plain_step_is_measured(
 
 
 def test_the_prediction():
-    done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
-    assert done is not None
-    ((before, after),) = done.memory("xla").values()
-    assert done.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
-    assert done.predicted_saving > choice.SURE
+    result = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
+    assert result is not None
+    ((before, after),) = result.memory("xla").values()
+    assert result.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
+    assert result.predicted_saving > choice.SURE
 
 
 def useless(graph: recompute.Graph) -> recompute.Plan:
@@ -128,7 +128,7 @@ def useless(graph: recompute.Graph) -> recompute.Plan:
     return recompute.plan_of_pairs(graph, pairs)
 
 
-def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPatch):
+def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     """Follow the compiler's measurement, here that the rewritten step needs more, not the model's prediction."""
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
     sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
@@ -140,12 +140,12 @@ def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPat
     assert "segments='block*'" in chosen.why
 
 
-def test_a_real_step_that_is_better_left_alone():
+def test_useless_copies_fall_back_to_plain_step():
     """Run the plain step if a planner's copies save nothing when measured."""
     step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
-        found = step(weights(), batch())
-    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+        results = step(weights(), batch())
+    assert far_apart(results, jax.jit(mlp().step)(weights(), batch())) == []
 
 
 def test_strict_and_measured(monkeypatch: pytest.MonkeyPatch):
@@ -156,10 +156,12 @@ def test_strict_and_measured(monkeypatch: pytest.MonkeyPatch):
 
 def test_no_gradient():
     step = recompute.jax.jit(forward())
-    with pytest.warns(recompute.jax.NothingSaved, match=r"recompute\.jax\.jit\(jax\.value_and_grad\(loss\)\)") as said:
-        found = step(weights(), batch())
-    assert far_apart(found, jax.jit(forward())(weights(), batch())) == []
-    assert [one.filename for one in said] == [__file__]
+    with pytest.warns(
+        recompute.jax.NothingSaved, match=r"recompute\.jax\.jit\(jax\.value_and_grad\(loss\)\)"
+    ) as caught:
+        results = step(weights(), batch())
+    assert far_apart(results, jax.jit(forward())(weights(), batch())) == []
+    assert [message.filename for message in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         step(weights(), batch())
@@ -169,7 +171,7 @@ def test_no_gradient():
     assert lowered.as_text() == lowered.plain.as_text()
 
 
-def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_refusal_falls_back_to_plain_step(monkeypatch: pytest.MonkeyPatch):
     """Run the plain step and give the reason, or raise an error in strict mode."""
 
     def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
@@ -177,22 +179,22 @@ def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite_lowered.rewrite", refuse)
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows$"):
-        found = recompute.jax.jit(mlp().step)(weights(), batch())
-    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+        step = recompute.jax.jit(mlp().step)(weights(), batch())
+    assert far_apart(step, jax.jit(mlp().step)(weights(), batch())) == []
     with pytest.raises(recompute.Refusal, match="sizes that nobody knows"):
         recompute.jax.jit(mlp().step, strict=True)(weights(), batch())
 
 
-def test_nothing_recomputed():
+def test_step_without_recomputation_warns():
     def small(parameters: Any, x: Any) -> Any:
         return jax.value_and_grad(lambda p: jnp.sum(p * x))(parameters)
 
     with pytest.warns(recompute.jax.NothingSaved, match=r"step runs: .*; name the model's blocks .*jax\.named_scope"):
-        found = recompute.jax.jit(small)(jnp.ones(3), jnp.ones(3))
-    assert far_apart(found, jax.jit(small)(jnp.ones(3), jnp.ones(3))) == []
+        step = recompute.jax.jit(small)(jnp.ones(3), jnp.ones(3))
+    assert far_apart(step, jax.jit(small)(jnp.ones(3), jnp.ones(3))) == []
 
 
-def test_the_last_remark_that_tells_something():
+def test_most_specific_remark_is_reported():
     """Report the most specific remark, here that no gradient reads the block's values."""
 
     def step(w: Any, x: Any) -> Any:
@@ -200,11 +202,11 @@ def test_the_last_remark_that_tells_something():
             fixed = jnp.sin(x)
         return jax.value_and_grad(lambda w: jnp.mean(jnp.sin(x @ w) @ w.T + fixed))(w)
 
-    with pytest.warns(recompute.jax.NothingSaved) as said:
+    with pytest.warns(recompute.jax.NothingSaved) as caught:
         lowered = recompute.jax.jit(step, segments="block0").lower(jnp.ones((16, 64)), jnp.ones((256, 16)))
     reasons = [remark.reason for remark in lowered.remarks if not isinstance(remark, str)]
     assert len(reasons) > 1 and reasons[-1].startswith("nothing is recomputed"), reasons
-    assert reasons[-2] in str(said[0].message)
+    assert reasons[-2] in str(caught[0].message)
 
 
 def test_a_gradient_of_a_gradient():
@@ -213,11 +215,11 @@ def test_a_gradient_of_a_gradient():
         return descent(inner)(parameters)
 
     ours = recompute.jax.jit(step)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = ours(weights(2), batch())
-    assert far_apart(found, jax.jit(step)(weights(2), batch())) == []
-    assert all(one.category is recompute.jax.NothingSaved for one in said)
+        result = ours(weights(2), batch())
+    assert far_apart(result, jax.jit(step)(weights(2), batch())) == []
+    assert all(message.category is recompute.jax.NothingSaved for message in caught)
 
 
 def checkpointed() -> Any:
@@ -243,7 +245,7 @@ needs_merging = pytest.mark.skipif(
 
 @needs_merging
 @pytest.mark.parametrize("measure", ["auto", True, False])
-def test_a_step_with_barriers_of_its_own(measure: bool | str):
+def test_step_with_own_barriers_needs_no_more_memory(measure: bool | str):
     """Need no more memory than under `jax.jit`, and no more than with the barriers kept."""
     arguments = eight_layers()
     plain = jax.jit(checkpointed()).lower(*arguments)
@@ -304,7 +306,7 @@ def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tup
         ([100, 0, 200, 0], [(Variant.KEEPING, False), (Variant.MERGED, True), (Variant.MERGED, False)]),
     ],
 )
-def test_the_way_that_is_only_measured_is_not_optimized(
+def test_variant_that_is_only_measured_is_unoptimized(
     sizes: list[int], expected: list[tuple[Variant, bool]], monkeypatch: pytest.MonkeyPatch
 ):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())

@@ -42,26 +42,26 @@ X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record the calls that reach Python."""
-    found = list[Any]()
+    items = list[Any]()
     original = private.called
 
     def counted(compiled, args, kwargs):
-        found.append(args)
+        items.append(args)
         return original(compiled, args, kwargs)
 
     monkeypatch.setattr(private, "called", counted)
-    return found
+    return items
 
 
-def same(found, expected) -> None:
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+def same(actual, expected) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 def quick(function, **keywords):
     return recompute.jax.jit(function, attempts=1, proof=False, measure=False, **keywords)
 
 
-def test_alike_calls_do_not_come_to_python(asked) -> None:
+def test_repeated_calls_bypass_python(asked) -> None:
     ours, theirs, ws, x = quick(step), jax.jit(step), weights(), jnp.asarray(X)
     for _ in range(3):
         (value, ws), (expected, other) = ours(ws, x), theirs(ws, x)
@@ -80,15 +80,15 @@ UNLIKE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("how", UNLIKE)
-def test_an_unlike_call_does_once(how: str, asked) -> None:
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_an_unlike_call_does_once(kind: str, asked) -> None:
     ours, ws = quick(step), weights()
     ours(ws, jnp.asarray(X))
-    given = UNLIKE[how](ws)
+    given = UNLIKE[kind](ws)
     for _ in range(2):
-        found, expected = ours(*given), jax.jit(step)(*given)
-        assert jax.tree.map(jax.typeof, found) == jax.tree.map(jax.typeof, expected)
-        assert [each.committed for each in jax.tree.leaves(found)] == [
+        result, expected = ours(*given), jax.jit(step)(*given)
+        assert jax.tree.map(jax.typeof, result) == jax.tree.map(jax.typeof, expected)
+        assert [each.committed for each in jax.tree.leaves(result)] == [
             each.committed for each in jax.tree.leaves(expected)
         ]
     assert len(asked) == 2
@@ -138,14 +138,14 @@ def test_effects_run_each_time() -> None:
     assert len(seen) == 3 and len(set(seen)) == 3
 
 
-def test_under_a_trace_the_step_is_a_part_of_it() -> None:
+def test_step_joins_enclosing_trace() -> None:
     ours, ws = quick(step), weights()
     ours(ws, X)
     same(jax.jit(ours)(ws, X)[0], ours(ws, X)[0])
     assert jax.vmap(ours, (None, 0))(ws, jnp.stack([X, 2 * X]))[0].shape == (2,)
 
 
-def test_without_jaxs_dispatch_calls_are_served_all_the_same(monkeypatch: pytest.MonkeyPatch, asked) -> None:
+def test_calls_work_without_jax_dispatch(monkeypatch: pytest.MonkeyPatch, asked) -> None:
     monkeypatch.setattr(private, "OF_DISPATCH", (("jax._src.pjit", "no_such_thing"), *private.OF_DISPATCH[1:]))
     ours, ws = quick(step), weights()
     for _ in range(2):
@@ -153,7 +153,7 @@ def test_without_jaxs_dispatch_calls_are_served_all_the_same(monkeypatch: pytest
     assert len(asked) == 2
 
 
-def test_what_is_forgotten_is_asked_for_again(asked) -> None:
+def test_cleared_cache_is_refilled(asked) -> None:
     ours, ws = quick(step), weights()
     ours(ws, X)
     ours.clear_cache()
@@ -161,7 +161,7 @@ def test_what_is_forgotten_is_asked_for_again(asked) -> None:
     assert len(asked) == 2
 
 
-def test_a_function_that_is_dropped_is_collected() -> None:
+def test_dropped_function_is_garbage_collected() -> None:
     ours = quick(step)
     ours(weights(), X)
     seen = weakref.ref(ours)

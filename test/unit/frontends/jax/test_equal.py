@@ -168,20 +168,20 @@ def test_equal(name: str):
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         ours = recompute.jax.jit(case.step, measure=False, **case.options)
         given, others = case.arguments(), case.arguments()
-        found = ours(*given, **case.keywords)
+        result = ours(*given, **case.keywords)
     expected = jax.jit(case.step, **case.options)(*others, **case.keywords)
-    assert far_apart(found, expected) == []
+    assert far_apart(result, expected) == []
     assert deleted(given) == deleted(others)
     again = ours(*case.arguments(), **case.keywords)
-    assert far_apart(again, found) == []
+    assert far_apart(again, result) == []
 
 
 def test_no_arguments():
     """Run the plain step if everything is computed from constants."""
     given, x = weights(), batch()
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: .* are not recomputed: "):
-        found = recompute.jax.jit(lambda: descent(forward())(given, x))()
-    assert far_apart(found, jax.jit(lambda: descent(forward())(given, x))()) == []
+        step = recompute.jax.jit(lambda: descent(forward())(given, x))()
+    assert far_apart(step, jax.jit(lambda: descent(forward())(given, x))()) == []
 
 
 def deleted(arguments: Any) -> list[bool]:
@@ -214,9 +214,9 @@ def test_a_method():
         def step(self, parameters: Any, x: Any) -> Any:
             return jax.value_and_grad(forward())(parameters, x * self.rate)
 
-    found = Model().step(weights(), batch())
+    results = Model().step(weights(), batch())
     expected = jax.jit(lambda p, x: jax.value_and_grad(forward())(p, x * 0.5))(weights(), batch())
-    assert far_apart(found, expected) == []
+    assert far_apart(results, expected) == []
 
 
 def test_a_block_decorates():

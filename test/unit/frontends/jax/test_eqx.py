@@ -185,6 +185,6 @@ def test_jax_jit_names_the_remedy_for_nnx():
         recompute.jax.jit(lambda model, x: jnp.sum(model.w[...] @ x))(Graph(), jnp.ones(4))
 
 
-def test_whether_it_fits():
+def test_explain_reports_budget_fit():
     report = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
     assert report.fit is not None and report.fit.fits and report.copies > 0

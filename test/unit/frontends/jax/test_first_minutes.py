@@ -22,10 +22,10 @@ from .steps import batch, jax, jnp, mlp, weights
 def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Share the rewrite between `report`, `lower` and calls, including a call for shapes."""
     module: Any = import_module("recompute.frontends.jax.jitted")
-    rewritten, done = module.rewritten, list[str]()
+    rewritten, result = module.rewritten, list[str]()
 
     def counted(name: str, *rest: Any) -> Any:
-        done.append(name)
+        result.append(name)
         return rewritten(name, *rest)
 
     monkeypatch.setattr(module, "rewritten", counted)
@@ -35,18 +35,18 @@ def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(step.report(*shapes)) == str(report)
     step(*given)
     step.lower(*given)
-    assert len(done) == 1
+    assert len(result) == 1
     step.report(weights(), batch(rows=128))
     step.clear_cache()
     step(*given)
-    assert len(done) == 3
+    assert len(result) == 3
 
 
 def test_an_explanation_prints_as_a_table() -> None:
-    found = recompute.jax.jit(mlp().step).explain(weights(), batch())
-    said = str(found)
-    assert said.startswith("main: ") and "block0" in said and len(said) < 5000
-    assert len(repr(found[0])) < 1000
+    report = recompute.jax.jit(mlp().step).explain(weights(), batch())
+    message = str(report)
+    assert message.startswith("main: ") and "block0" in message and len(message) < 5000
+    assert len(repr(report[0])) < 1000
 
 
 def nnx_step() -> tuple[Any, Any, Any]:
@@ -66,8 +66,8 @@ def test_report_and_call_share_their_work(options: Any, monkeypatch: pytest.Monk
     """Rewrite once, and compile each program once, in either order and after a call that donated the state."""
     forget_pools()
     module: Any = import_module("recompute.frontends.jax.jitted")
-    rewritten, done = module.rewritten, list[str]()
-    monkeypatch.setattr(module, "rewritten", lambda *given: done.append(given[0]) or rewritten(*given))
+    rewritten, result = module.rewritten, list[str]()
+    monkeypatch.setattr(module, "rewritten", lambda *given: result.append(given[0]) or rewritten(*given))
 
     def train_step(w: Any, x: Any) -> Any:
         value, w = mlp().step(w, x)
@@ -79,7 +79,7 @@ def test_report_and_call_share_their_work(options: Any, monkeypatch: pytest.Monk
         new, _ = jax.block_until_ready(step(old, x))
         of_call = len(compiled)
         texts = {str(step.report(state, x)) for state in (old, new, old)}
-    assert old[0]["up"].is_deleted() and len(texts) == len(done) == 1
+    assert old[0]["up"].is_deleted() and len(texts) == len(result) == 1
     assert len(compiled) - of_call == (0 if options.get("budget") or options.get("measure") is True else 1)
     other = recompute.jax.jit(train_step, donate_argnums=0, **options)
     with compilations() as compiled:
@@ -124,7 +124,7 @@ def test_a_step_that_returns_its_module_is_not() -> None:
     assert not jnp.array_equal(jax.tree.leaves(state)[0], jax.tree.leaves(nnx.state(model))[0])
 
 
-def test_what_the_message_advises_trains() -> None:
+def test_step_advised_by_message_trains() -> None:
     _, model, step = nnx_step()
     with pytest.warns(recompute.jax.NothingSaved):
         losses = [float(recompute.nnx.jit(step)(model, jnp.ones((4, 8)))) for _ in range(3)]

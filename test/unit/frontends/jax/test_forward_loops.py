@@ -91,11 +91,11 @@ def test_loops_without_a_gradient_stay() -> None:
         return lax.scan(lambda h, z: (jnp.tanh(h @ p["r"] + z), None), jnp.zeros_like(X[0]), codes)[0]
 
     text = jax.jit(measured).lower(*arguments()).as_text(debug_info=True)
-    done = recompute.rewrite(text, recompute.RecomputeOptions(pipeline="recompute-inline,recompute-loops"))
-    assert not any(Names.COPY in op.attributes for op in done.module.walk())
+    result = recompute.rewrite(text, recompute.RecomputeOptions(pipeline="recompute-inline,recompute-loops"))
+    assert not any(Names.COPY in op.attributes for op in result.module.walk())
 
 
-def test_an_optimizer_in_loops_stays() -> None:
+def test_optimizer_loops_are_unchanged() -> None:
     """Leave loops over stacked weights after the gradient unchanged, although one reads what another wrote."""
 
     def step(p, X):
@@ -104,6 +104,6 @@ def test_an_optimizer_in_loops_stays() -> None:
         moments = lax.map(lambda g: 0.9 * jnp.sin(g) * jnp.cos(g), rows)
         return value, lax.map(lambda m: jnp.tanh(m) * 0.1, moments)
 
-    done = recompute.rewrite(jax.jit(step).lower(*arguments()).as_text(debug_info=True))
-    copied = [op for op in done.module.walk() if Names.COPY in op.attributes]
+    result = recompute.rewrite(jax.jit(step).lower(*arguments()).as_text(debug_info=True))
+    copied = [op for op in result.module.walk() if Names.COPY in op.attributes]
     assert copied and not any("jvp" not in path_of(op.location) for op in copied)

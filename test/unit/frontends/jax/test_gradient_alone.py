@@ -29,7 +29,7 @@ def given() -> tuple[Any, Any]:
         jax.random.normal(keys[0], (LAYERS, WIDTH, 4 * WIDTH)),
         jax.random.normal(keys[1], (LAYERS, 4 * WIDTH, WIDTH)),
     ]
-    return [one / 8 for one in weights], jax.random.normal(keys[2], (ROWS, WIDTH))
+    return [weight / 8 for weight in weights], jax.random.normal(keys[2], (ROWS, WIDTH))
 
 
 def summed(gradient: Any) -> Any:

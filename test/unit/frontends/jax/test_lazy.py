@@ -91,9 +91,9 @@ assert len(results) == 4 and len({float(result) for result in results.values()})
 
 
 def run(script: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=folder)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def test_jax_is_imported_with_the_attribute(tmp_path: Path):
@@ -118,7 +118,7 @@ def test_the_engine_is_not_imported_with_the_package(tmp_path: Path):
     assert run(LIGHT, tmp_path).split() == []
 
 
-def test_several_threads_may_import_the_engine(tmp_path: Path):
+def test_engine_import_is_thread_safe(tmp_path: Path):
     run(IN_THREADS, tmp_path)
 
 
@@ -135,6 +135,6 @@ def test_every_public_name_is_listed_once_for_all_readers(module: ModuleType):
         assert getattr(module, name).__name__ if name != "config" else module.config
 
 
-def test_an_unknown_name_is_no_attribute():
+def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match=r"module 'recompute\.frontends\.jax' has no attribute 'jitt'"):
         getattr(recompute.jax, "jitt")  # noqa: B009

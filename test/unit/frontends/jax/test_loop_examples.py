@@ -32,17 +32,19 @@ ODE = FOLDER.parent / "loops" / "ode.mlir"
 def test_proved_and_executed_equal(name: str) -> None:
     step = import_module(f"recompute.examples.loops.{name}").build("small")
     text = step.lower().as_text(debug_info=True)
-    done = recompute.rewrite(text)
-    assert done.proof is not None and done.proof.tier == 2
-    assert any("hands on" in str(one) for one in done.remarks)
+    result = recompute.rewrite(text)
+    assert result.proof is not None and result.proof.tier == 2
+    assert any("hands on" in str(remark) for remark in result.remarks)
     # What is said of the rest does not read as if nothing had been done.
-    assert all("in the rest of the step: " in str(one) for one in done.remarks if "not recomputed: " in str(one))
-    assert done.memory()["main"][1].peak_bytes < 0.75 * done.memory()["main"][0].peak_bytes
+    assert all(
+        "in the rest of the step: " in str(remark) for remark in result.remarks if "not recomputed: " in str(remark)
+    )
+    assert result.memory()["main"][1].peak_bytes < 0.75 * result.memory()["main"][0].peak_bytes
     draw = np.random.default_rng(0)
-    given = [drawn(draw, one) for one in jax.tree.leaves(step.arguments)]
+    given = [drawn(draw, leaf) for leaf in jax.tree.leaves(step.arguments)]
     before = parse_module(text, "step.mlir", make_context())
-    assert compare(before, done.module, given).equal
-    for module in (before, done.module):
+    assert compare(before, result.module, given).equal
+    for module in (before, result.module):
         inline(module)
         (function,) = functions_of(module)
         # What is counted is what the interpreter owns, at every operation.
@@ -58,21 +60,21 @@ def drawn(draw: Any, of: Any) -> Any:
 def test_layers_of_flax() -> None:
     pytest.importorskip("flax")
     step = import_module("recompute.examples.loops.flax_transformer").build("small")
-    done = recompute.rewrite(step.lower().as_text(debug_info=True))
-    assert done.proof is not None and done.proof.tier == 2
-    assert any("hands on" in str(one) for one in done.remarks)
+    result = recompute.rewrite(step.lower().as_text(debug_info=True))
+    assert result.proof is not None and result.proof.tier == 2
+    assert any("hands on" in str(remark) for remark in result.remarks)
 
 
 def test_a_loop_of_run_time_length_is_left_and_says_why() -> None:
-    done = recompute.rewrite(
+    result = recompute.rewrite(
         ODE.read_text(), recompute.RecomputeOptions(selection=recompute.Selection(primal_results=(0,)))
     )
-    assert done.copies == 0
-    (said,) = [str(one) for one in done.remarks if "the loop is left" in str(one)]
-    assert "does not increase by one up to a constant" in said
+    assert result.copies == 0
+    (output,) = [str(remark) for remark in result.remarks if "the loop is left" in str(remark)]
+    assert "does not increase by one up to a constant" in output
 
 
-def test_the_loop_of_run_time_length_is_the_gradient_that_jax_makes() -> None:
+def test_run_time_length_loop_matches_jax_gradient() -> None:
     draw = np.random.default_rng(1)
     w, x = (draw.normal(size=8).astype(np.float32) for _ in range(2))
 
@@ -81,7 +83,7 @@ def test_the_loop_of_run_time_length_is_the_gradient_that_jax_makes() -> None:
             x = x + 0.1 * jnp.tanh(w * x)
         return x
 
-    found = execute(function_named(parse_module(ODE.read_text(), "ode.mlir")), [np.int32(7), np.float32(0.1), w, x])
+    results = execute(function_named(parse_module(ODE.read_text(), "ode.mlir")), [np.int32(7), np.float32(0.1), w, x])
     dw, dx = jax.grad(lambda w, x: solved(w, x).sum(), (0, 1))(w, x)
-    for ours, theirs in zip(found, (solved(w, x), dx, dw), strict=True):
+    for ours, theirs in zip(results, (solved(w, x), dx, dw), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)

@@ -63,7 +63,7 @@ def flops(compiled: Any) -> float:
     return compiled.cost_analysis()["flops"]
 
 
-def test_the_smallest_cut_is_what_it_says():
+def test_minimum_cut_keeps_expected_bytes():
     """Keep stacks of a quarter of the carry, which is all that the gradient needs."""
     given = arguments()
     lowered = recompute.jax.jit(step_of("large_carry", plainly), measure=False).lower(*given)
@@ -80,7 +80,7 @@ def rows_of(lowered: Any) -> tuple[LoopRow, ...]:
 
 
 @pytest.mark.parametrize("length", [0, 1])
-def test_hardly_a_loop(length: int):
+def test_loops_of_zero_or_one_iteration_keep_results(length: int):
     """Keep the results of loops with zero or one iteration, which XLA unrolls."""
 
     def loss(w: Any, x: Any) -> Any:
@@ -127,7 +127,7 @@ def test_a_scope_inside_of_the_body():
     assert not far_apart(lowered.compile()(*given), jax.jit(jax.value_and_grad(loss))(*given))
 
 
-def test_a_remark_names_what_runs_once():
+def test_remark_names_effect_in_loop():
     """Keep an effect in a loop, recompute the layer around it, and name the effect in a remark."""
 
     def loss(w: Any, x: Any) -> Any:
@@ -139,5 +139,5 @@ def test_a_remark_names_what_runs_once():
         return jax.lax.scan(body, x, w)[0].sum()
 
     lowered = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower_quietly(*arguments())
-    said = "stablehlo.custom_call runs once in each iteration: the custom call @"
-    assert lowered.rewritten and any(said in str(one) for one in lowered.remarks)
+    message = "stablehlo.custom_call runs once in each iteration: the custom call @"
+    assert lowered.rewritten and any(message in str(remark) for remark in lowered.remarks)

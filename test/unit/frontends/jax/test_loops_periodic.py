@@ -45,7 +45,7 @@ def lowered_with(loss: Any, given: Any, loops: str) -> Any:
     lowered = recompute.jax.jit(jax.value_and_grad(loss), loops=loops, measure=False).lower(*given)
     assert lowered.why is None and lowered.rewritten is not None
     assert lowered.rewritten.proof is not None and lowered.rewritten.proof.tier == 2
-    assert any("holds its carries" in str(one) for one in lowered.remarks), lowered.remarks
+    assert any("holds its carries" in str(remark) for remark in lowered.remarks), lowered.remarks
     return lowered
 
 
@@ -72,10 +72,10 @@ def test_the_code_does_not_grow():
 
 
 @pytest.mark.parametrize(("length", "every"), [(64, 8), (256, 16), (60, 6), (61, 7)])
-def test_auto_takes_what_holds_the_fewest_bytes(length: int, every: int):
+def test_auto_chooses_period_of_fewest_bytes(length: int, every: int):
     """Use chunks of about the square root of the length; 61 iterations leave a remainder of five."""
-    said = lowered_with(lambda w, x: plain(w, x, length), arguments(), "periodic(auto)").remarks
-    assert any(f"holds its carries every {every} iterations:" in str(one) for one in said), said
+    message = lowered_with(lambda w, x: plain(w, x, length), arguments(), "periodic(auto)").remarks
+    assert any(f"holds its carries every {every} iterations:" in str(text) for text in message), message
 
 
 def backwards(w: Any, x: Any) -> Any:
@@ -174,7 +174,7 @@ def test_nonsense(loops: str):
 def test_where_chunks_hold_more():
     given = arguments()
     lowered = recompute.jax.jit(jax.value_and_grad(plain), loops="periodic(63)", measure=False).lower(*given)
-    assert any("and its stacks" in str(one) for one in lowered.remarks), lowered.remarks
+    assert any("and its stacks" in str(remark) for remark in lowered.remarks), lowered.remarks
 
 
 def test_slots_hold_least():
@@ -186,6 +186,6 @@ def test_slots_hold_least():
     assert not far_apart(ours(*given), step(*given))
 
 
-def test_slots_are_refused_where_a_proof_is_asked_for():
+def test_binomial_slots_with_proof_are_rejected():
     with pytest.raises(ValueError, match="proof=False"):
         recompute.jax.jit(plain, loops="binomial(3)")

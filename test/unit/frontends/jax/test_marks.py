@@ -43,26 +43,26 @@ def named(x: Any) -> Any:
     return checkpoint_name(x, "wave")
 
 
-def test_without_marks_the_sines_are_computed_again():
+def test_unmarked_sines_are_recomputed():
     assert sines(lowered(lambda x: x)) == 2 * LAYERS
 
 
 @pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.offload])
-def test_what_is_saved_is_not_computed_again(mark: Mark):
-    one = lowered(mark)
-    assert one.why is None
-    assert sines(one) == LAYERS
-    assert (mark is recompute.jax.offload) == any("offload=marked moves it" in str(remark) for remark in one.remarks)
+def test_saved_values_are_not_recomputed(mark: Mark):
+    actual = lowered(mark)
+    assert actual.why is None
+    assert sines(actual) == LAYERS
+    assert (mark is recompute.jax.offload) == any("offload=marked moves it" in str(remark) for remark in actual.remarks)
 
 
-def test_again_without_segments_computes_what_is_marked_and_nothing_else():
-    one = lowered(recompute.jax.again, segments="none")
-    assert sines(one) == 2 * LAYERS
+def test_again_without_segments_recomputes_only_marked():
+    actual = lowered(recompute.jax.again, segments="none")
+    assert sines(actual) == 2 * LAYERS
     for kept in ("dot_general", "tanh"):
-        assert one.as_text().count(f"stablehlo.{kept}") == one.plain.as_text().count(f"stablehlo.{kept}")
+        assert actual.as_text().count(f"stablehlo.{kept}") == actual.plain.as_text().count(f"stablehlo.{kept}")
 
 
-def test_again_wins_over_a_policy():
+def test_again_overrides_policy():
     assert sines(lowered(recompute.jax.again, policy="everything_saveable")) == 2 * LAYERS
 
 
@@ -86,29 +86,29 @@ def test_names_that_are_not_saved():
 
 
 @pytest.mark.parametrize("name", ["dots_saveable", "dots_with_no_batch_dims_saveable", "nothing_saveable"])
-def test_policies_of_jax_are_known_by_their_names(name: str):
+def test_jax_policies_are_known_by_name(name: str):
     ours = lowered(lambda x: x, policy=name).as_text()
     assert lowered(lambda x: x, policy=getattr(jax.checkpoint_policies, name)).as_text() == ours
 
 
 def test_checkpoints_by_name():
-    one = lowered(named, checkpoints=["wave"])
-    assert one.why is None
-    assert sines(one) == LAYERS
+    actual = lowered(named, checkpoints=["wave"])
+    assert actual.why is None
+    assert sines(actual) == LAYERS
 
 
 @pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.again, recompute.jax.offload, named])
 def test_results_and_the_plain_step_are_those_without_marks(mark: Mark):
     arguments = weights(LAYERS), batch()
-    one = lowered(mark)
+    actual = lowered(mark)
     unmarked = jax.jit(step_with(lambda x: x)).lower(*arguments)
-    assert one.plain.as_text() == unmarked.as_text()
-    assert 'custom_call_target="recompute' not in str(one.compile().as_text())
-    assert not far_apart(one.compile()(*arguments), unmarked.compile()(*arguments))
+    assert actual.plain.as_text() == unmarked.as_text()
+    assert 'custom_call_target="recompute' not in str(actual.compile().as_text())
+    assert not far_apart(actual.compile()(*arguments), unmarked.compile()(*arguments))
 
 
 @pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.again, recompute.jax.offload])
-def test_a_mark_is_nothing_to_jax(mark: Mark):
+def test_marks_have_no_effect_in_jax(mark: Mark):
     x = jnp.arange(6.0).reshape(2, 3)
 
     def f(x: Any) -> Any:
@@ -162,22 +162,22 @@ def test_the_result_of_an_inner_function():
                 x = x + jnp.tanh(recompute.jax.save(first(x, w["up"])) ** 2) @ w["down"]
         return jnp.mean(x**2)
 
-    done = recompute.jax.jit(descent(loss), calls=False).lower(weights(LAYERS), batch())
-    assert done.why is None
-    assert sines(done) == LAYERS
+    actual = recompute.jax.jit(descent(loss), calls=False).lower(weights(LAYERS), batch())
+    assert actual.why is None
+    assert sines(actual) == LAYERS
 
 
-def test_the_argument_of_the_step_says_nothing_and_says_so():
+def test_useless_mark_on_step_argument_is_reported():
     def loss(w: Any, x: Any) -> Any:
         for _ in range(3):
             with block("layer"):
                 x = x + jnp.tanh(jnp.sin(recompute.jax.save(x) @ w["up"]) * 2) @ w["down"]
         return jnp.mean(x**2)
 
-    done = recompute.jax.jit(jax.value_and_grad(loss)).lower(weights(1)[0], batch())
-    (said,) = [str(remark) for remark in done.remarks if "'save' has no effect here" in str(remark)]
-    assert "an argument of the step, which is live anyway" in said
-    assert said.startswith(__file__)
+    actual = recompute.jax.jit(jax.value_and_grad(loss)).lower(weights(1)[0], batch())
+    (output,) = [str(remark) for remark in actual.remarks if "'save' has no effect here" in str(remark)]
+    assert "an argument of the step, which is live anyway" in output
+    assert output.startswith(__file__)
 
 
 def test_in_a_loop():
@@ -204,12 +204,12 @@ def test_under_vmap_of_grad():
         return jnp.mean(x**2)
 
     each = jax.vmap(jax.value_and_grad(loss), in_axes=(None, 0))
-    done = recompute.jax.jit(each).lower(weights(LAYERS), batch(1024).reshape(4, 256, 16))
-    assert done.why is None
-    assert sines(done) == LAYERS
+    actual = recompute.jax.jit(each).lower(weights(LAYERS), batch(1024).reshape(4, 256, 16))
+    assert actual.why is None
+    assert sines(actual) == LAYERS
 
 
-def test_explain_knows_marks():
+def test_explain_reports_marks():
     def loss(w: Any, x: Any) -> Any:
         with block("layer"):
             x = recompute.jax.save(jnp.tanh(x @ w["up"])) @ w["down"]

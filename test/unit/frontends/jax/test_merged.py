@@ -53,32 +53,32 @@ def lowered(**options: Any) -> recompute.jax.Lowered:
 
 def equal(ours: Any, theirs: Any) -> bool:
     pairs = zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True)
-    return all(bool((np.asarray(one) == np.asarray(other)).all()) for one, other in pairs)
+    return all(bool((np.asarray(first) == np.asarray(other)).all()) for first, other in pairs)
 
 
-def is_proved(found: recompute.jax.Lowered) -> bool:
+def is_proved(actual: recompute.jax.Lowered) -> bool:
     """Return whether the merged module is proved equal to the user's module."""
-    assert found.module is not None and found.merged is not None
-    return recompute.prove(found.module, found.merged.module).proved
+    assert actual.module is not None and actual.merged is not None
+    return recompute.prove(actual.module, actual.merged.module).proved
 
 
-def test_merged_where_it_needs_least():
+def test_merged_variant_is_chosen_if_smallest():
     """Merge every fourth layer, with a policy that saves products."""
-    found = lowered(every=4, policy=DOTS)
-    assert is_proved(found)
-    chosen = choice.chosen(found)
-    assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is found.merged
-    others = found.compile(), found.compile_plain(keeping=True), found.compile_plain()
+    actual = lowered(every=4, policy=DOTS)
+    assert is_proved(actual)
+    chosen = choice.chosen(actual)
+    assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is actual.merged
+    others = actual.compile(), actual.compile_plain(keeping=True), actual.compile_plain()
     assert all(temporaries(chosen.compiled) < 0.98 * temporaries(other) for other in others)
     plain = jax.jit(step(every=4, policy=DOTS)).lower(*arguments()).compile()
     assert equal(chosen.compiled(*arguments()), plain(*arguments()))
 
 
-def test_a_call_runs_it_and_warns_of_nothing():
+def test_merged_step_runs_without_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
-        found = recompute.jax.jit(step(every=4, policy=DOTS))(*arguments())
-    assert equal(found, jax.jit(step(every=4, policy=DOTS))(*arguments()))
+        actual = recompute.jax.jit(step(every=4, policy=DOTS))(*arguments())
+    assert equal(actual, jax.jit(step(every=4, policy=DOTS))(*arguments()))
 
 
 @pytest.mark.slow
@@ -89,29 +89,29 @@ def test_not_merged_where_the_rewritten_step_needs_less():
     assert merged is not None and less is not None and less < 0.95 * merged
 
 
-def test_what_is_lowered_ahead_of_time_is_not_measured():
+def test_ahead_of_time_compilation_does_not_measure():
     """Return the rewritten step from `compile`, without a choice by measurement."""
-    found = lowered(every=4, policy=DOTS)
-    compiled = found.compile()
-    assert temporaries(compiled) == temporaries(found.less.compile(keeping_barriers(("cpu",))))
-    assert temporaries(compiled) > temporaries(choice.chosen(found).compiled)
+    actual = lowered(every=4, policy=DOTS)
+    compiled = actual.compile()
+    assert temporaries(compiled) == temporaries(actual.less.compile(keeping_barriers(("cpu",))))
+    assert temporaries(compiled) > temporaries(choice.chosen(actual).compiled)
 
 
 @pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
-def test_in_a_tie_the_users_own_stays(tied: Variant, monkeypatch: pytest.MonkeyPatch):
-    found = lowered(every=2)
+def test_merged_variant_loses_ties(tied: Variant, monkeypatch: pytest.MonkeyPatch):
+    actual = lowered(every=2)
     sizes = iter([*(100 if way in (Variant.MERGED, tied) else 200 for way in Variant), 100])
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
     monkeypatch.setattr(choice, "ranked", lambda lowered, ways: ways)
-    assert choice.chosen(found).variant is tied
+    assert choice.chosen(actual).variant is tied
 
 
-def test_a_compiler_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_missing_measurement_chooses_recomputed_variant(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: None)
     assert choice.chosen(lowered(every=2)).variant is Variant.RECOMPUTED
 
 
-def test_the_report_says_which_way_runs_and_why():
+def test_report_names_chosen_variant_and_sizes():
     report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
     chosen = choice.chosen(lowered(every=4, policy=DOTS))
     assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
@@ -136,11 +136,11 @@ def test_barriers_of_the_user_stay():
     def layer(w: Any, x: Any) -> Any:
         return x + jax.lax.optimization_barrier(jnp.tanh(x @ w["up"])) @ w["down"]
 
-    found = recompute.jax.jit(step(2, layer)).lower(*arguments())
-    assert is_proved(found) and found.module is not None
-    work = found.module.clone()
+    actual = recompute.jax.jit(step(2, layer)).lower(*arguments())
+    assert is_proved(actual) and actual.module is not None
+    work = actual.module.clone()
     assert merge_remat(work) > 4
-    before, after = ([op for op in every_operation(one) if is_barrier(op)] for one in (found.module, work))
+    before, after = ([op for op in every_operation(item) if is_barrier(op)] for item in (actual.module, work))
     again = [op for op in before if "rematted_computation" in str(op.location)]
     assert len(again) == 4 and len(before) == 20 + 4 and len(after) == 20 - 4
 
@@ -153,8 +153,8 @@ def test_barriers_of_the_user_alone():
             x = jax.lax.optimization_barrier(gelu(w, x))
         return jnp.mean(x**2)
 
-    found = recompute.jax.jit(descent(loss)).lower(*arguments())
-    assert found.drops_barriers and found.merged is None
+    actual = recompute.jax.jit(descent(loss)).lower(*arguments())
+    assert actual.drops_barriers and actual.merged is None
 
 
 @pytest.mark.slow
@@ -165,28 +165,28 @@ def test_dropout():
         mask = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), 7), 0.8, (512, 128))
         return x + jnp.where(mask, jnp.tanh(x @ w["up"]) / 0.8, 0) @ w["down"]
 
-    found = recompute.jax.jit(step(2, dropped)).lower(*arguments())
-    assert is_proved(found)
-    assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, dropped))(*arguments()))
+    actual = recompute.jax.jit(step(2, dropped)).lower(*arguments())
+    assert is_proved(actual)
+    assert equal(actual.compile_merged()(*arguments()), jax.jit(step(2, dropped))(*arguments()))
 
 
 @pytest.mark.slow
 def test_effects_stay_as_many():
-    told = list[float]()
+    message = list[float]()
 
     def telling(w: Any, x: Any) -> Any:
-        jax.debug.callback(lambda value: told.append(float(value)), x[0, 0])
+        jax.debug.callback(lambda value: message.append(float(value)), x[0, 0])
         return gelu(w, x)
 
     def heard(run: Any) -> list[float]:
-        told.clear()
+        message.clear()
         jax.block_until_ready(run(*arguments()))
         jax.effects_barrier()
-        return sorted(told)
+        return sorted(message)
 
-    found = recompute.jax.jit(step(2, telling)).lower(*arguments())
+    actual = recompute.jax.jit(step(2, telling)).lower(*arguments())
     plain = heard(jax.jit(step(2, telling)))
-    assert len(plain) > 8 and is_proved(found) and heard(found.compile_merged()) == plain
+    assert len(plain) > 8 and is_proved(actual) and heard(actual.compile_merged()) == plain
 
 
 @pytest.mark.slow
@@ -196,24 +196,24 @@ def test_loops_inside_stay_as_many():
     def looped(w: Any, x: Any) -> Any:
         return jax.lax.scan(lambda x, _: (gelu(w, x), None), x, length=2)[0]
 
-    found = recompute.jax.jit(step(2, looped)).lower(*arguments())
-    assert is_proved(found)
-    assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, looped))(*arguments()))
+    actual = recompute.jax.jit(step(2, looped)).lower(*arguments())
+    assert is_proved(actual)
+    assert equal(actual.compile_merged()(*arguments()), jax.jit(step(2, looped))(*arguments()))
 
 
 @pytest.mark.parametrize("options", [{"segments": "block*"}, {"checkpoints": ["hidden"]}, {"planner": "asked"}])
-def test_not_where_the_options_say_what_is_recomputed(options: dict[str, Any]):
+def test_recomputation_options_disable_merging(options: dict[str, Any]):
     from recompute.frontends.jax.lowering.merged import merged
 
     module = lowered(every=2).module
-    selection = recompute.Selection(**{name: one for name, one in options.items() if name != "planner"})
+    selection = recompute.Selection(**{name: first for name, first in options.items() if name != "planner"})
     planner = (lambda graph: recompute.Plan()) if "planner" in options else None
     assert merged(module, recompute.RecomputeOptions(selection, planner=planner)) is None
     assert merged(module, recompute.RecomputeOptions()) is not None
 
 
 @pytest.mark.parametrize("mark", ["save", "called"])
-def test_not_where_the_step_says_it(mark: str):
+def test_marks_in_step_disable_merging(mark: str):
     def marked(w: Any, x: Any) -> Any:
         if mark == "save":
             return recompute.jax.save(gelu(w, x))
@@ -223,29 +223,29 @@ def test_not_where_the_step_says_it(mark: str):
         x = marked(parameters[0], jax.checkpoint(gelu)(parameters[1], x))
         return jnp.mean(gelu(parameters[2], x) ** 2)
 
-    found = recompute.jax.jit(descent(loss)).lower(*arguments())
-    assert found.drops_barriers and found.merged is None
+    actual = recompute.jax.jit(descent(loss)).lower(*arguments())
+    assert actual.drops_barriers and actual.merged is None
 
 
-def test_names_choose_nothing():
+def test_checkpoint_names_do_not_disable_merging():
     def named(w: Any, x: Any) -> Any:
         return x + jax.ad_checkpoint.checkpoint_name(jnp.tanh(x @ w["up"]), "hidden") @ w["down"]
 
     policy = jax.checkpoint_policies.save_only_these_names("hidden")
-    found = recompute.jax.jit(step(2, named, policy=policy)).lower(*arguments())
-    assert is_proved(found)
-    assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, named))(*arguments()))
+    actual = recompute.jax.jit(step(2, named, policy=policy)).lower(*arguments())
+    assert is_proved(actual)
+    assert equal(actual.compile_merged()(*arguments()), jax.jit(step(2, named))(*arguments()))
 
 
 def test_never_without_measuring():
-    found = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
-    assert Variant.MERGED not in choice.chosen(found).sizes and choice.chosen(found).variant is Variant.RECOMPUTED
+    actual = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
+    assert Variant.MERGED not in choice.chosen(actual).sizes and choice.chosen(actual).variant is Variant.RECOMPUTED
 
 
-def test_what_is_not_proved_is_dropped(monkeypatch: pytest.MonkeyPatch):
-    found = recompute.jax.jit(step(every=2)).lower(*arguments())
+def test_unproved_merge_is_dropped(monkeypatch: pytest.MonkeyPatch):
+    actual = recompute.jax.jit(step(every=2)).lower(*arguments())
     monkeypatch.setattr("recompute.frontends.jax.lowering.merged.rewrite", lambda module, request: _refuse(module))
-    assert found.merged is None
+    assert actual.merged is None
 
 
 def _refuse(module: Any) -> None:

@@ -39,14 +39,14 @@ def lowered(call: Call) -> recompute.jax.Lowered:
     return recompute.jax.jit(gradient(call), measure=False).lower(weights(LAYERS), batch())
 
 
-def count(one: Any, operation: str) -> int:
-    return one.as_text().count(f"stablehlo.{operation} ")
+def count(first: Any, operation: str) -> int:
+    return first.as_text().count(f"stablehlo.{operation} ")
 
 
 def cell(function: Call, **switches: bool) -> Call:
-    made = ms.Cell(function)
-    made.recompute(**switches)
-    return made
+    result = ms.Cell(function)
+    result.recompute(**switches)
+    return result
 
 
 def equal_to_plain(call: Call, plain: Call = layer) -> None:
@@ -57,28 +57,28 @@ def equal_to_plain(call: Call, plain: Call = layer) -> None:
     assert far_apart(jax.jit(gradient(call))(*arguments), expected) == []
 
 
-def test_a_call_is_a_segment_as_small_as_with_jax_checkpoint():
+def test_segment_per_call_matches_jax_checkpoint_memory():
     arguments = weights(LAYERS), batch()
     theirs = jax.jit(gradient(jax.checkpoint(layer))).lower(*arguments).compile(KEEPS_BARRIERS)
     for call in (lambda w, x: ms.recompute(layer, w, x), cell(layer)):
-        one = lowered(call)
-        assert one.why is None and {group.segment for group in groups_of(one)} >= {"layer#1"}
-        assert temporaries(one.compile()) <= 1.02 * temporaries(theirs)
+        actual = lowered(call)
+        assert actual.why is None and {group.segment for group in groups_of(actual)} >= {"layer#1"}
+        assert temporaries(actual.compile()) <= 1.02 * temporaries(theirs)
         equal_to_plain(call)
 
 
-def test_the_same_again():
+def test_retracing_gives_equal_text():
     """Compile equal text in two traces, although scopes are numbered as they are traced."""
     texts = {lowered(lambda w, x: ms.recompute(layer, w, x)).as_text() for _ in range(2)}
     assert len(texts) == 1
 
 
-def test_what_is_not_called_through_it_is_not_recomputed():
+def test_unwrapped_calls_are_not_recomputed():
     def mixed(w: Any, x: Any) -> Any:
         return layer(w, ms.recompute(layer, w, x))
 
-    one = lowered(mixed)
-    assert 0 < count(one, "sine") - count(one.plain, "sine") <= LAYERS
+    actual = lowered(mixed)
+    assert 0 < count(actual, "sine") - count(actual.plain, "sine") <= LAYERS
     equal_to_plain(mixed, lambda w, x: layer(w, layer(w, x)))
 
 
@@ -90,10 +90,10 @@ def test_output_recompute_keeps_blocks_apart(outputs: bool):
         lambda w, x: ms.recompute(layer, w, x, output_recompute=outputs),
         cell(layer, output_recompute=outputs),
     ):
-        one = lowered(call)
-        products = count(one, "dot_general") - count(one.plain, "dot_general")
+        actual = lowered(call)
+        products = count(actual, "dot_general") - count(actual.plain, "dot_general")
         assert products > LAYERS if outputs else products <= LAYERS
-        assert temporaries(one.compile()) < 0.8 * temporaries(one.plain.compile())
+        assert temporaries(actual.compile()) < 0.8 * temporaries(actual.plain.compile())
         equal_to_plain(call)
 
 
@@ -114,42 +114,42 @@ def test_complex_types_are_differentiated_either_way(reentrant: bool):
     assert count(lowered(call), "sine") > LAYERS
 
 
-def test_the_outer_cell_counts_and_an_operation_inside_may_say_no():
+def test_outer_cell_wins_and_inner_operation_opts_out():
     inner, sine = cell(lambda x: jnp.tanh(x * 2)), ms.Primitive(jnp.sin).recompute(False)
 
     def both(w: Any, x: Any) -> Any:
         return x + inner(sine(x @ w["up"])) @ w["down"]
 
-    one = lowered(cell(both))
-    assert {group.segment.partition("#")[0] for group in groups_of(one)} == {"both"}
-    assert count(one, "sine") == count(one.plain, "sine") and count(one, "tanh") > count(one.plain, "tanh")
+    actual = lowered(cell(both))
+    assert {group.segment.partition("#")[0] for group in groups_of(actual)} == {"both"}
+    assert count(actual, "sine") == count(actual.plain, "sine") and count(actual, "tanh") > count(actual.plain, "tanh")
     equal_to_plain(cell(both))
 
 
-def test_an_operation_runs_again_outside_of_every_cell():
+def test_primitive_outside_cells_is_recomputed():
     exponential = ms.Primitive(jnp.exp)
     assert exponential.recompute() is exponential
 
     def block(exp: Call) -> Call:
         return lambda w, x: x + jnp.tanh(exp(x @ w["up"]) * 2) @ w["down"]
 
-    one = lowered(block(exponential))
-    assert count(one, "exponential") == LAYERS + count(one.plain, "exponential")
-    assert count(one, "tanh") == count(one.plain, "tanh")
+    actual = lowered(block(exponential))
+    assert count(actual, "exponential") == LAYERS + count(actual.plain, "exponential")
+    assert count(actual, "tanh") == count(actual.plain, "tanh")
     equal_to_plain(block(exponential), block(jnp.exp))
 
 
-def test_a_cell_that_was_told_nothing():
+def test_unconfigured_cell_adds_no_segment():
     for call in (ms.Cell(layer), lambda w, x: x + jnp.tanh(ms.Primitive(jnp.sin)(x @ w["up"]) * 2) @ w["down"]):
         assert "recompute:" not in jax.jit(gradient(call)).lower(weights(1), batch()).as_text(debug_info=True)
         equal_to_plain(call)
 
 
-def test_said_again_the_last_time_counts():
-    made = ms.Cell(layer)
-    made.recompute()
-    made.recompute(output_recompute=True)
-    assert count(lowered(made), "dot_general") == count(lowered(cell(layer, output_recompute=True)), "dot_general")
+def test_last_recompute_call_wins():
+    result = ms.Cell(layer)
+    result.recompute()
+    result.recompute(output_recompute=True)
+    assert count(lowered(result), "dot_general") == count(lowered(cell(layer, output_recompute=True)), "dot_general")
 
 
 def test_wrong_arguments():
@@ -181,5 +181,5 @@ def test_switches_for_several_devices():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}
     script = [sys.executable, "-m", "recompute.test.unit.frontends.jax.on_a_mesh"]
-    done = subprocess.run(script, env=flags | paths, capture_output=True, text=True, timeout=300, check=False)
-    assert done.stdout == "as it should be\n", done.stderr[-3000:]
+    completed = subprocess.run(script, env=flags | paths, capture_output=True, text=True, timeout=300, check=False)
+    assert completed.stdout == "as it should be\n", completed.stderr[-3000:]

@@ -29,8 +29,8 @@ def load() -> Any:
 
 def test_the_gradient_of_the_api_page():
     with pytest.warns(recompute.jax.NothingSaved):
-        found = load().first_example()
-    assert found.tolist() == [[[[2.0, 4.0], [4.0, 8.0]]] * 2] * 2
+        result = load().first_example()
+    assert result.tolist() == [[[[2.0, 4.0], [4.0, 8.0]]] * 2] * 2
 
 
 @pytest.mark.slow

@@ -20,9 +20,9 @@ LAYERS, WIDTH, HIDDEN = 4, 16, 64
 
 def segments_of(step: Callable[..., Any], *arguments: Any) -> set[str]:
     """Return the recomputed segments of a step, after comparing its results with `jax.jit`."""
-    one = recompute.jax.jit(step, measure=False).lower(*arguments)
-    assert far_apart(one.compile()(*arguments), jax.jit(step)(*arguments)) == []
-    return {group.segment for group in groups_of(one)}
+    lowered = recompute.jax.jit(step, measure=False).lower(*arguments)
+    assert far_apart(lowered.compile()(*arguments), jax.jit(step)(*arguments)) == []
+    return {group.segment for group in groups_of(lowered)}
 
 
 def expected(name: str) -> set[str]:
@@ -44,8 +44,8 @@ def test_a_part_of_an_equinox_model():
         down: Any
 
         def __init__(self, key: Any):
-            one, other = jax.random.split(key)
-            self.up, self.down = eqx.nn.Linear(WIDTH, HIDDEN, key=one), eqx.nn.Linear(HIDDEN, WIDTH, key=other)
+            first, other = jax.random.split(key)
+            self.up, self.down = eqx.nn.Linear(WIDTH, HIDDEN, key=first), eqx.nn.Linear(HIDDEN, WIDTH, key=other)
 
         def __call__(self, x: Any) -> Any:
             return x + jax.vmap(self.down)(jnp.tanh(jnp.sin(jax.vmap(self.up)(x)) * 2))
@@ -115,7 +115,7 @@ def test_a_part_of_an_nnx_model():
     assert segments_of(step, state, batch()) >= expected("Block")
 
 
-def test_a_function_is_no_leaf():
+def test_function_in_cell_is_not_a_leaf():
     cell = recomputed(jnp.tanh)
     leaves, structure = jax.tree.flatten({"cell": cell, "x": 1.0})
     assert leaves == [1.0]

@@ -40,16 +40,16 @@ def saved(block: Callable[..., Any], in_loops: bool = False) -> recompute.jax.Lo
     `in_loops`: compare with `jax.checkpoint`, which saves nothing in loops under XLA:CPU either.
     """
     arguments = jnp.linspace(0.1, 0.9, ROWS * WIDTH).reshape(ROWS, WIDTH), jax.random.key(7)
-    one = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
+    lowered = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
     plain = jax.jit(gradient(block, plainly)).lower(*arguments).compile()
-    assert one.why is None, one.why
-    compiled = one.compile()
+    assert lowered.why is None, lowered.why
+    compiled = lowered.compile()
     assert far_apart(compiled(*arguments), plain(*arguments)) == []
     limit = temporaries(plain) - 1
     if in_loops:
         limit = temporaries(jax.jit(gradient(jax.checkpoint(block), plainly)).lower(*arguments).compile(KEEPS_BARRIERS))
     assert temporaries(compiled) <= limit
-    return one
+    return lowered
 
 
 def dropout(x: Any, key: Any) -> Any:
@@ -70,15 +70,15 @@ def rrelu(x: Any, key: Any) -> Any:
 
 @pytest.mark.slow("gumbel", "rrelu", "uniform")
 @pytest.mark.parametrize("block", [dropout, uniform, gumbel, rrelu])
-def test_random_numbers_are_drawn_alike(block: Callable[..., Any]):
+def test_recomputed_random_draws_are_equal(block: Callable[..., Any]):
     """Draw equal masks; in MindSpore 2,000 of 4,000 elements differ, and so do the gradients."""
     saved(block)
 
 
 def test_no_gate_is_empty():
     """Gate every copy; in MindSpore the first gradient reads only recomputed values, so its gate is empty."""
-    one = saved(lambda x, key: jnp.tanh(jnp.cos(jnp.exp(jnp.sin(x)))))
-    groups = groups_of(one)
+    saved_value = saved(lambda x, key: jnp.tanh(jnp.cos(jnp.exp(jnp.sin(x)))))
+    groups = groups_of(saved_value)
     assert len(groups) >= BLOCKS - 1 and all(group.gates for group in groups)
 
 
@@ -91,16 +91,19 @@ def test_two_blocks_that_compute_the_same():
 
         return jnp.tanh(ms.recompute(half, x) + ms.recompute(half, x))
 
-    one = saved(both)
-    assert one.as_text().count("stablehlo.exponential ") > one.plain.as_text().count("stablehlo.exponential ") / 2
+    saved_value = saved(both)
+    assert (
+        saved_value.as_text().count("stablehlo.exponential ")
+        > saved_value.plain.as_text().count("stablehlo.exponential ") / 2
+    )
 
 
 def test_a_conditional_is_recomputed():
     def block(x: Any, key: Any) -> Any:
         return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: jnp.tanh(jnp.sin(x) * x), lambda x: jnp.cos(x) * x, x)
 
-    one = saved(block)
-    assert one.as_text().count("stablehlo.case") > one.plain.as_text().count("stablehlo.case")
+    saved_value = saved(block)
+    assert saved_value.as_text().count("stablehlo.case") > saved_value.plain.as_text().count("stablehlo.case")
 
 
 def test_a_call_in_a_branch():
@@ -109,13 +112,13 @@ def test_a_call_in_a_branch():
         return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: ms.recompute(inside, x), lambda x: jnp.cos(x) * x, x)
 
     arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
-    one = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
-    assert far_apart(one.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
-    assert one.as_text().count("stablehlo.case") > one.plain.as_text().count("stablehlo.case")
+    lowered = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
+    assert far_apart(lowered.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
+    assert lowered.as_text().count("stablehlo.case") > lowered.plain.as_text().count("stablehlo.case")
 
 
 @pytest.mark.parametrize("where", ["branch", "loop"])
-def test_what_is_not_to_run_again_does_not_inside_of_a_branch_or_a_loop_either(where: str):
+def test_opt_out_is_respected_in_branches_and_loops(where: str):
     keep = ms.Primitive(jnp.exp).recompute(False)
 
     def inside(x: Any) -> Any:
@@ -129,29 +132,31 @@ def test_what_is_not_to_run_again_does_not_inside_of_a_branch_or_a_loop_either(w
         return jnp.tanh(jnp.cos(x) * x)
 
     arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
-    one = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
-    assert one.why is None, one.why
-    assert far_apart(one.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
-    assert one.as_text().count("stablehlo.exponential") == one.plain.as_text().count("stablehlo.exponential")
-    assert one.as_text().count("stablehlo.cosine") > one.plain.as_text().count("stablehlo.cosine")
+    lowered = recompute.jax.jit(gradient(block, ms.recompute), measure=False).lower(*arguments)
+    assert lowered.why is None, lowered.why
+    assert far_apart(lowered.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
+    assert lowered.as_text().count("stablehlo.exponential") == lowered.plain.as_text().count("stablehlo.exponential")
+    assert lowered.as_text().count("stablehlo.cosine") > lowered.plain.as_text().count("stablehlo.cosine")
 
 
-def test_a_mark_in_a_branch_that_is_not_heard_is_said():
+def test_ineffective_mark_in_branch_is_reported():
     def block(x: Any, key: Any) -> Any:
         return jax.lax.cond(
             jnp.mean(x) > 0.3, lambda x: jnp.tanh(recompute.jax.save(jnp.sin(x)) * x), lambda x: jnp.cos(x) * x, x
         )
 
-    one = saved(block)
-    assert any("the mark on stablehlo.sine has no effect inside stablehlo.case" in str(each) for each in one.remarks)
+    saved_value = saved(block)
+    assert any(
+        "the mark on stablehlo.sine has no effect inside stablehlo.case" in str(each) for each in saved_value.remarks
+    )
 
 
 def test_a_loop_in_a_block_is_recomputed():
     def block(x: Any, key: Any) -> Any:
         return jax.lax.scan(lambda carry, _: (jnp.tanh(jnp.sin(carry) * x), None), x, None, length=3)[0]
 
-    one = saved(block, in_loops=True)
-    assert one.as_text().count("stablehlo.while") > one.plain.as_text().count("stablehlo.while")
+    saved_value = saved(block, in_loops=True)
+    assert saved_value.as_text().count("stablehlo.while") > saved_value.plain.as_text().count("stablehlo.while")
 
 
 def test_a_call_in_a_loop():
@@ -164,10 +169,10 @@ def test_a_call_in_a_loop():
         return jax.lax.scan(lambda carry, _: (ms.recompute(inside, carry), None), x, None, length=3)[0]
 
     arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
-    one = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
-    assert one.why is None and any("hands on" in str(remark) for remark in one.remarks)
-    assert temporaries(one.compile()) < temporaries(one.compile_plain())
-    assert not far_apart(one.compile()(*arguments), one.compile_plain()(*arguments))
+    lowered = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
+    assert lowered.why is None and any("hands on" in str(remark) for remark in lowered.remarks)
+    assert temporaries(lowered.compile()) < temporaries(lowered.compile_plain())
+    assert not far_apart(lowered.compile()(*arguments), lowered.compile_plain()(*arguments))
 
 
 def test_statistics_are_updated_once():
@@ -196,6 +201,6 @@ def test_statistics_are_updated_once():
 
     graph, state = nnx.split(nnx.List([Block(nnx.Rngs(index)) for index in range(3)]))
     x = jnp.linspace(0, 1, ROWS * WIDTH).reshape(ROWS, WIDTH)
-    one = recompute.jax.jit(step(ms.recompute), measure=False).lower(state, x)
-    assert one.why is None, one.why
-    assert far_apart(one.compile()(state, x), jax.jit(step(plainly))(state, x)) == []
+    lowered = recompute.jax.jit(step(ms.recompute), measure=False).lower(state, x)
+    assert lowered.why is None, lowered.why
+    assert far_apart(lowered.compile()(state, x), jax.jit(step(plainly))(state, x)) == []

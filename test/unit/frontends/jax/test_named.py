@@ -54,7 +54,7 @@ class EqxNet(eqx.Module):
 
     def __init__(self, key: Any):
         self.shared = EqxBlock(key)
-        self.layers = [EqxBlock(one) for one in jax.random.split(key, LAYERS - 1)] + [self.shared]
+        self.layers = [EqxBlock(word) for word in jax.random.split(key, LAYERS - 1)] + [self.shared]
 
     def __call__(self, x: Any) -> Any:
         for layer in self.layers:
@@ -88,21 +88,23 @@ def of_equinox(wrap: Any) -> tuple[Any, Any]:
     return step, arrays
 
 
-@pytest.mark.parametrize("made", [of_nnx, of_equinox])
-def test_blocks_by_their_names(made: Any):
+@pytest.mark.parametrize("requests", [of_nnx, of_equinox])
+def test_blocks_by_their_names(requests: Any):
     x = jax.random.normal(jax.random.key(1), (512, 16))
-    (plain, state), (step, _) = made(lambda model: model), made(recompute.jax.named)
+    (plain, state), (step, _) = requests(lambda model: model), requests(recompute.jax.named)
     lowered = recompute.jax.jit(step, segments="layers*", strict=True).lower(state, x)
     text = lowered.plain.as_text(debug_info=True)
     assert all(f"jvp(layers{index})" in text or f"/layers{index}/" in text for index in range(LAYERS - 1))
-    for found, expected in zip(
+    for result, expected in zip(
         *map(jax.tree.leaves, (lowered.compile()(state, x), jax.jit(plain)(state, x))), strict=True
     ):
-        assert float(jnp.abs(found - expected).max()) <= 8 * jnp.finfo(found.dtype).eps * float(jnp.abs(expected).max())
-    less, more = (temporary_bytes(one) for one in (lowered.compile(), lowered.compile_plain(keeping=True)))
+        assert float(jnp.abs(result - expected).max()) <= 8 * jnp.finfo(result.dtype).eps * float(
+            jnp.abs(expected).max()
+        )
+    less, more = (temporary_bytes(item) for item in (lowered.compile(), lowered.compile_plain(keeping=True)))
     assert less is not None and more is not None and less < 0.75 * more
     assert lowered.rewritten is not None
-    assert {group.segment for one in lowered.rewritten.plans for group in one.plan.groups} >= {"layers0", "layers1"}
+    assert {group.segment for plan in lowered.rewritten.plans for group in plan.plan.groups} >= {"layers0", "layers1"}
 
 
 def test_the_model_is_not_touched():
@@ -116,7 +118,7 @@ def test_the_model_is_not_touched():
     assert float(model.layers[1].norm.mean[...].sum()) != 0
 
 
-def test_what_is_shared_stays_shared():
+def test_shared_layers_stay_shared():
     model = EqxNet(jax.random.key(0))
     copy = recompute.jax.named(model)
     assert copy.layers[-1] is copy.shared

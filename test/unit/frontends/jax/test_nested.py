@@ -58,15 +58,17 @@ def test_less_memory_and_the_same_numbers(around: Callable[[Step], Step]):
 
 
 @pytest.mark.parametrize("merges", [True, False])
-def test_barriers_that_go_are_said(merges: bool, monkeypatch: pytest.MonkeyPatch):
+def test_dropped_barriers_are_reported(merges: bool, monkeypatch: pytest.MonkeyPatch):
     """Warn only for versions of XLA:CPU that merge the copies once the barriers are gone."""
     monkeypatch.setattr(nested, "merges_copies", lambda _: merges)
     monkeypatch.delenv("XLA_FLAGS", raising=False)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
-    assert [warning.category for warning in said] == [recompute.jax.BarriersDropped] * merges
-    assert all(one.filename == __file__ and "drops the barriers on CPU" in str(one.message) for one in said)
+    assert [warning.category for warning in caught] == [recompute.jax.BarriersDropped] * merges
+    assert all(
+        message.filename == __file__ and "drops the barriers on CPU" in str(message.message) for message in caught
+    )
     monkeypatch.setenv("XLA_FLAGS", f"--{DISABLED}={DROPS_BARRIERS}")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -90,7 +92,7 @@ def test_a_step_with_random_bits(around: Callable[[Step], Step]):
     assert far_apart(less(*arguments), more(*arguments)) == []
 
 
-def test_a_module_that_mlir_cannot_serialize_leaves_the_plain_step(monkeypatch: pytest.MonkeyPatch):
+def test_unserializable_module_leaves_plain_step(monkeypatch: pytest.MonkeyPatch):
     def fail(text: str) -> bytes:
         raise ValueError("a dialect is missing")
 
@@ -119,14 +121,14 @@ def test_static_and_named_arguments_and_python_numbers():
         return {"value": value * scale, "state": state}
 
     ours = recompute.jax.jit(step, static_argnums=0)
-    found = quietly(lambda: jax.jit(lambda w, x: ours(2, w, x, scale=3))(weights(), batch()))
-    assert far_apart(found, jax.jit(lambda w, x: step(2, w, x, scale=3))(weights(), batch())) == []
+    result = quietly(lambda: jax.jit(lambda w, x: ours(2, w, x, scale=3))(weights(), batch()))
+    assert far_apart(result, jax.jit(lambda w, x: step(2, w, x, scale=3))(weights(), batch())) == []
 
 
 def test_no_gradient_inside():
     with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient"):
-        found = jax.jit(called(recompute.jax.jit(forward())))(weights(), batch())
-    assert far_apart(found, jax.jit(forward())(weights(), batch())) == []
+        step = jax.jit(called(recompute.jax.jit(forward())))(weights(), batch())
+    assert far_apart(step, jax.jit(forward())(weights(), batch())) == []
     strict = recompute.jax.jit(forward(), strict=True)
     with pytest.raises(recompute.Refusal, match="no gradient"):
         jax.jit(called(strict)).lower(weights(), batch())
@@ -147,14 +149,14 @@ def test_other_transformations_run_the_plain_step(transform: Callable[[Step], St
     x = jnp.stack([batch(), batch() * 2])
     expected = transform(jax.jit(mlp().step))(x)
     with pytest.warns(recompute.jax.NothingSaved, match="is called under jax.grad, jax.vmap"):
-        found = transform(recompute.jax.jit(mlp().step))(x)
-    assert far_apart(found, expected) == []
+        result = transform(recompute.jax.jit(mlp().step))(x)
+    assert far_apart(result, expected) == []
 
 
-def test_what_only_asks_for_shapes():
+def test_shape_only_tracing_works():
     step = recompute.jax.jit(mlp().step)
     assert far_apart(
-        jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), jax.eval_shape(step, weights(), batch())),
+        jax.tree.map(lambda item: jnp.zeros(item.shape, item.dtype), jax.eval_shape(step, weights(), batch())),
         jax.tree.map(jnp.zeros_like, mlp().step(weights(), batch())),
     ) == []  # fmt: skip
     assert "recompute_step" in str(jax.make_jaxpr(step)(weights(), batch()))
@@ -165,10 +167,10 @@ def test_effects_stay(capfd: pytest.CaptureFixture[str]):
         jax.debug.print("seen {}", x[0, 0] * 0 + 7)
         return mlp().step(parameters, x)
 
-    found = quietly(lambda: jax.jit(called(recompute.jax.jit(step)))(weights(), batch()))
+    result = quietly(lambda: jax.jit(called(recompute.jax.jit(step)))(weights(), batch()))
     jax.effects_barrier()
     assert "seen 7" in capfd.readouterr().out
-    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+    assert far_apart(result, jax.jit(mlp().step)(weights(), batch())) == []
 
 
 def test_two_gradients_in_one_step():
@@ -211,7 +213,7 @@ def test_a_plan_that_does_not_fit_is_an_error_here_too():
 
 
 @pytest.mark.slow
-def test_nothing_traced_is_kept():
+def test_tracers_are_not_kept():
     """Keep no traced values after the enclosing trace, although the step persists."""
     step = recompute.jax.jit(mlp().step)
     kept: list[Any] = []
@@ -222,10 +224,10 @@ def test_nothing_traced_is_kept():
 
     quietly(lambda: jax.jit(outer).lower(weights(), batch()))
     gc.collect()
-    assert [one() for one in kept] == [None]
+    assert [value() for value in kept] == [None]
 
 
-def test_a_step_in_another_step_is_a_part_of_it() -> None:
+def test_nested_step_joins_outer_step() -> None:
     """Save as much as one step does, with equal results and without a warning about barriers."""
     inner = recompute.jax.jit(jax.value_and_grad(forward()))
 

@@ -27,7 +27,7 @@ def _nothing_saved_is_an_error():
 
 @pytest.mark.slow("transformer", "cnn")
 @pytest.mark.parametrize("name", MODELS)
-def test_models_train_as_with_nnx_in_no_more_memory_than_with_remat(name: str):
+def test_models_train_with_at_most_remat_memory(name: str):
     losses, bytes = MODELS[name].trained(recompute.nnx.jit)
     expected_losses, plain_bytes = MODELS[name].trained(nnx.jit)
     assert losses == expected_losses and len(set(losses)) == len(losses)
@@ -109,7 +109,7 @@ def test_shared_modules_and_new_ones():
 
 
 @pytest.mark.slow
-def test_reports_leave_the_modules_as_they_are():
+def test_reports_do_not_change_modules():
     model, optimizer, x = built()
     before = arrays_of((model, optimizer))
     step = recompute.nnx.jit(train_step)
@@ -204,6 +204,6 @@ def test_names_of_modules():
     assert "/first/sin" in text and "first/first" not in text
 
 
-def test_whether_it_fits():
+def test_explain_reports_budget_fit():
     report = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
     assert report.fit is not None and report.fit.fits and report.copies > 0

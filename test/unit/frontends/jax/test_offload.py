@@ -66,25 +66,25 @@ def marked() -> recompute.Rewritten:
     return recompute.rewrite(lowered.module, recompute.RecomputeOptions(offload="marked"))
 
 
-def test_xla_reads_what_is_written() -> None:
+def test_xla_compiles_offload_moves() -> None:
     """Compile the moves with XLA:CPU, which drops them; the results equal the plain step's bit for bit."""
-    done = marked()
-    assert done.proof is not None and done.proof.proved and len(moves(done.module)) == 2 * 5
+    result = marked()
+    assert result.proof is not None and result.proof.proved and len(moves(result.module)) == 2 * 5
     plain = recompute.jax.jit(jax.value_and_grad(loss)).lower(*operands())
-    moved = crossing.with_module(plain.plain, done.module).compile()
+    moved = crossing.with_module(plain.plain, result.module).compile()
     assert far_apart(moved(*operands()), plain.compile_plain()(*operands())) == []
 
 
-def remarks(one: Any) -> Iterable[str]:
-    return [str(remark) for remark in one.remarks]
+def remarks(first: Any) -> Iterable[str]:
+    return [str(remark) for remark in first.remarks]
 
 
 @pytest.mark.slow
-def test_on_a_cpu_nothing_is_moved_and_that_is_said() -> None:
+def test_offload_on_cpu_is_reported_as_ineffective() -> None:
     several: Any = ({"offload": "marked"}, {"offload": "25GB/s", "cost": "roofline(cpu)", "budget": 0.6})
     for options in several:
         lowered = recompute.jax.jit(mlp().step, **options).lower(weights(5, 16, 64), batch(512, 16))
-        assert any("has no effect: on cpu the device's memory is the host's" in one for one in remarks(lowered))
+        assert any("has no effect: on cpu the device's memory is the host's" in remark for remark in remarks(lowered))
         assert "annotate_device_placement" not in lowered.as_text()
         assert temporaries(lowered.compile()) > 0
 

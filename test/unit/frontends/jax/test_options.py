@@ -121,7 +121,7 @@ def test_more_than_one_function():
 
 
 @pytest.mark.parametrize("options", [{"segments": "layer*"}, {"checkpoints": ["nowhere"]}])
-def test_a_selection_that_fits_nothing(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+def test_unmatched_selection_is_rejected(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(jax.stages.Lowered, "compile", None)
     with pytest.raises(ValueError, match="step: "):
         recompute.jax.jit(mlp().step, **options)(weights(), batch())
@@ -129,12 +129,12 @@ def test_a_selection_that_fits_nothing(options: dict[str, Any], monkeypatch: pyt
 
 def copies(**options: Any) -> int:
     keywords: Any = {"segments": "block*", "attempts": 1, **options}
-    done = recompute.jax.jit(mlp().step, **keywords).lower(weights(), batch())
-    assert done.rewritten is not None
-    return done.rewritten.copies
+    lowered = recompute.jax.jit(mlp().step, **keywords).lower(weights(), batch())
+    assert lowered.rewritten is not None
+    return lowered.rewritten.copies
 
 
-def test_they_reach_the_rewrite():
+def test_options_reach_the_rewrite():
     everything = copies()
     for options in ({"segments": "block[01]"}, {"policy": "dots_saveable"}, {"save": ["*sine"]}, {"skip": [0]}):
         assert 0 < copies(**options) < everything, options
@@ -156,10 +156,10 @@ def test_a_plan_and_a_planner():
 
 
 def test_a_plan_for_another_step():
-    done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
-    assert done is not None
+    result = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
+    assert result is not None
     with pytest.raises(recompute.Refusal):
-        recompute.jax.jit(mlp().step, plan=done.plan_text)(weights(2), batch())
+        recompute.jax.jit(mlp().step, plan=result.plan_text)(weights(2), batch())
 
 
 def test_strict():
@@ -180,9 +180,9 @@ def test_a_pipeline_by_name_and_by_hand():
         name = "keep-sines"
 
         def apply(self, ctx: Context, op: ModuleOp) -> None:
-            for one in op.walk():
-                if one.name == "stablehlo.sine":
-                    one.attributes["recompute.recompute"] = StringAttr("must_save")
+            for operation in op.walk():
+                if operation.name == "stablehlo.sine":
+                    operation.attributes["recompute.recompute"] = StringAttr("must_save")
 
     def sines(pipeline: Any) -> int:
         lowered = recompute.jax.jit(mlp().step, pipeline=pipeline).lower(weights(), batch())
@@ -194,7 +194,7 @@ def test_a_pipeline_by_name_and_by_hand():
     assert sines("recompute{segments=block1}") == len(weights()) + 1
 
 
-def test_a_pipeline_that_makes_no_copies():
+def test_pipeline_without_copies_leaves_plain_step():
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs"):
         recompute.jax.jit(mlp().step, pipeline="recompute-inline").lower(weights(), batch())
     with pytest.raises(recompute.Refusal, match="makes no copies"):
@@ -206,22 +206,22 @@ def test_a_pipeline_with_options_of_recompute():
         recompute.jax.jit(mlp().step, pipeline="recompute", copies=3).lower(weights(), batch())
 
 
-def test_search_takes_the_least_of_what_is_compiled():
+def test_search_chooses_smallest_compiled_attempt():
     arguments = weights(8), batch(1024)
     sizes: list[int] = []
     for search in (1, 4):
         lowered = recompute.jax.jit(mlp().step, search=search).lower(*arguments)
         size = temporary_bytes(lowered.compile())
         assert size is not None and lowered.rewritten is not None
-        said = lowered.rewritten.remarks[0].reason
-        before, *tried = [int(one) for one in re.findall(r"(\d+) bytes", said)]
+        message = lowered.rewritten.remarks[0].reason
+        before, *tried = [int(match) for match in re.findall(r"(\d+) bytes", message)]
         assert len(tried) <= search and size == min(tried) < before
         sizes.append(size)
     assert sizes[1] < sizes[0] or (sizes[1] == sizes[0] and not merges_copies(("cpu",)))
 
 
 def test_the_keywords_are_the_fields_of_the_options():
-    selection, options = ({field.name for field in fields(one)} for one in (Selection, RecomputeOptions))
+    selection, options = ({field.name for field in fields(item)} for item in (Selection, RecomputeOptions))
     assert set(OfSelection.__annotations__) == selection
     not_for_jax = {"selection", "segment_budgets", "target", "memory_model", "measure", "workers", "merge_remat"}
     assert set(OfOptions.__annotations__) == options - not_for_jax
@@ -246,13 +246,13 @@ def test_a_pipeline_that_does_not_lower(is_nested: bool):
     assert lowered.rewritten is not None and lowered.rewritten.copies
 
 
-def test_options_among_the_arguments_name_the_place_where_they_belong():
+def test_misplaced_option_error_names_its_place():
     step = recompute.jax.jit(mlp().step)
     with pytest.raises(TypeError, match=r"budget= is an option of recompute\.jax\.jit, not an argument"):
         step.report(weights(), batch(), budget=0.5)
 
 
-def test_policy_of_another_type():
+def test_policy_of_wrong_type_is_rejected():
     number: Any = 5
     with pytest.raises(TypeError, match=r"policy must be a str, a policy .* or a function, not int"):
         recompute.jax.jit(mlp().step, policy=number)

@@ -36,7 +36,7 @@ def of_x(parameters: Any) -> Any:
 
 def names_of(pairs: Any, program: Any) -> list[str]:
     leaves = tree.leaves(program.parameters)
-    return [next(name for name, leaf in zip(NAMES, leaves, strict=True) if leaf is one) for one, _ in pairs]
+    return [next(name for name, leaf in zip(NAMES, leaves, strict=True) if leaf is first) for first, _ in pairs]
 
 
 CHOICES: dict[str, tuple[Any, Any, list[str]]] = {
@@ -54,14 +54,14 @@ CHOICES: dict[str, tuple[Any, Any, list[str]]] = {
 def test_chosen_parameters(name: str, optimizer: Any, program: Any):
     """Return gradients of the chosen parameters that equal JAX's bit for bit."""
     wanted, unwanted, expected = CHOICES[name]
-    wanted, unwanted = (one(program.parameters) if callable(one) else one for one in (wanted, unwanted))
+    wanted, unwanted = (item(program.parameters) if callable(item) else item for item in (wanted, unwanted))
     pairs = optimizer.backward(of_x, program, wanted, unwanted)
     assert names_of(pairs, program) == expected
     whole = dict(zip(NAMES, tree.leaves(jax.grad(of_x)(program.parameters)), strict=True))
     assert all(same_bits(gradient, whole[name]) for name, (_, gradient) in zip(expected, pairs, strict=True))
 
 
-def test_nothing_is_computed_for_the_others(optimizer: Any, program: Any):
+def test_unrequested_gradients_are_not_computed(optimizer: Any, program: Any):
     """Compute only the requested gradients; Paddle runs the whole backward pass."""
 
     def products(*chosen: str) -> int:
@@ -88,12 +88,12 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
         return gradient + parameter
 
     def gradients(program: Any, callbacks: Any) -> Any:
-        return [one for _, one in optimizer.backward(of_x, program, ["1/up", "2/up"], callbacks=callbacks)]
+        return [first for _, first in optimizer.backward(of_x, program, ["1/up", "2/up"], callbacks=callbacks)]
 
     plain = jit(partial(gradients, callbacks=None))(program)
-    found = jit(partial(gradients, callbacks=[note, double, again]))(program)
+    step = jit(partial(gradients, callbacks=[note, double, again]))(program)
     assert seen == [("1/up", (16, 64), (16, 64)), ("2/up", (16, 64), (16, 64))]
-    for ours, theirs, factor, w in zip(found, plain, (2, 1), program.parameters[1:], strict=True):
+    for ours, theirs, factor, w in zip(step, plain, (2, 1), program.parameters[1:], strict=True):
         assert jnp.allclose(ours, factor * theirs + w["up"], rtol=1e-5, atol=1e-6)
 
 
@@ -133,12 +133,14 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
         ({"checkpoints": "h0"}, TypeError, "_checkpoints should be a list of Variable or a list of String"),
     ],
 )
-def test_what_backward_refuses(given: Any, error: type[Exception], words: str, optimizer: Any, program: Any):
+def test_bad_backward_arguments_are_rejected(
+    given: Any, error: type[Exception], words: str, optimizer: Any, program: Any
+):
     with pytest.raises(error, match=words):
         optimizer.backward(**{"loss": of_x, "startup_program": program, **given})
 
 
-def test_what_minimize_and_apply_optimize_refuse(optimizer: Any, program: Any):
+def test_minimize_and_apply_optimize_need_a_program(optimizer: Any, program: Any):
     with pytest.raises(ValueError, match="minimize: JAX has no default program"):
         optimizer.minimize(of_x)
     with pytest.raises(ValueError, match="apply_optimize: JAX has no default program"):
@@ -161,7 +163,9 @@ def test_what_minimize_and_apply_optimize_refuse(optimizer: Any, program: Any):
         (lambda pairs: [(pairs[0][0], jnp.ones(3))], ValueError, r"gradient of '0/down' has another shape: \(3,\)"),
     ],
 )
-def test_what_apply_gradients_refuses(change: Any, error: type[Exception], words: str, optimizer: Any, program: Any):
+def test_apply_gradients_rejects_bad_pairs(
+    change: Any, error: type[Exception], words: str, optimizer: Any, program: Any
+):
     with pytest.raises(error, match=words):
         optimizer.apply_gradients(change(optimizer.backward(of_x, program)))
 
@@ -181,7 +185,7 @@ def test_apply_gradients_is_after_backward_and_once(optimizer: Any, program: Any
 
 
 @pytest.mark.parametrize("of_traced", [True, False])
-def test_backward_alone_leaks_nothing(of_traced: bool, optimizer: Any, program: Any):
+def test_backward_alone_leaks_no_tracers(of_traced: bool, optimizer: Any, program: Any):
     """Leak no tracers, with the program as an argument or in the closure."""
 
     def step(given: Any, x: Any) -> Any:
@@ -194,7 +198,7 @@ def test_backward_alone_leaks_nothing(of_traced: bool, optimizer: Any, program: 
             optimizer.apply_gradients([])
 
 
-def test_a_program_that_is_through_is_not_held(optimizer: Any):
+def test_finished_program_is_released(optimizer: Any):
     program = optimizer.startup(weights())
     optimizer.apply_gradients(optimizer.backward(of_x, program))
     gone = weakref.ref(program)

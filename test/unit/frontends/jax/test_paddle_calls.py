@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 LAYERS = 3
 
 
-def test_inside_of_one_another():
+def test_nested_calls():
     """Nest calls; Paddle's hooks allow "only one pair of hooks ... at a time"."""
 
     def loss(call: Any) -> Any:
@@ -61,7 +61,7 @@ def test_the_same_function_twice_is_two_segments():
 
     lowered = check(loss, weights(1)[0], batch())
     assert sines(lowered) == 4 + 2
-    assert {one.segment for step in lowered.rewritten.plans for one in step.plan.groups} == {"wave", "wave#1"}
+    assert {group.segment for step in lowered.rewritten.plans for group in step.plan.groups} == {"wave", "wave#1"}
 
 
 def test_of_a_function_with_a_condition():
@@ -87,7 +87,7 @@ def test_inside_of_the_branches_of_a_condition():
     check(loss, weights(LAYERS), batch())
 
 
-def test_in_a_function_that_is_jitted_by_itself_and_called_several_times():
+def test_each_call_of_jitted_function_is_a_segment():
     """Make each call a segment, although the function is traced once."""
 
     def loss(call: Any) -> Any:
@@ -101,7 +101,7 @@ def test_in_a_function_that_is_jitted_by_itself_and_called_several_times():
         return of
 
     lowered = check(loss, weights(LAYERS), batch())
-    assert len({one.segment for step in lowered.rewritten.plans for one in step.plan.groups}) == LAYERS
+    assert len({group.segment for step in lowered.rewritten.plans for group in step.plan.groups}) == LAYERS
 
 
 def test_under_vmap_of_grad():
@@ -110,7 +110,7 @@ def test_under_vmap_of_grad():
     assert lowered.why is None and sines(lowered) == 2 * LAYERS
 
 
-def test_around_a_loop_and_inside_of_it():
+def test_calls_around_and_inside_loops():
     """Keep smaller stacks either way; recomputing a whole loop from outside would save nothing."""
 
     def loss(w: Any, x: Any, around: bool) -> Any:
@@ -129,14 +129,14 @@ def test_around_a_loop_and_inside_of_it():
         lowered = recompute.jax.jit(step, measure=False).lower_quietly(*arguments)
         assert lowered.why is None and lowered.rewritten is not None
         assert lowered.rewritten.proof is not None and lowered.rewritten.proof.tier == 2
-        assert sum("hands on" in str(one) for one in lowered.remarks) == 2
-        assert not any("stands inside" in str(one) for one in lowered.remarks)
+        assert sum("hands on" in str(remark) for remark in lowered.remarks) == 2
+        assert not any("stands inside" in str(remark) for remark in lowered.remarks)
         less, plain = lowered.compile(), lowered.compile_plain()
         assert temporaries(less) < 0.3 * temporaries(plain)
         assert not far_apart(less(*arguments), plain(*arguments))
 
 
-def test_offload_is_said_of_the_arguments():
+def test_offload_indices_apply_to_arguments():
     step = jax.value_and_grad(loss_of(paddle.recompute, offload_indices=[1]))
     lowered = recompute.jax.jit(step, measure=False).lower(weights(LAYERS), batch())
     assert lowered.why is None and sines(lowered) == 2 * LAYERS
@@ -145,12 +145,12 @@ def test_offload_is_said_of_the_arguments():
     assert not any("offload" in str(remark) for remark in without.lower(weights(LAYERS), batch()).remarks)
 
 
-def test_offload_leaves_what_is_no_array():
+def test_offload_ignores_non_arrays():
     given = {"x": jnp.ones(3), "kind": "sum", "times": 2}
-    found = paddle.recompute(
+    result = paddle.recompute(
         lambda given, y: (given["kind"], given["times"], given["x"] + y), given, np.ones(3), offload_indices=[0, 1, 0]
     )
-    assert found[:2] == ("sum", 2) and found[2].tolist() == [2, 2, 2]
+    assert result[:2] == ("sum", 2) and result[2].tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize(

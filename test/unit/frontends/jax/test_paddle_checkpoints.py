@@ -52,16 +52,16 @@ def lowered(optimizer: Any, loss: Any = loss, x: Any = None, **how: Any) -> Any:
         return step.lower(program, batch() if x is None else x)
 
 
-def body(one: Any) -> list[str]:
+def body(first: Any) -> list[str]:
     """Return the compiled operations without the names of checkpoints."""
-    return re.sub(r'recompute\.name = (\[[^]]*\]|"[^"]*")', "", one.as_text()).splitlines()[2:]
+    return re.sub(r'recompute\.name = (\[[^]]*\]|"[^"]*")', "", first.as_text()).splitlines()[2:]
 
 
-def test_what_leads_to_the_checkpoints_is_run_again_and_the_rest_is_not():
+def test_only_work_before_checkpoints_is_recomputed():
     for names, layers in ((["h0", "h2"], 3), (["h0", "h1"], 2), (["h0"], 1), (["h3"], 4)):
-        done = lowered(new(*names))
-        assert done.why is None
-        assert sines(done) == LAYERS + layers
+        actual = lowered(new(*names))
+        assert actual.why is None
+        assert sines(actual) == LAYERS + layers
 
 
 @pytest.mark.parametrize("names", [["h2", "h0"], ["h0", "h2", "h0", "h2"]])
@@ -69,7 +69,7 @@ def test_order_and_repetition_do_not_matter(names: list[str]):
     assert body(lowered(new(*names))) == body(lowered(new("h0", "h2")))
 
 
-def test_values_say_what_their_names_say():
+def test_checkpoint_values_equal_checkpoint_names():
     def by_value(optimizer: Any, *indices: int) -> Any:
         def say(hidden: Any) -> None:
             optimizer._set_checkpoints([hidden[index] for index in indices])
@@ -98,7 +98,7 @@ def test_values_hold_for_one_run():
     assert body(lowered(optimizer)) == body(lowered(new("h1")))
 
 
-def test_a_loss_that_fails_leaves_nothing_behind():
+def test_failing_loss_leaves_no_state():
     optimizer = new("h1")
 
     def fails(parameters: Any, x: Any) -> Any:
@@ -120,13 +120,13 @@ def test_the_loss_can_be_run_alone():
     assert body(lowered(optimizer)) == body(lowered(new("h1")))
 
 
-def test_values_that_the_loss_does_not_set_are_told():
+def test_checkpoint_values_set_outside_loss_warn():
     """Warn about values from outside the loss, as in Paddle's order of network, checkpoints, step."""
     optimizer = new()
     optimizer._set_checkpoints([jnp.ones(3)])
-    with pytest.warns(UserWarning, match="values outside the loss, .*: call it inside") as told:
+    with pytest.warns(UserWarning, match="values outside the loss, .*: call it inside") as caught:
         optimizer.minimize(partial(loss, x=batch()), optimizer.startup(weights(2)))
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     optimizer._set_checkpoints([])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -167,7 +167,7 @@ STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_they_are_said_whatever_is_asked_for(name: str):
+def test_checkpoints_apply_to_any_requested_result(name: str):
     """Apply checkpoints even if JAX drops the loss because no result needs it."""
     optimizer = new("h1")
     step = recompute.jax.jit(lambda p, x: STEPS[name](optimizer, partial(loss, x=x), p), measure=False)
@@ -185,28 +185,28 @@ def test_checkpoints_of_one_call():
     assert body(lowered(optimizer)) == body(lowered(new("h1")))
 
 
-def test_one_parameter_makes_no_copies_for_the_rest():
+def test_parameter_list_limits_copies():
     """Make no copies for other parameters; Paddle recomputes everything."""
     assert sines(lowered(new("h0", "h2"), parameter_list=["3/down"])) == LAYERS
     assert sines(lowered(new("h0", "h2"), parameter_list=["3/up", "3/down", "2/up"])) == LAYERS + 2
 
 
-def test_what_has_no_gradient_is_not_run_again():
+def test_values_without_gradient_are_not_recomputed():
     assert sines(lowered(new("h0", "h2"), no_grad_set={"0/up", "0/down"})) == LAYERS + 2
 
 
 def test_results_and_less_memory():
     optimizer, x = new("h1", "h3"), batch(2048)
     program = optimizer.startup(weights(LAYERS))
-    done = lowered(optimizer, x=x)
+    actual = lowered(optimizer, x=x)
     plain = jax.jit(lambda program, x: optimizer.minimize(partial(loss, x=x), program)[0])
-    assert far_apart(done.compile()(program, x).loss, plain(program, x).loss) == []
-    assert far_apart(done.compile()(program, x).state[0].mu, plain(program, x).state[0].mu) == []
-    ours, theirs = (temporary_bytes(one) for one in (done.compile(), done.compile_plain()))
+    assert far_apart(actual.compile()(program, x).loss, plain(program, x).loss) == []
+    assert far_apart(actual.compile()(program, x).state[0].mu, plain(program, x).state[0].mu) == []
+    ours, theirs = (temporary_bytes(item) for item in (actual.compile(), actual.compile_plain()))
     assert ours is not None and theirs is not None and ours < theirs
 
 
-def test_they_are_nothing_to_jax():
+def test_checkpoints_have_no_effect_in_jax():
     def step(optimizer: Any) -> Any:
         return jax.jit(lambda program, x: optimizer.minimize(partial(loss, x=x), program)[0])
 

@@ -22,11 +22,11 @@ def test_the_network_of_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFix
     from recompute.examples.paddle_network import main
 
     main(["--width", "128", "--batch", "1024", "--folder", str(tmp_path / "new")])
-    said = capsys.readouterr().out
-    ((normal, ours),) = re.findall(r"^normal_loss: (\[.*\]), recompute_loss: (\[.*\])$", said, re.MULTILINE)
+    message = capsys.readouterr().out
+    ((normal, ours),) = re.findall(r"^normal_loss: (\[.*\]), recompute_loss: (\[.*\])$", message, re.MULTILINE)
     assert normal == ours and normal.count(",") == 4
-    found = re.findall(r"^temporaries, (.*): (\S+) (\w+)$", said, re.MULTILINE)
-    sizes = {words: float(size) * UNITS[unit] for words, size, unit in found}
+    matches = re.findall(r"^temporaries, (.*): (\S+) (\w+)$", message, re.MULTILINE)
+    sizes = {words: float(size) * UNITS[unit] for words, size, unit in matches}
     assert sizes["blocks 1 and 2"] < 0.8 * sizes["none"]
     assert sizes["blocks 1 and 2"] <= 1.01 * sizes["jax.checkpoint"]
     picture = (tmp_path / "new" / "paddle_network.memory.svg").read_text()
@@ -47,26 +47,26 @@ def test_the_network_of_the_optimizer_page(tmp_path: Path, capsys: pytest.Captur
 
     main(["--folder", str(tmp_path)])
     assert "</svg>" in (tmp_path / "paddle_optimizer.memory.svg").read_text()
-    said = capsys.readouterr().out
-    costs = re.findall(r"^step=(\d) cost=(\d+\.\d{6})$", said, re.MULTILINE)
+    message = capsys.readouterr().out
+    costs = re.findall(r"^step=(\d) cost=(\d+\.\d{6})$", message, re.MULTILINE)
     assert [int(step) for step, _ in costs] == list(range(10))
     assert all(0 < float(cost) < 5 for _, cost in costs)
     for way in ("apply_gradients", "apply_optimize"):
-        assert f"{way}: the same parameters, moments and cost, bit for bit" in said
+        assert f"{way}: the same parameters, moments and cost, bit for bit" in message
 
 
 def test_the_snippet_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (tmp_path / "snippet.py").write_text(snippet)
     runpy.run_path(str(tmp_path / "snippet.py"))
-    said = capsys.readouterr().out
-    (ratio,) = re.findall(r"^temporaries .* (\S+)$", said, re.MULTILINE)
+    message = capsys.readouterr().out
+    (ratio,) = re.findall(r"^temporaries .* (\S+)$", message, re.MULTILINE)
     assert float(ratio) < 0.9
-    losses = [float(line) for line in said.splitlines()[-3:]]
+    losses = [float(line) for line in message.splitlines()[-3:]]
     assert losses[2] < losses[1] < losses[0]
 
 
-def test_what_the_page_calls_is_there():
+def test_functions_named_on_page_exist():
     import recompute
 
     calls = set(re.findall(r"paddle\.(\w+)\(", PAGE.read_text())) & set(recompute.jax.paddle.__all__)

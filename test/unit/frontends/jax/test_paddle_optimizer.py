@@ -96,7 +96,7 @@ def test_pairs_are_in_the_order_of_the_leaves():
     assert all(parameter.shape == gradient.shape for parameter, gradient in pairs)
 
 
-def test_pairs_may_be_changed_mixed_and_left_out():
+def test_pairs_may_be_changed_reordered_or_none():
     """Match pairs by identity after clipping, reordering, and replacing a gradient by None."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(1.0))
     program = optimizer.startup(weights())
@@ -110,7 +110,7 @@ def test_pairs_may_be_changed_mixed_and_left_out():
 
 
 @pytest.mark.parametrize("name", INNER)
-def test_what_has_no_pair_stays(name: str):
+def test_unpaired_parameters_are_unchanged(name: str):
     """Keep parameters, momentum and moments without a pair bit for bit, despite weight decay; only the count
     advances."""
     optimizer, x = paddle.RecomputeOptimizer(INNER[name]()), batch()
@@ -123,7 +123,7 @@ def test_what_has_no_pair_stays(name: str):
         assert bool((old == new).all()) != moved, path
 
 
-def test_what_has_no_pair_does_not_change_what_the_others_get():
+def test_unpaired_parameters_do_not_affect_others():
     optimizer, x = paddle.RecomputeOptimizer(optax.adamw(0.01)), batch()
     program = optimizer.startup(weights())
     whole, _ = optimizer.minimize(partial(loss, x=x), program)
@@ -132,7 +132,7 @@ def test_what_has_no_pair_does_not_change_what_the_others_get():
     assert same_bits(part.parameters[0]["up"], program.parameters[0]["up"])
 
 
-def test_integers_are_left_alone():
+def test_integer_parameters_are_unchanged():
     optimizer = paddle.RecomputeOptimizer(optax.adam(0.01))
     program = optimizer.startup({"w": jnp.ones(3), "table": jnp.arange(3), "none": None})
     new, pairs = optimizer.minimize(lambda p: jnp.sum(p["w"][p["table"]] ** 2), program)
@@ -142,7 +142,7 @@ def test_integers_are_left_alone():
         optimizer.backward(lambda p: jnp.sum(p["w"]), program, ["table"])
 
 
-def test_startup_makes_arrays_and_keeps_those_that_are():
+def test_startup_converts_numbers_and_keeps_arrays():
     optimizer, w = paddle.RecomputeOptimizer(optax.sgd(0.1)), jnp.ones(3)
     program = optimizer.startup({"w": w, "number": 2.0})
     assert program.parameters["w"] is w and program.parameters["number"].shape == ()
@@ -184,17 +184,17 @@ def test_a_step_of_two_batches():
     optimizer = paddle.RecomputeOptimizer(optax.sgd(0.01))
     program = optimizer.startup(weights())
     first, second = (optimizer.backward(partial(loss, x=x), program) for x in (batch(), 2 * batch()))
-    both = [(parameter, one + other) for (parameter, one), (_, other) in zip(first, second, strict=True)]
+    both = [(parameter, actual + other) for (parameter, actual), (_, other) in zip(first, second, strict=True)]
     new = optimizer.apply_gradients(both)
     for parameter, (old, gradient) in zip(tree.leaves(new.parameters), both, strict=True):
         assert same_bits(parameter, old + -0.01 * gradient)
 
 
-def test_an_array_that_stands_twice_is_two_parameters():
+def test_repeated_array_is_two_parameters():
     optimizer, w = paddle.RecomputeOptimizer(optax.sgd(1.0)), jnp.full(3, 2.0)
     new, pairs = optimizer.minimize(lambda p: jnp.sum(p[0] ** 2) + jnp.sum(p[1]), optimizer.startup([w, w]), [w])
     assert len(pairs) == 2
-    assert [one.tolist() for one in new.parameters] == [[-2.0] * 3, [1.0] * 3]
+    assert [parameter.tolist() for parameter in new.parameters] == [[-2.0] * 3, [1.0] * 3]
 
 
 def test_names_are_paths():

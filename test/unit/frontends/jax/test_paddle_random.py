@@ -65,7 +65,7 @@ def test_without_the_state_of_the_generator():
     check(lambda call: loss_with(dropout, call, preserve_rng_state=False), weights(LAYERS), batch(), jax.random.key(3))
 
 
-def test_the_mask_of_the_gradient_is_that_of_the_forward_pass():
+def test_backward_mask_equals_forward_mask():
     """Assert that the gradient is zero exactly where the forward mask is; Paddle's PIR pass draws another mask."""
 
     def step(call: Any) -> Any:
@@ -78,15 +78,15 @@ def test_the_mask_of_the_gradient_is_that_of_the_forward_pass():
 
         return jax.value_and_grad(loss, has_aux=True)
 
-    done = recompute.jax.jit(step(paddle.recompute), measure=False)
+    actual = recompute.jax.jit(step(paddle.recompute), measure=False)
     x, key = batch(256), jax.random.key(0)
-    lowered = done.lower(x, key)
+    lowered = actual.lower(x, key)
     assert lowered.why is None and lowered.rewritten is not None and lowered.rewritten.copies > 0
-    (_, dropped), gradient = done(x, key)
+    (_, dropped), gradient = actual(x, key)
     assert bool((dropped == (gradient == 0)).all()) and 0.4 < float(dropped.mean()) < 0.6
 
 
-def test_what_is_drawn_next_is_the_same():
+def test_later_random_draws_are_unaffected():
     """Draw the same number after the segment with and without recomputation: it takes no key from the stream."""
 
     def step(call: Any) -> Any:

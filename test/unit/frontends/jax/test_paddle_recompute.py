@@ -26,7 +26,7 @@ from recompute.test.unit.frontends.jax.paddle_cases import (
 LAYERS = 3
 
 
-def test_blocks_that_are_called_are_run_again_and_no_others():
+def test_only_wrapped_blocks_are_recomputed():
     def loss(call: Any) -> Any:
         def of(parameters: Any, x: Any) -> Any:
             for index, w in enumerate(parameters):
@@ -42,19 +42,19 @@ def test_blocks_that_are_called_are_run_again_and_no_others():
 def test_less_memory():
     step, arguments = jax.value_and_grad(loss_of(paddle.recompute)), (weights(6), batch(2048))
     lowered = recompute.jax.jit(step, measure=False).lower(*arguments)
-    ours, theirs = (temporary_bytes(one) for one in (lowered.compile(), lowered.compile_plain()))
+    ours, theirs = (temporary_bytes(item) for item in (lowered.compile(), lowered.compile_plain()))
     assert ours is not None and theirs is not None and ours < 0.5 * theirs
 
 
 @pytest.mark.parametrize("preserve_rng_state", [True, False])
 @pytest.mark.parametrize("use_reentrant", [True, False])
-def test_switches_change_nothing_where_nothing_is_random(preserve_rng_state: bool, use_reentrant: bool):
+def test_switches_have_no_effect_without_randomness(preserve_rng_state: bool, use_reentrant: bool):
     switches: Any = {"preserve_rng_state": preserve_rng_state, "use_reentrant": use_reentrant}
     lowered = check(lambda call: loss_of(call, **switches), weights(LAYERS), batch())
     assert sines(lowered) == 2 * LAYERS
 
 
-def test_what_is_said_of_the_segment_is_in_its_scope():
+def test_call_options_are_encoded_in_scope():
     """Encode the options of the call in the scope name: collectives always repeat, stateful operations only on
     request."""
     step = jax.jit(jax.grad(loss_of(paddle.recompute, preserve_rng_state=False)))
@@ -66,9 +66,9 @@ def test_what_is_said_of_the_segment_is_in_its_scope():
 
 def parts(w: Any, x: Any, kind: Any) -> Any:
     """Return the block with its input and output packed in pytrees of type `kind`."""
-    one, other = (x["one"], x["other"]) if kind is dict else x
-    y = wave(w, one) + 0.1 * jnp.sin(other)
-    return {"one": y, "other": one} if kind is dict else kind([y, one])
+    first, other = (x["one"], x["other"]) if kind is dict else x
+    y = wave(w, first) + 0.1 * jnp.sin(other)
+    return {"one": y, "other": first} if kind is dict else kind([y, first])
 
 
 @pytest.mark.parametrize("kind", [tuple, list, dict])
@@ -81,14 +81,14 @@ def test_tuples_lists_and_dicts(kind: Any):
             state: Any = {"one": x, "other": x * 2} if kind is dict else kind([x, x * 2])
             for w in parameters:
                 state = call(parts, w, state, kind)
-            return sum(jnp.mean(one**2) for one in jax.tree.leaves(state))
+            return sum(jnp.mean(leaf**2) for leaf in jax.tree.leaves(state))
 
         return of
 
     check(loss, weights(LAYERS), batch())
 
 
-def test_a_tuple_of_arrays_and_numbers_of_which_some_have_no_gradient():
+def test_mixed_arguments_without_gradient_are_accepted():
     def block(w: Any, pair: Any, *, scale: float, rows: Any, name: str) -> Any:
         assert name == "block" and isinstance(pair[1], float)
         return wave(w, pair[0]) * (pair[1] + scale) + rows[:, None]
@@ -121,7 +121,7 @@ def test_any_keywords_in_any_order():
     check(loss, weights(LAYERS), batch())
 
 
-def test_results_that_are_no_floating_point_arrays():
+def test_non_float_results_are_returned_unchanged():
     """Return results that are not floating-point arrays unchanged; Paddle fails with an AssertionError without a
     message."""
 
@@ -142,7 +142,7 @@ def test_results_that_are_no_floating_point_arrays():
     check(loss, weights(LAYERS), batch())
 
 
-def test_only_what_the_function_closes_over_has_a_gradient():
+def test_captured_values_alone_get_gradients():
     """Differentiate with respect to captured values alone; in Paddle every such gradient is None."""
 
     def loss(call: Any) -> Any:
@@ -156,7 +156,7 @@ def test_only_what_the_function_closes_over_has_a_gradient():
     lowered = check(loss, weights(LAYERS), batch())
     assert sines(lowered) == 2 * LAYERS
     gradients = jax.tree.leaves(lowered.compile()(weights(LAYERS), batch())[1])
-    assert len(gradients) == 2 * LAYERS and all(bool((one != 0).any()) for one in gradients)
+    assert len(gradients) == 2 * LAYERS and all(bool((gradient != 0).any()) for gradient in gradients)
 
 
 def test_results_that_are_all_without_gradient():

@@ -49,11 +49,11 @@ def test_any_size_of_batch_and_number_of_segments(rows: int, segments: int):
 @pytest.mark.parametrize("ctx", [{}, {"segments": 1}, {"segments": 2}, {"segments": STAGES}])
 def test_every_segment_is_recomputed(ctx: Any):
     """Recompute every segment. Paddle leaves out the last one, although the default is a single segment."""
-    done = lowered(ctx, weights(STAGES), batch())
-    assert done.why is None
-    assert sines(done) == 2 * STAGES
+    actual = lowered(ctx, weights(STAGES), batch())
+    assert actual.why is None
+    assert sines(actual) == 2 * STAGES
     plain = jax.jit(jax.value_and_grad(partial(loss, ctx=None)))(weights(STAGES), batch())
-    assert far_apart(done.compile()(weights(STAGES), batch()), plain) == []
+    assert far_apart(actual.compile()(weights(STAGES), batch()), plain) == []
 
 
 def test_segments_differ_by_one_stage():
@@ -85,11 +85,11 @@ def test_a_tuple_is_spread_and_a_list_is_not():
         return (pair[0] + pair[1],)
 
     for segments in (1, 2, 3):
-        (found,) = paddle.recompute_sequential({"segments": segments}, (first, second, third), 2.0, 3.0, scale=10.0)
-        assert found == 23.0
+        (result,) = paddle.recompute_sequential({"segments": segments}, (first, second, third), 2.0, 3.0, scale=10.0)
+        assert result == 23.0
 
 
-def test_a_result_that_is_no_array():
+def test_non_array_result_is_returned():
     assert paddle.recompute_sequential({}, [lambda: None, lambda none: {"none": none}]) == {"none": None}
 
 
@@ -98,10 +98,10 @@ def test_the_switch_reaches_every_segment():
         step = jax.jit(jax.grad(partial(loss, ctx=ctx)))
         return step.lower(weights(2), batch()).as_text(debug_info=True)
 
-    said = text({"segments": 2, "preserve_rng_state": False})
+    message = text({"segments": 2, "preserve_rng_state": False})
     for stage in ("stages0to0", "stages1to1"):
-        assert stage in said
-    assert "+parallel_optimizer_comm_recompute-preserve_rng_state" in said
+        assert stage in message
+    assert "+parallel_optimizer_comm_recompute-preserve_rng_state" in message
     assert "preserve_rng_state" not in text({"segments": 2})
 
 
@@ -115,7 +115,9 @@ def of_equinox() -> Any:
     eqx: Any = pytest.importorskip("equinox", reason="has a Sequential")
     sizes = zip([16, 64], [64, 16], strict=True)
     ends = [eqx.nn.Linear(*size, key=jax.random.key(size[0])) for size in sizes]
-    return eqx.nn.Sequential([eqx.nn.Lambda(one) for one in (jax.vmap(ends[0]), jnp.sin, jnp.tanh, jax.vmap(ends[1]))])
+    return eqx.nn.Sequential(
+        [eqx.nn.Lambda(item) for item in (jax.vmap(ends[0]), jnp.sin, jnp.tanh, jax.vmap(ends[1]))]
+    )
 
 
 @pytest.mark.parametrize("make", [of_nnx, of_equinox])

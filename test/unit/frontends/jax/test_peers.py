@@ -44,14 +44,14 @@ def peer_of(name: str) -> Any:
 def compiled(name: str) -> dict[str, Any]:
     """Return the costs of the plain, the framework's and our form at the same blocks, as compiled with barriers
     kept."""
-    made = dict(forms_of(peer_of(name), SMALL, (PLAIN, THEIRS, SAME), shapes))
-    return {form: cost_of(one) for form, one in made.items()}
+    result = dict(forms_of(peer_of(name), SMALL, (PLAIN, THEIRS, SAME), shapes))
+    return {form: cost_of(first) for form, first in result.items()}
 
 
 def cost_of(form: Form | Exception) -> dict[str, Any]:
     assert isinstance(form, Form), form
-    done = form.lowered.compile(compiler_options=dict(CPU[0].options))
-    memory, work = done.memory_analysis(), done.cost_analysis()
+    actual = form.lowered.compile(compiler_options=dict(CPU[0].options))
+    memory, work = actual.memory_analysis(), actual.cost_analysis()
     assert memory is not None and work is not None
     sizes = {"temp_bytes": memory.temp_size_in_bytes, "alias_bytes": memory.alias_size_in_bytes}
     return {**sizes, "flops": work["flops"], "why": form.why}
@@ -61,18 +61,18 @@ def cost_of(form: Form | Exception) -> dict[str, Any]:
 # Of plain's temporaries ours needs at most so much: a step that saves nothing is within theirs where theirs is bad.
 @pytest.mark.parametrize(("name", "most"), [("gpt", 0.5), ("linen resnet", 0.9), ("moe", 0.9)])
 def test_at_the_same_blocks(name: str, most: float):
-    found = compiled(name)
-    assert list(bars.missed(found)) == []
-    assert found[SAME]["temp_bytes"] <= most * found[PLAIN]["temp_bytes"]
-    assert found[THEIRS]["temp_bytes"] < found[PLAIN]["temp_bytes"] and found[SAME]["why"] is None
+    result = compiled(name)
+    assert list(bars.missed(result)) == []
+    assert result[SAME]["temp_bytes"] <= most * result[PLAIN]["temp_bytes"]
+    assert result[THEIRS]["temp_bytes"] < result[PLAIN]["temp_bytes"] and result[SAME]["why"] is None
     # That as many bytes are donated is one of the bars; here some are, where the step asks for it.
-    assert (found[PLAIN]["alias_bytes"] > 0) is (name == "linen resnet")
+    assert (result[PLAIN]["alias_bytes"] > 0) is (name == "linen resnet")
 
 
 @pytest.mark.slow
 def test_results():
-    found = distances(PEERS["gpt, no scopes"], SMALL, range(1))
-    assert list(found.missed()) == [] and not found.is_plain
+    result = distances(PEERS["gpt, no scopes"], SMALL, range(1))
+    assert list(result.missed()) == [] and not result.is_plain
 
 
 ON_A_MESH = """
@@ -110,22 +110,32 @@ def test_shardings_on_a_mesh():
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
         "PYTHONPATH": str(ROOT.parent),
     }
-    done = subprocess.run([sys.executable, "-c", ON_A_MESH], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
+    completed = subprocess.run([sys.executable, "-c", ON_A_MESH], env=environment, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr[-2000:]
 
 
 def test_random_programs_are_the_same_for_the_same_seed():
     assert program(7) == program(7)
     assert len({str(program(seed)) for seed in range(30)}) == 30
-    texts = [jax.jit(made.step).lower(*made.arguments(0)).as_text() for made in (built(program(7)), built(program(7)))]
+    texts = [jax.jit(item.step).lower(*item.arguments(0)).as_text() for item in (built(program(7)), built(program(7)))]
     assert texts[0] == texts[1]
 
 
 def test_random_programs_vary():
     """Cover all kinds of layers, losses and optimizers within a hundred seeds."""
     drawn = [program(seed) for seed in range(100)]
-    assert {node.kind for one in drawn for node in one.nodes} >= {"attention", "conv2d", "scan", "cond", "checkpointed"}
-    assert {one.optimizer for one in drawn} == {"none", "sgd", "adam"}
-    assert {one.donated for one in drawn} == {True, False}
-    assert any(one.second for one in drawn) and any(one.aux for one in drawn) and any(one.embedded for one in drawn)
-    assert all(place <= number for one in drawn for number, node in enumerate(one.nodes) for place in node.reads)
+    assert {node.kind for actual in drawn for node in actual.nodes} >= {
+        "attention",
+        "conv2d",
+        "scan",
+        "cond",
+        "checkpointed",
+    }
+    assert {actual.optimizer for actual in drawn} == {"none", "sgd", "adam"}
+    assert {actual.donated for actual in drawn} == {True, False}
+    assert (
+        any(actual.second for actual in drawn)
+        and any(actual.aux for actual in drawn)
+        and any(actual.embedded for actual in drawn)
+    )
+    assert all(place <= number for actual in drawn for number, node in enumerate(actual.nodes) for place in node.reads)

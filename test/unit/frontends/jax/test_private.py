@@ -51,14 +51,14 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_other_module_looks_inside():
     """Find no private name, accessed or imported, outside `private.py`."""
-    found = [
+    matches = [
         f"{path.name}: {ast.unparse(node)}"
         for path in FOLDER.glob("*.py")
         if path.name != "private.py"
         for node in ast.walk(ast.parse(path.read_text()))
         if looks_inside(node)
     ]
-    assert found == []
+    assert matches == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_no_other_module_looks_inside():
         ("from .private import check", False),
     ],
 )
-def test_what_is_seen(source: str, expected: bool):
+def test_access_to_private_names_is_detected(source: str, expected: bool):
     assert any(looks_inside(node) for node in ast.walk(ast.parse(source))) == expected
 
 
@@ -84,9 +84,9 @@ def looks_inside(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return is_private(node.attr) and not (isinstance(node.value, ast.Name) and node.value.id == "self")
     if isinstance(node, ast.Import):
-        return any(is_private(one.name) for one in node.names)
+        return any(is_private(name.name) for name in node.names)
     if isinstance(node, ast.ImportFrom):
-        return any(is_private(name) for name in (node.module or "", *(one.name for one in node.names)))
+        return any(is_private(name) for name in (node.module or "", *(name.name for name in node.names)))
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and is_private(node.value)
 
 

@@ -47,14 +47,14 @@ def arguments() -> tuple[Any, Any]:
     return tuple(drawn), jax.random.normal(jax.random.key(7), (BLOCKS * TIMES, ROWS, WIDTH))
 
 
-def furthest(one: Any, other: Any) -> float:
+def furthest(first: Any, other: Any) -> float:
     """Return the largest difference over all leaves, in units of eps times the largest magnitude of the leaf."""
-    leaves = zip(map(np.asarray, jax.tree.leaves(one)), map(np.asarray, jax.tree.leaves(other)), strict=True)
+    leaves = zip(map(np.asarray, jax.tree.leaves(first)), map(np.asarray, jax.tree.leaves(other)), strict=True)
     return max(float(np.abs(a - b).max() / (np.finfo(b.dtype).eps * np.abs(b).max())) for a, b in leaves)
 
 
 @pytest.mark.slow
-def test_a_recurrent_state_takes_half_of_what_checkpointed_blocks_take():
+def test_recurrent_state_halves_checkpointed_memory():
     def of_jax(run: Any) -> Any:
         return jax.jit(step(run)).lower(*arguments()).compile({DISABLED: DROPS_BARRIERS})
 

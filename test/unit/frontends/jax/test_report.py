@@ -29,15 +29,15 @@ def test_report():
     text = step.report(weights(), batch()).details()
     lowered = step.lower(weights(), batch())
     both: list[Any] = [lowered.plain.compile(), lowered.compile()]
-    sizes = [one.memory_analysis().temp_size_in_bytes for one in both]
-    flops = [one.cost_analysis()["flops"] for one in both]
-    (found,) = re.findall(r"^temporaries +(\S+ \S+) +(\S+ \S+) +(\S+)$", text, re.MULTILINE)
-    assert found == (*map(format_bytes, sizes), f"{sizes[1] / sizes[0]:.3f}")
-    (found,) = re.findall(r"^FLOPs +(\S+) +(\S+) +(\S+)$", text, re.MULTILINE)
-    assert found == (*(f"{one:.3g}" for one in flops), f"{flops[1] / flops[0]:.3f}")
+    sizes = [item.memory_analysis().temp_size_in_bytes for item in both]
+    flops = [item.cost_analysis()["flops"] for item in both]
+    (result,) = re.findall(r"^temporaries +(\S+ \S+) +(\S+ \S+) +(\S+)$", text, re.MULTILINE)
+    assert result == (*map(format_bytes, sizes), f"{sizes[1] / sizes[0]:.3f}")
+    (result,) = re.findall(r"^FLOPs +(\S+) +(\S+) +(\S+)$", text, re.MULTILINE)
+    assert result == (*(f"{flop:.3g}" for flop in flops), f"{flops[1] / flops[0]:.3f}")
     assert lowered.rewritten is not None
     (count, listed) = re.findall(r"^computed again: (\d+) operations: (.*)$", text, re.MULTILINE)[0]
-    assert int(count) == lowered.rewritten.copies == sum(int(one.split()[1]) for one in listed.split(", "))
+    assert int(count) == lowered.rewritten.copies == sum(int(word.split()[1]) for word in listed.split(", "))
     assert all(str(remark) in text for remark in lowered.remarks)
 
 
@@ -62,7 +62,7 @@ def test_the_first_line_is_the_verdict():
     assert str(plain).splitlines()[0].endswith("of temporaries, nothing recomputed")
 
 
-def test_a_step_shows_what_it_was_made_for():
+def test_repr_shows_function_and_lowering_count():
     step = recompute.jax.jit(mlp().step)
     assert repr(step) == "<recompute.jax.jit(step), lowered for no calls>"
     step.lower(weights(), batch())
@@ -81,19 +81,19 @@ def test_report_without_a_gradient():
 
 def test_explain():
     step = recompute.jax.jit(mlp().step, segments="block[01]")
-    (found,) = step.explain(weights(), batch())
+    (result,) = step.explain(weights(), batch())
     (expected,) = recompute.explain(
         jax.jit(mlp().step).lower(weights(), batch()).as_text(debug_info=True),
         recompute.Selection(segments="block[01]"),
     )
-    assert found.segments and found.saved_bytes == expected.saved_bytes
-    assert [row.segment for row in found.segments] == [row.segment for row in expected.segments]
-    assert {row.segment for row in found.segments if row.segment} == {"block0", "block1"}
+    assert result.segments and result.saved_bytes == expected.saved_bytes
+    assert [row.segment for row in result.segments] == [row.segment for row in expected.segments]
+    assert {row.segment for row in result.segments if row.segment} == {"block0", "block1"}
     with pytest.raises(recompute.Refusal, match="no gradient found"):
         recompute.jax.jit(forward()).explain(weights(), batch())
 
 
-def test_what_a_report_shows():
+def test_report_shows_memory_and_reasons():
     report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
     text = report.details()
     assert report.plain.device_bytes is not None and report.plain.temporaries is not None
@@ -148,18 +148,18 @@ def test_values_that_the_rewritten_step_saves():
 
 
 def test_the_summary_of_an_explanation():
-    (explanation,) = found = recompute.jax.jit(mlp().step).explain(weights(12), batch())
-    lines = str(found).splitlines()
+    (explanation,) = result = recompute.jax.jit(mlp().step).explain(weights(12), batch())
+    lines = str(result).splitlines()
     assert len(lines) <= 28 and max(map(len, lines)) <= 100
     worth = [row for row in explanation.segments if row.reason is None]
     assert explanation.measured_bytes is not None
     plain = f"step: {format_bytes(explanation.measured_bytes)} of temporaries"
     assert lines[0].startswith(f"{plain}; {len(worth)} of 12 segments are worth recomputing: they free ")
     assert "  and 4 more segments" in lines
-    assert found.details().startswith("function @step")
+    assert result.details().startswith("function @step")
 
 
-def test_a_report_and_an_explanation_begin_with_the_same_bytes():
+def test_report_and_explain_agree_on_plain_bytes():
     """Compile the plain step once for both, in either order, and name the step as the user does."""
     step = recompute.jax.jit(mlp().step)
     explained = str(step.explain(weights(), batch())).splitlines()
@@ -183,7 +183,7 @@ def scanned(blocks: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize(("outer", "module"), [("LM", "LM/Block"), ("", "Block")])
-def test_a_loop_over_layers_belongs_to_the_module_of_its_body(outer: str, module: str):
+def test_loop_over_layers_is_attributed_to_body_module(outer: str, module: str):
     def loss(blocks: Any, x: Any) -> Any:
         with jax.named_scope(outer) if outer else nullcontext():
             return scanned(blocks, x)
@@ -196,15 +196,15 @@ def test_a_loop_over_layers_belongs_to_the_module_of_its_body(outer: str, module
 
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])
 def test_explain_any_step(wrap: Any):
-    said = recompute.jax.explain(wrap(mlp().step), weights(), batch(), budget="500 KiB")
-    needs = [one.device_bytes for one in (said.plain, said.less)]
+    message = recompute.jax.explain(wrap(mlp().step), weights(), batch(), budget="500 KiB")
+    needs = [item.device_bytes for item in (message.plain, message.less)]
     assert needs[0] is not None and needs[1] is not None and needs[1] <= 500 * 1024 < needs[0]
-    assert re.search(r"^fits in 500 KiB +no +yes$", str(said), re.MULTILINE)
-    first, second, *_ = str(said).splitlines()
+    assert re.search(r"^fits in 500 KiB +no +yes$", str(message), re.MULTILINE)
+    first, second, *_ = str(message).splitlines()
     sizes = [format_bytes(size or 0) for size in needs]
     assert first == f"fits: needs {sizes[1]} of 500.0 KiB on the device; the plain step needs {sizes[0]}"
-    assert second.startswith("step: ") and repr(said) == f"<recompute.jax.Report: {first}>"
-    assert said.fit is not None and said.fit.fits and escape(first) in unescape(said._repr_html_())  # pyright: ignore[reportPrivateUsage]
+    assert second.startswith("step: ") and repr(message) == f"<recompute.jax.Report: {first}>"
+    assert message.fit is not None and message.fit.fits and escape(first) in unescape(message._repr_html_())  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("budget", [None, "device"])
@@ -262,7 +262,7 @@ def test_explain_a_step_with_static_arguments():
     assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
 
 
-def test_a_value_that_is_most_of_the_step_is_named() -> None:
+def test_dominant_value_is_named() -> None:
     def loss(w: Any, x: Any) -> Any:
         return jax.nn.logsumexp(x @ w).mean()
 

@@ -102,7 +102,7 @@ def test_forward_over_reverse_is_named() -> None:
         product(jnp.ones((32, 32)), jnp.ones((32, 32)), jnp.ones((64, 32)))
 
 
-def test_an_elementwise_loop_is_told_what_helps_it() -> None:
+def test_elementwise_loop_warning_names_remedy() -> None:
     def loss(x):
         return jnp.mean(lax.fori_loop(0, 64, lambda _, x: jnp.sin(x), x))
 

@@ -63,7 +63,7 @@ def microbatches(wrap):
     """Return a step that sums the gradients of three unrolled microbatches, none of which reads another's values."""
 
     def step(ws, _, x, y):
-        parts = [jax.grad(lambda ws, one=one: jnp.mean(forward(ws, one, wrap) ** 2))(ws) for one in (x, y, x + y)]
+        parts = [jax.grad(lambda ws, entry=item: jnp.mean(forward(ws, entry, wrap) ** 2))(ws) for item in (x, y, x + y)]
         return descend(ws, jax.tree.map(lambda *each: sum(each), *parts))
 
     return step
@@ -114,12 +114,12 @@ def test_as_little_as_checkpoint(step) -> None:
 @pytest.mark.parametrize("step", [adversaries, tasks], ids=lambda step: step.__name__)
 def test_one_budget_over_all(step, model: str) -> None:
     text = jax.jit(step(same)).lower(*arguments()).as_text(debug_info=True)
-    done = recompute.rewrite(text, recompute.RecomputeOptions(budget="70%", memory_model=model))
-    assert done.proof and done.copies
-    before, after = done.memory(model)["main"]
+    result = recompute.rewrite(text, recompute.RecomputeOptions(budget="70%", memory_model=model))
+    assert result.proof and result.copies
+    before, after = result.memory(model)["main"]
     assert after.peak_bytes <= 0.7 * before.peak_bytes
-    again = recompute.rewrite(text, recompute.RecomputeOptions(plan=done.plans))
-    assert again.text == done.text
+    again = recompute.rewrite(text, recompute.RecomputeOptions(plan=result.plans))
+    assert again.text == result.text
 
 
 def test_the_functions_that_contain_steps() -> None:

@@ -23,14 +23,14 @@ def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
     """Need no more memory than `jax.checkpoint`, in a process of its own: devices are requested before JAX starts."""
     environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
     call = [sys.executable, "-m", "recompute.test.unit.frontends.jax.on_devices", *names]
-    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("\n") == len(names)
+    completed = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    assert completed.stdout.count("\n") == len(names)
 
 
 def test_reports_have_the_bytes_of_one_device() -> None:
     environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
     call = [sys.executable, "-m", "recompute.test.unit.frontends.jax.reports_on_devices"]
-    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == "all as expected\n"
+    completed = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    assert completed.stdout == "all as expected\n"

@@ -65,14 +65,14 @@ def entries(folder: Path) -> list[Path]:
     return list(folder.glob(f"*{SUFFIX}"))
 
 
-def answer(found: Lowered) -> tuple[object, ...]:
+def answer(actual: Lowered) -> tuple[object, ...]:
     """Return everything that a user can see of a lowered step."""
-    rewritten = found.rewritten
-    said = found.as_text(debug_info=True), found.why, list(map(str, found.remarks)), found.drops_barriers
+    rewritten = actual.rewritten
+    message = actual.as_text(debug_info=True), actual.why, list(map(str, actual.remarks)), actual.drops_barriers
     if rewritten is None:
-        return said
+        return message
     again = rewritten.text, rewritten.plan_text, rewritten.proof, rewritten.copies, rewritten.extra_flops
-    return *said, *again, rewritten.predicted_saving, list(map(str, rewritten.remarks)), rewritten.memory()
+    return *message, *again, rewritten.predicted_saving, list(map(str, rewritten.remarks)), rewritten.memory()
 
 
 def lower(function: Callable[..., Any], *arguments: Any, **options: Any) -> Lowered:
@@ -134,7 +134,7 @@ def test_a_damaged_entry_is_ignored(damage: Callable[[bytes], bytes], folder: Pa
     assert rewrites == ["lowered"] * 2 and entry.read_bytes() == intact
 
 
-def test_an_entry_of_another_version_is_ignored(folder: Path, rewrites: list[str], monkeypatch: pytest.MonkeyPatch):
+def test_entry_of_other_version_is_ignored(folder: Path, rewrites: list[str], monkeypatch: pytest.MonkeyPatch):
     lower(mlp().step, weights(), batch())
     versions = {**cache_keys.versions(), "recompute": "of yesterday"}
     monkeypatch.setattr(cache_keys, "versions", lambda: versions)
@@ -153,7 +153,7 @@ def test_other_steps_and_options_have_entries_of_their_own(folder: Path, rewrite
     assert rewrites == ["lowered"] * 4 and len(entries(folder)) == 4
 
 
-def test_what_is_not_cached(folder: Path, rewrites: list[str]):
+def test_function_options_are_not_cached(folder: Path, rewrites: list[str]):
     plan = lower(mlp().step, weights(), batch()).rewritten
     assert plan is not None
     functions = {"planner": lambda graph: plan.plans[0].plan, "policy": lambda operation, shapes, names: False}
@@ -184,7 +184,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-def test_a_measured_choice_is_not_measured_again(folder: Path, compiled: list[bool]):
+def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
     chosen = [lower(mlp().step, weights(), batch(), measure=True).choice for _ in range(2)]
     assert compiled == [True, False, True]
     assert chosen[0].sizes == chosen[1].sizes and len(chosen[1].sizes) == 2
@@ -197,8 +197,8 @@ def test_a_choice_that_the_compiler_does_not_confirm(
     """Measure both forms anew where the compiler reports other sizes than the cached choice has."""
     lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
-    found = lower(mlp().step, weights(), batch(), measure=True).choice
-    assert found.variant is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
+    result = lower(mlp().step, weights(), batch(), measure=True).choice
+    assert result.variant is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
 
 
 def checkpointed() -> Any:
@@ -281,7 +281,7 @@ def test_another_process(tmp_path: Path):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    said = list[list[str]]()
+    message = list[list[str]]()
     for seed in ("1", "2"):
         process = subprocess.run(
             [sys.executable, "-c", PROCESS],
@@ -291,5 +291,5 @@ def test_another_process(tmp_path: Path):
             check=True,
             text=True,
         )
-        said.append(process.stdout.split())
-    assert [words[:2] for words in said] == [["1", "False"], ["0", "True"]] and said[0][2] == said[1][2]
+        message.append(process.stdout.split())
+    assert [words[:2] for words in message] == [["1", "False"], ["0", "True"]] and message[0][2] == message[1][2]

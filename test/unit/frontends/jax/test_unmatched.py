@@ -58,7 +58,7 @@ def test_an_infeasible_budget_of_a_segment():
         step(weights(), batch())
 
 
-def test_a_step_that_stays_as_it_is_warns_once():
+def test_unchanged_step_warns_once():
     step = recompute.jax.jit(forward())
     with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient.*take the gradient inside") as caught:
         for _ in range(3):
@@ -79,8 +79,8 @@ def test_names_of_a_policy(wrap: Any, policy: str) -> None:
     """Refuse a policy of which no name matches; warn if some match and others do not."""
 
     def call(*names: str) -> None:
-        made = getattr(jax.checkpoint_policies, policy)(*names)
-        wrap(recompute.jax.jit(jax.value_and_grad(named_loss), policy=made))(weights(), batch())
+        result = getattr(jax.checkpoint_policies, policy)(*names)
+        wrap(recompute.jax.jit(jax.value_and_grad(named_loss), policy=result))(weights(), batch())
 
     with pytest.raises(ValueError, match=r"policy='hiden' matches no value of the step; similar names are: hidden"):
         call("hiden")

@@ -51,7 +51,7 @@ def test_the_reason_is_the_remark_that_matters_most(remarks: list[Remark], reaso
     assert nothing_recomputed("step", remarks).startswith(f"step: the plain step runs: {reason}; ")
 
 
-def test_a_message_without_a_remedy_is_its_own_remedy() -> None:
+def test_message_without_remedy_is_returned_whole() -> None:
     assert remedy_in("step: the plain step runs") == "step: the plain step runs"
     assert because("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
 

@@ -230,7 +230,7 @@ def test_transformers():
 
 
 @line("`saved_tensors_hooks`")
-def test_what_is_saved():
+def test_explain_reports_saved_values():
     saved: list[int] = []
     model = Stack(feed_forward, count=2)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.nbytes) or t, lambda t: t):
@@ -249,7 +249,7 @@ def test_each_line_has_its_test():
     assert set(cells) - {"PyTorch"} == LINES
 
 
-def test_what_the_page_calls_is_there():
+def test_options_named_on_page_exist():
     from recompute.frontends.torch.options import OURS
 
     options = re.findall(r"rt\.compile\(model, (\w+)=", PAGE)

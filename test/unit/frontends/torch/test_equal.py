@@ -46,7 +46,7 @@ def test_equal_to_eager_within_the_budget(name: str, options: dict[str, Any]) ->
         assert report.peak_bytes <= share * report.plain_bytes
 
 
-def test_gradients_of_results_count_while_the_backward_pass_reads_them() -> None:
+def test_result_cotangents_count_while_read() -> None:
     """The loss is outside the graph: PyTorch makes the gradient of the result when the backward pass begins."""
     torch._dynamo.reset()
     weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
@@ -76,7 +76,7 @@ def test_gradients_of_results_count_while_the_backward_pass_reads_them() -> None
     assert report.input_bytes == x.nbytes + weight.nbytes
 
 
-def test_a_step_that_fits_stays_as_it_is() -> None:
+def test_step_within_budget_is_unchanged() -> None:
     model, args = made("gpt")
     step, ran = compiled(model, args, lambda own: rt.compile(own, budget="1GiB"))
     (report,) = step.report().graphs

@@ -30,15 +30,15 @@ def test_a_higher_order_operation_is_left_to_pytorch() -> None:
     torch._dynamo.reset()
     x = torch.linspace(-1, 2, 32)
     step = rt.compile(_branches, budget="50%")
-    with pytest.warns(rt.NothingSaved, match="cond.*: it is a higher-order operation") as told:
+    with pytest.warns(rt.NothingSaved, match="cond.*: it is a higher-order operation") as caught:
         ours = _gradient(step, x)
-    assert len([one for one in told if one.category is rt.NothingSaved]) == 1
+    assert len([item for item in caught if item.category is rt.NothingSaved]) == 1
     theirs = _gradient(torch.compile(_branches, backend="aot_eager"), x)
     assert torch.equal(ours, theirs)
     assert "left to PyTorch's partitioner" in str(step.report())
 
 
-def test_inference_is_left_alone() -> None:
+def test_inference_is_unchanged() -> None:
     torch._dynamo.reset()
     model, args = made("gpt without dropout")
     step = rt.compile(model, budget="1%")
@@ -48,7 +48,7 @@ def test_inference_is_left_alone() -> None:
     assert step.report().graphs == ()
 
 
-def test_a_budget_that_nothing_keeps_says_what_is_needed() -> None:
+def test_impossible_budget_error_reports_minimum() -> None:
     torch._dynamo.reset()
     model, args = made("gpt")
     step = rt.compile(model, budget="5%")
@@ -63,7 +63,7 @@ def test_a_budget_that_nothing_keeps_says_what_is_needed() -> None:
     assert f"{smallest.report().graphs[0].peak_bytes} bytes) beside weights and inputs" in str(raised.value)
 
 
-def test_an_operation_that_nobody_knows_runs_once() -> None:
+def test_unknown_operation_runs_once() -> None:
     """A custom operation with a hidden counter: its effects are unknown, so there is no copy of it."""
     torch._dynamo.reset()
     runs = list[int]()
@@ -183,9 +183,9 @@ def test_flex_attention_is_left_to_pytorch() -> None:
 
     x = torch.linspace(-1, 2, 16)
     step = rt.compile(function, budget="50%")
-    with pytest.warns(rt.NothingSaved, match="PyTorch's own partitioner is used: .*flex_attention") as told:
+    with pytest.warns(rt.NothingSaved, match="PyTorch's own partitioner is used: .*flex_attention") as caught:
         ours = _gradient(step, x)
-    assert len([one for one in told if one.category is rt.NothingSaved]) == 1
+    assert len([item for item in caught if item.category is rt.NothingSaved]) == 1
     assert torch.equal(ours, _gradient(torch.compile(function, backend="aot_eager"), x))
     (report,) = step.report().graphs
     assert "flex_attention" in report.reason
@@ -210,11 +210,11 @@ def test_an_operation_with_an_ordered_effect_runs_once() -> None:
     from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 
     torch._dynamo.reset()
-    told = list[float]()
+    message = list[float]()
 
     @torch.library.custom_op("recompute_test::tell", mutates_args=())
     def tell(x: torch.Tensor) -> torch.Tensor:
-        told.append(float(x))
+        message.append(float(x))
         return x.clone()
 
     tell.register_fake(torch.empty_like)
@@ -232,10 +232,10 @@ def test_an_operation_with_an_ordered_effect_runs_once() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error", rt.NothingSaved)
             gradient = _gradient(step, x)
-        ours = told.copy()
-        told.clear()
+        ours = message.copy()
+        message.clear()
         assert torch.equal(gradient, _gradient(loss, x))
-        assert len(ours) == 4 and ours == told
+        assert len(ours) == 4 and ours == message
         (graph,) = step.report().graphs
         assert graph.copies and graph.peak_bytes <= 0.6 * graph.plain_bytes
     finally:

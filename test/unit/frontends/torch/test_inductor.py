@@ -113,7 +113,7 @@ def test_a_budget_is_kept_by_the_compiled_step() -> None:
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_a_budget_that_no_compiled_step_keeps_says_what_was_reached() -> None:
+def test_missed_budget_error_reports_smallest_attempt() -> None:
     step = rt.compile(_dropouts, budget="5%", backend="inductor")
     with pytest.raises(Exception, match=r"no compiled step keeps the budget 5%, .* of .* bytes\)? .*the least of \d"):
         _gradient(step)
@@ -132,7 +132,7 @@ def test_the_smallest_peak() -> None:
 
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_a_plain_step_within_the_budget_runs_as_it_is() -> None:
+def test_plain_step_within_budget_runs_unchanged() -> None:
     step = rt.compile(lambda x: (x @ _WEIGHT).sin().sum(), budget="1GiB", backend="inductor")
     _gradient(step)
     (report,) = step.report().graphs
@@ -142,7 +142,7 @@ def test_a_plain_step_within_the_budget_runs_as_it_is() -> None:
 
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_a_step_that_must_not_run_twice_is_planned_in_program_order() -> None:
+def test_effectful_step_is_planned_in_program_order() -> None:
     runs = list[int]()
 
     @torch.library.custom_op("recompute_test::counted", mutates_args=())
@@ -162,7 +162,7 @@ def test_a_step_that_must_not_run_twice_is_planned_in_program_order() -> None:
 
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_a_step_that_cannot_be_measured_is_planned_in_program_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unmeasurable_step_is_planned_in_program_order(monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(*_: Any) -> int:
         raise NotMeasured("RuntimeError: no such device")
 
@@ -194,7 +194,7 @@ def _products(x: Any) -> Any:
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_partitions_of_pytorch_are_tried_where_they_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_correct_pytorch_partitions_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def peaks(words: str) -> int:
         return 1000 if words == "PyTorch's partitioner" else 400 if "activation" in words else 600
 
@@ -205,7 +205,7 @@ def test_partitions_of_pytorch_are_tried_where_they_are_right(monkeypatch: pytes
 
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_partitions_of_pytorch_are_not_tried_where_they_draw_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytorch_partitions_that_redraw_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     words = list[str]()
 
     def peaks(candidate: str) -> int:
@@ -245,14 +245,14 @@ def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
         _gradient(rt.compile(_dropouts, budget="30%", backend="inductor"))
 
 
-def test_reports_name_why_there_is_no_graph() -> None:
+def test_report_gives_reason_for_missing_graph() -> None:
     assert str(CompileReport((), cached=1)).startswith("1 compiled steps came from PyTorch's cache")
     assert str(CompileReport((), breaks=("generator",))) == "nothing was compiled: generator"
     assert str(CompileReport((), without_backward=2)).startswith("no graph with a backward pass of its own: 2 compiled")
     assert CompileReport((GraphReport(),)).reason == ""
 
 
-def test_rounds_say_whether_they_fit() -> None:
+def test_rounds_report_whether_budget_is_met() -> None:
     each = Round("plan", 10, 20, 0, True)
     assert str(each) == "plan: 10 bytes in program order, 20 bytes as compiled, within the budget"
     assert str(replace(each, fits=False)).endswith("above the budget")
@@ -298,7 +298,7 @@ print(x.grad.double().sum().item(), step.report())
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_second_process_takes_the_compiled_step_from_the_cache(tmp_path: Path) -> None:
+def test_second_process_loads_compiled_step_from_cache(tmp_path: Path) -> None:
     root = str(Path(rt.__file__).parents[3])
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "PYTHONPATH": root}
     command = [sys.executable, "-W", "ignore", "-c", _SECOND]

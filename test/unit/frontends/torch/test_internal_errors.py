@@ -37,7 +37,7 @@ def test_the_step_runs_with_a_warning():
     assert "a table without a line" in step.report().graphs[0].reason
 
 
-def test_strict_raises_it():
+def test_strict_raises_internal_error():
     step = rt.compile(function, budget="min", strict=True)
     with pytest.raises(Exception, match="KeyError"):
         step(torch.ones(4, requires_grad=True))

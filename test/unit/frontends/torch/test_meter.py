@@ -40,7 +40,7 @@ def test_resident_tensors_and_views_are_free():
     assert meter.measured.peak_bytes == KIB
 
 
-def test_an_operation_holds_inputs_and_results_at_once():
+def test_operation_holds_inputs_and_results_together():
     with Meter([]) as meter:
         y = vector()
         for _ in range(3):
@@ -96,7 +96,7 @@ class Model(torch.nn.Module):
         return self.dropout(self.layer(x)).square().mean()
 
 
-def test_a_step_twice_differs_only_in_what_it_updates():
+def test_repeated_step_differs_only_in_updated_state():
     model, inputs = Model(), (torch.ones(4, 16),)
     first, second = (training_step(model, model, inputs) for _ in range(2))
     assert first.differences(first) == []
@@ -111,7 +111,7 @@ def test_differences_name_tensors_of_other_bits():
     assert Outcome({"a": nan}).differences(Outcome({})) == ["a: only in one"]
 
 
-def test_peak_of_a_step_excludes_what_was_there():
+def test_step_peak_excludes_existing_memory():
     model, inputs = Model(), (torch.ones(4, 16),)
     weights = 4 * (16 * 16 + 16)
     assert resident_bytes(model, inputs) == weights + 4 + 4 * 4 * 16

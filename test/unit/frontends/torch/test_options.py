@@ -54,7 +54,7 @@ def test_invalid_regions(name: str, policy: str) -> None:
         pass
 
 
-def test_the_export_runs_nothing_and_is_read_by_the_command_line() -> None:
+def test_export_runs_nothing_and_can_be_rewritten() -> None:
     torch._dynamo.reset()
     model, args = made("batch norm")
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -29,7 +29,7 @@ class _Scaled(torch.autograd.Function):
         return gradients[0] * y * torch.cos(x)
 
 
-def test_the_backward_pass_of_a_custom_function_is_in_the_gradient() -> None:
+def test_custom_backward_is_in_gradient_phase() -> None:
     """PyTorch does not tag its operations, some of which read no gradient: `cos`."""
 
     def step(x: Any) -> Any:

@@ -58,7 +58,7 @@ def test_the_plan_of_an_earlier_run(options: dict[str, Any], monkeypatch: pytest
         assert getattr(first, name) == getattr(second, name)
 
 
-def test_other_options_and_other_steps_have_plans_of_their_own():
+def test_plans_are_cached_per_options_and_step():
     assert not any(run(budget=budget)[0].is_stored for budget in ("75%", "80%", 0.85))
     assert run(budget="75%", cost="bytes")[0].is_stored is False
     assert run(budget="75%")[0].is_stored

@@ -94,7 +94,7 @@ def trained(model: Any, wrap: Any, inputs: Any) -> list[float]:
     return losses
 
 
-def test_the_mask_of_the_backward_pass_is_that_of_the_forward_pass():
+def test_backward_mask_equals_forward_mask():
     """pytorch 190758: a gradient is zero exactly where dropout made the value zero."""
     weight = torch.ones(64, 64, requires_grad=True)
 

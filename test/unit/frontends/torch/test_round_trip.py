@@ -23,7 +23,7 @@ from recompute.frontends.torch.importer import is_backward, read_joint  # isort:
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_an_unchanged_graph_comes_back(name: str) -> None:
+def test_unchanged_graph_round_trips(name: str) -> None:
     graph, outputs = joint(name)
     module = read_joint(graph, outputs)
     assert same_nodes(graph, write_joint(module, graph))
@@ -84,9 +84,11 @@ def test_a_flat_view_of_another_weight_is_not_proved() -> None:
     module, graph, outputs = _of_flat_weights()
     graph = cloned(graph)
     views = [node for node in graph.graph.nodes if importer.restored_argument(node) is not None]
-    by_shape = [(one, other) for one in views for other in views if one is not other and one.args[1] == other.args[1]]
-    one, other = by_shape[0]
-    one.args = (other.args[0], one.args[1])
+    by_shape = [
+        (view, other) for view in views for other in views if view is not other and view.args[1] == other.args[1]
+    ]
+    first, other = by_shape[0]
+    first.args = (other.args[0], first.args[1])
     assert not is_proved(module, graph, outputs)
 
 

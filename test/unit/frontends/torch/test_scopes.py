@@ -12,11 +12,11 @@ from recompute.frontends.torch.locations import REGION, location_of, scope_of  #
 
 
 def node(graph: torch.fx.Graph, expression: str, region: str = "", backward: bool = False) -> torch.fx.Node:
-    made = graph.call_function(torch.sin, ())
+    result = graph.call_function(torch.sin, ())
     stack = {"module": (expression, torch.nn.Module)} if expression else {}
-    made.meta["fwd_nn_module_stack" if backward else "nn_module_stack"] = stack
-    made.meta["custom"] = {REGION: region} if region else {}
-    return made
+    result.meta["fwd_nn_module_stack" if backward else "nn_module_stack"] = stack
+    result.meta["custom"] = {REGION: region} if region else {}
+    return result
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def test_a_module_path(expression: str, scope: str):
     assert scope_of(node(torch.fx.Graph(), expression)) == scope
 
 
-def test_the_backward_node_has_the_scope_of_the_forward_node():
+def test_backward_node_has_scope_of_forward_node():
     graph = torch.fx.Graph()
     forward, backward = node(graph, "L['self'].blocks[0]"), node(graph, "L['self'].blocks[0]", backward=True)
     assert scope_of(forward) == scope_of(backward) == "blocks.0"
     assert "transpose(jvp(blocks.0))" in str(location_of(backward, True))
 
 
-def test_a_region_is_inside_of_the_module_that_enters_it():
+def test_region_scope_is_inside_entering_module():
     graph = torch.fx.Graph()
     scores = node(graph, "L['self'].blocks[0]", "attn")
     inner = node(graph, "L['self'].blocks[0].softmax", "attn")

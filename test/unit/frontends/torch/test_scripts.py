@@ -52,7 +52,7 @@ def test_a_negative_zero_is_a_difference():
     assert verdict(0.0, -0.0, 0.0) is Verdict.WRONG
 
 
-def test_each_script_says_what_it_does():
+def test_each_script_states_its_purpose():
     assert len(scripts()) > 50
     assert all(script.purpose.endswith(".") for script in scripts().values())
 

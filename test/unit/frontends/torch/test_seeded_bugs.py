@@ -46,8 +46,8 @@ def _other_share(graph: Any) -> None:
 
 def _lost_draw(graph: Any) -> None:
     """The forward dropout no longer advances the generator for another one."""
-    one, other = [node for node in graph.graph.nodes if "run_and_save_rng_state" in str(node.target)][:2]
-    other.replace_all_uses_with(one)
+    first, other = [node for node in graph.graph.nodes if "run_and_save_rng_state" in str(node.target)][:2]
+    other.replace_all_uses_with(first)
     graph.graph.erase_node(other)
 
 
@@ -80,8 +80,8 @@ def _wrong_result(graph: Any) -> None:
 
 def _stale_value(graph: Any) -> None:
     """A copy of one block is read in place of that of another."""
-    one, other = list(copies_in(graph, "aten.gelu"))[:2]
-    other.replace_all_uses_with(one)
+    first, other = list(copies_in(graph, "aten.gelu"))[:2]
+    other.replace_all_uses_with(first)
 
 
 def _changed_constant(graph: Any) -> None:
@@ -298,7 +298,7 @@ IMPORTER_BUGS: dict[str, tuple[str, str, Any]] = {
 
 
 @pytest.mark.parametrize("bug", IMPORTER_BUGS)
-def test_a_bug_of_the_importer_changes_an_unmodified_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importer_bug_breaks_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, attribute, wrong = IMPORTER_BUGS[bug]
     graph, outputs = joint(name)
     monkeypatch.setattr(importer, attribute, wrong)
@@ -337,7 +337,7 @@ READER_BUGS: dict[str, tuple[str, str, Any]] = {
 
 
 @pytest.mark.parametrize("bug", READER_BUGS)
-def test_a_bug_of_the_reader_changes_an_unmodified_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_bug_breaks_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, method, wrong = READER_BUGS[bug]
     graph, outputs = joint(name)
     monkeypatch.setattr(importer._Reader, method, wrong)

@@ -39,7 +39,9 @@ class PlainStep:
 
 @pytest.mark.slow("gpt", "unet", "resnet")
 @pytest.mark.parametrize("name", ["gpt", "resnet", "unet", "bert"])
-def test_it_trains(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_example_trains_with_equal_losses(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     if name == "bert":
         pytest.importorskip("transformers", reason="the example has a model of transformers")
     losses, report = run(name, monkeypatch, capsys)

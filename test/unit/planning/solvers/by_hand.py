@@ -67,11 +67,11 @@ def peak_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> int:
     for at, op in enumerate(order):
         alive = 0
         for s in all_storages:
-            behind = [one for one in order[at + 1 :]]
-            end = next((k for k, one in enumerate(behind) if one == maker(s)), len(behind))
-            used = any(s in reads(one) for one in behind[: end + 1]) or (end == len(behind) and s in outputs)
-            made = maker(s) in order[: at + 1]
-            if s in reads(op) or maker(s) == op or (made and used):
+            behind = [item for item in order[at + 1 :]]
+            end = next((k for k, first in enumerate(behind) if first == maker(s)), len(behind))
+            used = any(s in reads(item) for item in behind[: end + 1]) or (end == len(behind) and s in outputs)
+            result = maker(s) in order[: at + 1]
+            if s in reads(op) or maker(s) == op or (result and used):
                 alive += bytes_of(s)
         peak = max(peak, alive)
     return peak

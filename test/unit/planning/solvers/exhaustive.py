@@ -16,21 +16,21 @@ from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 def random_problem(seed: int, most: int = 9) -> Problem:
     """Return a problem with multi-result operations, several outputs, and some operations that must not run twice."""
     draw = random.Random(seed)
-    rows, made = list[OperationRow](), 0
+    rows, entry = list[OperationRow](), 0
     count = draw.randint(4, most)
     half = count // 2
     for at in range(count):
-        near = range(max(0, made - 4), made) if draw.random() < 0.7 else range(made)
-        reads = draw.sample(list(near), min(len(near), draw.choice((1, 1, 2, 3)))) if made else []
+        near = range(max(0, entry - 4), entry) if draw.random() < 0.7 else range(entry)
+        reads = draw.sample(list(near), min(len(near), draw.choice((1, 1, 2, 3)))) if entry else []
         makes = [draw.randint(1, 9) for _ in range(draw.choice((1, 1, 1, 2)))]
         again = draw.random() < 0.93
         rows.append(
             OperationRow(f"f{at}", draw.randint(1, 12), reads, makes, draw.choice((0, 0, 0, 2)), again, at >= half)
         )
-        made += len(makes)
+        entry += len(makes)
     used = {value for row in rows for value in row.reads}
     outputs = [
-        v for v in range(made) if v == made - 1 or (v not in used and draw.random() < 0.4) or draw.random() < 0.05
+        v for v in range(entry) if v == entry - 1 or (v not in used and draw.random() < 0.4) or draw.random() < 0.05
     ]
     return problem_of(rows, outputs, earliest=draw.choice((0, half)))
 
@@ -53,33 +53,33 @@ def optimum(problem: Problem, budget: int, earliest: int = 0) -> int | None:
             weigh[mask] = sum(size for v, size in enumerate(sizes) if mask >> v & 1)
         return weigh[mask]
 
-    def reach(cost: int, done: int, memory: int) -> None:
-        if best.get((done, memory), 1 << 60) > cost:
-            best[done, memory] = cost
-            heappush(queue, (cost, done, memory))
+    def reach(cost: int, result: int, memory: int) -> None:
+        if best.get((result, memory), 1 << 60) > cost:
+            best[result, memory] = cost
+            heappush(queue, (cost, result, memory))
 
     while queue:
-        cost, done, memory = heappop(queue)
-        if best[done, memory] < cost:
+        cost, result, memory = heappop(queue)
+        if best[result, memory] < cost:
             continue
-        if done == n and memory & outputs == outputs:
+        if result == n and memory & outputs == outputs:
             return cost
-        for op in range(min(done + 1, n)):
-            first = op == done
-            if reads[op] & ~memory or not (first or (problem.again[op] and done >= earliest)):
+        for op in range(min(result + 1, n)):
+            first = op == result
+            if reads[op] & ~memory or not (first or (problem.again[op] and result >= earliest)):
                 continue
             if weight(memory | makes[op]) + int(problem.inner[op]) <= budget:
-                reach(cost + (0 if first else int(problem.costs[op])), done + first, memory | makes[op])
+                reach(cost + (0 if first else int(problem.costs[op])), result + first, memory | makes[op])
         rest = memory
         while rest:
             bit = rest & -rest
             rest ^= bit
-            reach(cost, done, memory ^ bit)
+            reach(cost, result, memory ^ bit)
     return None
 
 
 def _mask(values: Iterable[int]) -> int:
-    found = 0
+    result = 0
     for value in values:
-        found |= 1 << value
-    return found
+        result |= 1 << value
+    return result

@@ -22,16 +22,16 @@ def some_pairs(problem: Problem, draw: random.Random) -> frozenset[Pair]:
 
 @pytest.mark.parametrize("seed", range(0, 400, 100))
 def test_peak_and_cost_by_hand_and_in_the_search(seed: int) -> None:
-    for one in range(seed, seed + 100):
-        problem, draw = random_problem(one), random.Random(one)
+    for index in range(seed, seed + 100):
+        problem, draw = random_problem(index), random.Random(index)
         search = LocalSearch(problem)
         for _ in range(2):
             pairs = some_pairs(problem, draw)
             sequence = sequence_of(problem, pairs)
-            found = evaluate(problem, sequence)
-            assert found.peak_bytes == peak_of(problem, sequence.tolist()) == search.peak_bytes(pairs)
-            assert found.extra_cost == problem.cost_of(pairs) == search.cost
-            assert found.bytes_at[found.position] == found.peak_bytes
+            results = evaluate(problem, sequence)
+            assert results.peak_bytes == peak_of(problem, sequence.tolist()) == search.peak_bytes(pairs)
+            assert results.extra_cost == problem.cost_of(pairs) == search.cost
+            assert results.bytes_at[results.position] == results.peak_bytes
 
 
 CHAIN = problem_of(
@@ -48,10 +48,10 @@ CHAIN = problem_of(
 def test_a_copy_by_hand() -> None:
     sequence = sequence_of(CHAIN, [(3, 0), (3, 1)])
     assert sequence.tolist() == [0, 1, 2, 0, 1, 3]
-    found = evaluate(CHAIN, sequence)
+    results = evaluate(CHAIN, sequence)
     # b reads 8, makes 4 + 2, unused results die after it; c holds 1.
-    assert found.bytes_at.tolist() == [8, 14, 13, 9, 15, 4]
-    assert (found.peak_bytes, found.position, found.cost, found.extra_cost) == (15, 4, 24, 8)
+    assert results.bytes_at.tolist() == [8, 14, 13, 9, 15, 4]
+    assert (results.peak_bytes, results.position, results.cost, results.extra_cost) == (15, 4, 24, 8)
 
 
 def test_orders_as_text() -> None:
@@ -85,11 +85,11 @@ def test_copies_that_are_none(pairs: list[Pair], reason: str) -> None:
         ([0, 1, 2, 4], "the order names operation 4, but the graph has 4"),
     ],
 )
-def test_orders_that_are_no_programs(order: list[int], reason: str) -> None:
+def test_invalid_orders_are_rejected(order: list[int], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         evaluate(CHAIN, np.array(order, np.int64))
 
 
-def test_a_read_of_what_is_not_made() -> None:
+def test_read_before_definition_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"operation 0 \(a\) reads a value that is not made before it"):
         problem_of([OperationRow("a", 1, [0], [1])], [0])

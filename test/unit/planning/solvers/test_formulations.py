@@ -24,7 +24,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
     Checkmate runs the copies of a stage in program order, and may count an operation with several results twice.
     """
     checkmate: Any = script("formulations").checkmate
-    equal = found = 0
+    equal = actual = 0
     for _, problem, budget in given_problems(0, 120):
         problem = replace(problem, earliest=0)
         best, theirs = optimum(problem, budget), checkmate(problem, budget, 20.0)
@@ -34,14 +34,14 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
         result = evaluate(problem, sequence_of(problem, theirs.pairs))
         assert result.peak_bytes <= budget and result.extra_cost >= best
         assert problem.percent(result.extra_cost) - theirs.bound_percent < 1e-4
-        found += 1
+        actual += 1
         equal += result.extra_cost == best
-    assert found >= 40 and equal >= 0.9 * found
+    assert actual >= 40 and equal >= 0.9 * actual
 
 
 def test_layered_graphs_are_the_same_every_time() -> None:
     layered: Any = script("layered").layered
-    one, other = layered(50), layered(50)
-    assert one.reads.tolist() == other.reads.tolist() and one.sizes.tolist() == other.sizes.tolist()
-    assert len(one) == 50 and one.earliest == 0 and one.output.sum() < 25
-    assert evaluate(one, sequence_of(one, ())).peak_bytes > 2 * int(one.working_bytes.min())
+    first, other = layered(50), layered(50)
+    assert first.reads.tolist() == other.reads.tolist() and first.sizes.tolist() == other.sizes.tolist()
+    assert len(first) == 50 and first.earliest == 0 and first.output.sum() < 25
+    assert evaluate(first, sequence_of(first, ())).peak_bytes > 2 * int(first.working_bytes.min())

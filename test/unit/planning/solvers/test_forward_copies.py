@@ -44,17 +44,17 @@ def problem() -> Problem:
     return read_graph(json.dumps({"nodes": nodes}))
 
 
-def test_the_proven_minimum_holds_for_them(problem: Problem) -> None:
+def test_proven_minimum_holds_for_forward_copies(problem: Problem) -> None:
     assert (problem.earliest, problem.everywhere) == (3, True)
     assert largest_working_set(problem).bytes == 384
     refused = solve(problem, 383)
     assert isinstance(refused, Infeasible) and refused.proved and refused.minimum_bytes == 384
 
 
-def test_they_are_searched_for_where_nothing_else_is_found(problem: Problem) -> None:
-    found = solve(problem, 400)
-    assert isinstance(found, Result) and found.finished
-    assert (found.pairs, found.peak_bytes, found.extra_cost) == (frozenset({(2, 0)}), 384, 10)
+def test_forward_copies_are_tried_if_no_plan_is_found(problem: Problem) -> None:
+    plan = solve(problem, 400)
+    assert isinstance(plan, Result) and plan.finished
+    assert (plan.pairs, plan.peak_bytes, plan.extra_cost) == (frozenset({(2, 0)}), 384, 10)
     assert least_budget(problem) == 384
 
 
@@ -77,15 +77,15 @@ def either() -> Problem:
     return read_graph(json.dumps({"nodes": nodes}))
 
 
-def test_they_are_searched_for_where_a_gap_stays(either: Problem) -> None:
-    found = solve(either, 420)
-    assert isinstance(found, Result)
-    assert (found.pairs, found.extra_cost) == (frozenset({(5, 0)}), 1)
+def test_forward_copies_are_tried_if_a_gap_remains(either: Problem) -> None:
+    plan = solve(either, 420)
+    assert isinstance(plan, Result)
+    assert (plan.pairs, plan.extra_cost) == (frozenset({(5, 0)}), 1)
     in_the_gradient = solve(replace(either, everywhere=False), 420)
     assert isinstance(in_the_gradient, Result) and in_the_gradient.extra_cost == 50
 
 
-def test_what_a_cut_says_is_made_where_it_is_wanted(either: Problem) -> None:
+def test_copies_of_a_cut_are_placed_at_first_need(either: Problem) -> None:
     """Place copies at the first need in a segment; values for the next segment are copied at the end of this one."""
     first, second = (either.makes_of(op)[0] for op in (0, 1))
     assert at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}

@@ -53,7 +53,7 @@ def test_the_least_peak_of_a_chain() -> None:
     assert peak(chain(12), 3 * 64 - 1) is None
 
 
-def test_states_that_are_left_out_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_states_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(12, 8)
     budget = largest_working_set(problem).bytes
     assert peak(problem, budget) is None
@@ -67,7 +67,7 @@ def test_many_storages_are_not_searched() -> None:
         copies_within(chain(70), 64 * 64)
 
 
-def test_a_search_that_is_stopped() -> None:
+def test_stopped_search_proves_nothing() -> None:
     with pytest.raises(TooManyStates, match="stopped"):
         copies_within(chain(12), 4 * 64, lambda: True)
 

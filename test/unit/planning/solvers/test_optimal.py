@@ -78,8 +78,8 @@ def test_no_bound_is_above_the_optimum(first: int) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 600, 300))
-def test_plans_keep_the_budget_and_cost_at_least_the_optimum(first: int) -> None:
-    optimal = missed = found = 0
+def test_plans_meet_budget_and_cost_at_least_optimum(first: int) -> None:
+    optimal = missed = result = 0
     for seed, problem, budget in given_problems(2 * first, 300):
         best, pairs = optimum(problem, budget), LocalSearch(problem).repaired(budget)
         if pairs is None:
@@ -88,9 +88,9 @@ def test_plans_keep_the_budget_and_cost_at_least_the_optimum(first: int) -> None
         assert best is not None, f"problem {seed} has no schedule at all"
         assert evaluate(problem, sequence_of(problem, pairs)).peak_bytes <= budget
         assert problem.cost_of(pairs) >= best
-        found += 1
+        result += 1
         optimal += problem.cost_of(pairs) == best
-    assert optimal >= 0.9 * found and missed <= 0.2 * found
+    assert optimal >= 0.9 * result and missed <= 0.2 * result
 
 
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
@@ -125,24 +125,24 @@ def test_wrong_bounds_are_noticed(wrong: str, monkeypatch: pytest.MonkeyPatch) -
             return true(problem, budget - 1, cuts)
         if wrong == "outputs at once":
             return true(replace(problem, output=np.ones_like(problem.output)), budget, cuts)
-        made = np.diff(problem.make_start)
-        found = true(replace(problem, costs=problem.costs * made), budget, cuts)
-        scale = float((problem.costs * made).sum()) / problem.total_cost
-        return replace(found, program=replace(found.program, costs=found.program.costs * scale))
+        result = np.diff(problem.make_start)
+        actual = true(replace(problem, costs=problem.costs * result), budget, cuts)
+        scale = float((problem.costs * result).sum()) / problem.total_cost
+        return replace(actual, program=replace(actual.program, costs=actual.program.costs * scale))
 
     monkeypatch.setattr(stage_program, "stage_program", spoilt)
     assert any(excess(problem, budget, seed) > SLACK for seed, problem, budget in given_problems(0, 250))
 
 
 @needs_highs
-def test_what_follows_need_not_be_asked_for_whole_numbers() -> None:
+def test_implied_variables_need_no_integrality() -> None:
     for seed, problem, budget in given_problems(0, 120):
         draw = random.Random(seed)
         cuts = draw.sample(range(len(problem)), draw.randint(1, 4))
         program = stage_program.stage_program(problem, budget, cuts).program
-        asked, not_asked = solve(replace(program, following=())), solve(program)
-        assert asked.infeasible == not_asked.infeasible
-        assert asked.infeasible or abs(asked.objective - not_asked.objective) < 1e-4
+        value, not_asked = solve(replace(program, following=())), solve(program)
+        assert value.infeasible == not_asked.infeasible
+        assert value.infeasible or abs(value.objective - not_asked.objective) < 1e-4
 
 
 @needs_highs
@@ -180,18 +180,18 @@ def test_cuts_are_tried_where_there_are_operations() -> None:
         assert set(cut_bounds.cuts_to_try(problem)) <= set(range(len(problem)))
 
 
-def test_more_cuts_cut_off_all_that_was_said() -> None:
+def test_added_cuts_exclude_every_given_overflow() -> None:
     """Choose the cuts where bytes above the budget are not yet excluded: most operations first, most bytes among
     equals."""
-    said = [np.array([0, 0, 5, 0, 0, 1]), np.array([0, 0, 3, 9, 0, 0]), np.array([0, 0, 0, 9, 0, 7])]
-    assert cut_bounds.cutting_off((0,), said, 0) == (0, 2, 3)
-    assert cut_bounds.cutting_off((0,), said[:1], 2) == (0, 5), "operation 2 is near the first cut"
+    messages = [np.array([0, 0, 5, 0, 0, 1]), np.array([0, 0, 3, 9, 0, 0]), np.array([0, 0, 0, 9, 0, 7])]
+    assert cut_bounds.cutting_off((0,), messages, 0) == (0, 2, 3)
+    assert cut_bounds.cutting_off((0,), messages[:1], 2) == (0, 5), "operation 2 is near the first cut"
     assert cut_bounds.cutting_off((0,), [np.array([0, 4, 0])], 2) == (0, 1), "nothing else is left"
-    assert cut_bounds.cutting_off((3,), said[1:], 0) == (3,), "all is cut off"
+    assert cut_bounds.cutting_off((3,), messages[1:], 0) == (3,), "all is cut off"
     assert cut_bounds.cutting_off((1,), [np.zeros(6, np.int64)], 0) == (1,), "what keeps the budget cannot be"
 
 
-def test_overflow_is_what_is_above_the_budget() -> None:
+def test_overflow_is_excess_over_budget() -> None:
     for seed, problem, budget in given_problems(0, 60):
         over = cut_bounds.overflow(problem, (), budget)
         plain = evaluate(problem, sequence_of(problem, ()))

@@ -38,9 +38,9 @@ needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is no
 def run(path: str, *arguments: str) -> list[str]:
     environment = {**os.environ, "RECOMPUTE_PLAN_PATH": path}
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    completed = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout.splitlines()
 
 
 @needs_numba

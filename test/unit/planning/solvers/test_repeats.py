@@ -48,9 +48,9 @@ def layered(layers: int = LAYERS, odd: int | None = None) -> Problem:
 
 @pytest.fixture
 def alike() -> Repeats:
-    found = repeats(layered())
-    assert found is not None
-    return found
+    result = repeats(layered())
+    assert result is not None
+    return result
 
 
 def test_runs() -> None:
@@ -79,7 +79,7 @@ def test_layers_are_blocks_of_both_passes(alike: Repeats) -> None:
     assert int(alike.place[problem.names.index("loss")]) == NOT_REPEATED
 
 
-def test_the_same_operation_of_another_block(alike: Repeats) -> None:
+def test_shifted_finds_same_operation_in_other_block(alike: Repeats) -> None:
     problem = layered()
     for kind in ("up", "act", "down", "up{}'", "act{}'", "down{}'"):
         named = kind if "{}" in kind else kind + "{}"
@@ -89,7 +89,7 @@ def test_the_same_operation_of_another_block(alike: Repeats) -> None:
     assert alike.shifted(problem.names.index("loss"), 1) is None
 
 
-def test_where_nothing_repeats() -> None:
+def test_no_repeats_without_equal_blocks() -> None:
     draw = np.random.default_rng(1)
     rows = [OperationRow(f"f{at}", int(draw.integers(1, 99)), (at - 1,) if at else (), (at + 1,)) for at in range(20)]
     rows += [OperationRow(f"b{at}", 200 + at, (at,), (at,), backward=True) for at in reversed(range(20))]
@@ -98,9 +98,9 @@ def test_where_nothing_repeats() -> None:
     assert repeats(problem_of([OperationRow("alone", 1, (), (1,))], [0])) is None
 
 
-def test_a_layer_of_another_size_ends_a_run() -> None:
-    found = repeats(layered(8, odd=1))
-    assert found is not None and found.count <= 7
+def test_layer_of_different_size_ends_a_run() -> None:
+    result = repeats(layered(8, odd=1))
+    assert result is not None and result.count <= 7
 
 
 def test_copies_of_one_block_are_those_of_all(alike: Repeats) -> None:
@@ -108,16 +108,16 @@ def test_copies_of_one_block_are_those_of_all(alike: Repeats) -> None:
     at = {name: op for op, name in enumerate(problem.names)}
     once = {(at["act3'"], at["up3"]), (len(problem), at["embed"])}
     expected = {(at[f"act{layer}'"], at[f"up{layer}"]) for layer in range(LAYERS)} | {(len(problem), at["embed"])}
-    found = spread(alike, once, int(alike.block[at["act3'"]]))
-    assert found == expected, sorted(found ^ expected)
+    result = spread(alike, once, int(alike.block[at["act3'"]]))
+    assert result == expected, sorted(result ^ expected)
 
 
 def test_two_blocks_by_turns(alike: Repeats) -> None:
     problem = layered()
     at = {name: op for op, name in enumerate(problem.names)}
     block = int(alike.block[at["act2'"]])
-    found = spread(alike, {(at["act2'"], at["up2"])}, block, 2)
-    assert {problem.names[op] for _, op in found} == {"up0", "up2", "up4"}
+    result = spread(alike, {(at["act2'"], at["up2"])}, block, 2)
+    assert {problem.names[op] for _, op in result} == {"up0", "up2", "up4"}
 
 
 def test_any_spread_is_a_program(alike: Repeats) -> None:
@@ -132,23 +132,23 @@ def test_any_spread_is_a_program(alike: Repeats) -> None:
 
 
 @pytest.mark.parametrize("share", [0.15, 0.2, 0.25, 0.3])
-def test_it_is_cheaper_than_the_greedy_alone(share: float) -> None:
+def test_block_transfer_is_cheaper_than_greedy_alone(share: float) -> None:
     """Find a cheaper plan than the greedy search on a deep step of equal layers, without annealing and within the
     budget."""
-    problem, told = layered(12), list[str]()
+    problem, messages = layered(12), list[str]()
     budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
-    search, best = LocalSearch(problem), Incumbent(problem, budget, progress=told.append)
+    search, best = LocalSearch(problem), Incumbent(problem, budget, progress=messages.append)
     assert best.offer(search.repaired(budget), Provenance("greedy")) and best.evaluation is not None
     greedy = best.evaluation.extra_cost
     transfer_blocks(best, search, CutBounds(problem, budget))
-    assert any(line.startswith("copies of one block in all") for line in told)
+    assert any(line.startswith("copies of one block in all") for line in messages)
     assert str(best.provenance) == "greedy + alike in all blocks"
     assert best.evaluation.extra_cost < greedy and best.evaluation.peak_bytes <= budget
 
 
-def test_it_is_a_part_of_auto() -> None:
-    problem, told = layered(12), list[str]()
+def test_auto_includes_block_transfer() -> None:
+    problem, messages = layered(12), list[str]()
     budget = int(0.2 * evaluate(problem, sequence_of(problem, ())).peak_bytes)
-    found = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=Effort.brief())
-    assert isinstance(found, Result) and found.peak_bytes <= budget
-    assert any(line.startswith("copies of one block") for line in told)
+    plan = solve(problem, budget, best=Incumbent(problem, budget, progress=messages.append), effort=Effort.brief())
+    assert isinstance(plan, Result) and plan.peak_bytes <= budget
+    assert any(line.startswith("copies of one block") for line in messages)

@@ -53,11 +53,11 @@ def test_curves_go_one_way(name: str) -> None:
         return solve(problem, budget, "greedy", effort=QUICK)
 
     outcomes = sweep([peak * at // 12 for at in range(1, 13)], solved)
-    results = [one for one in outcomes if isinstance(one, Result)]
+    results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     assert len(results) >= 3
-    for one in results:
-        evaluation = evaluate(problem, sequence_of(problem, one.pairs))
-        assert evaluation.peak_bytes == one.peak_bytes <= one.budget and one.bound_percent <= one.percent
+    for result in results:
+        evaluation = evaluate(problem, sequence_of(problem, result.pairs))
+        assert evaluation.peak_bytes == result.peak_bytes <= result.budget and result.bound_percent <= result.percent
     for low, high in pairwise(results):
         assert low.peak_bytes <= high.peak_bytes and low.extra_cost >= high.extra_cost
     assert results[-1].extra_cost == 0
@@ -88,13 +88,13 @@ def test_copies_of_views_pay_where_slices_hold_a_buffer() -> None:
     assert problem.views
     least = plain_peak(problem) * 9 // 20
     without = solve(problem, least, effort=QUICK)
-    found = solve(problem, least, WITH_VIEWS, effort=QUICK)
-    assert isinstance(found, Result) and any(label.startswith("copy:") for label in found.problem.labels)
-    evaluation = evaluate(found.problem, sequence_of(found.problem, found.pairs))
-    assert evaluation.peak_bytes == found.peak_bytes <= least
-    assert found.extra_cost == evaluation.cost - problem.total_cost
-    assert found.bound_percent <= found.percent
-    assert isinstance(without, Infeasible) or found.extra_cost < without.extra_cost
+    plan = solve(problem, least, WITH_VIEWS, effort=QUICK)
+    assert isinstance(plan, Result) and any(label.startswith("copy:") for label in plan.problem.labels)
+    evaluation = evaluate(plan.problem, sequence_of(plan.problem, plan.pairs))
+    assert evaluation.peak_bytes == plan.peak_bytes <= least
+    assert plan.extra_cost == evaluation.cost - problem.total_cost
+    assert plan.bound_percent <= plan.percent
+    assert isinstance(without, Infeasible) or plan.extra_cost < without.extra_cost
 
 
 @pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
@@ -142,7 +142,7 @@ def test_budgets(text: str, expected: int | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "lots", "3x", "-1", "0", "0%", "120%", "8 GiB free", "nan", "1e", "0b", "inf"])
-def test_what_is_no_budget(text: str) -> None:
+def test_bad_budget_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"invalid budget '"):
         parse_budget(text, 1000)
 

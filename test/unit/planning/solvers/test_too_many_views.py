@@ -39,14 +39,14 @@ def problem() -> Problem:
 
 
 def test_some_of_the_views_are_copied(problem: Problem) -> None:
-    found = solve(problem, 1792, WITH_VIEWS)
-    assert isinstance(found, Result) and found.peak_bytes == 1728
-    assert [name for name in found.problem.labels if name.startswith("copy:")] == ["copy:7"]
+    plan = solve(problem, 1792, WITH_VIEWS)
+    assert isinstance(plan, Result) and plan.peak_bytes == 1728
+    assert [name for name in plan.problem.labels if name.startswith("copy:")] == ["copy:7"]
 
 
-def test_what_is_proved_without_copies_of_views_is_not_said_with_them(problem: Problem) -> None:
+def test_bound_without_view_copies_is_not_used_with_them(problem: Problem) -> None:
     without = solve(problem, 1700)
     assert isinstance(without, Infeasible) and without.proved and without.minimum_bytes == 2240
-    found = solve(problem, 1700, WITH_VIEWS)
-    assert isinstance(found, Infeasible) and not found.proved and found.minimum_bytes <= 1664
-    assert "2240" not in found.reason and "none is proved impossible" in found.reason
+    plan = solve(problem, 1700, WITH_VIEWS)
+    assert isinstance(plan, Infeasible) and not plan.proved and plan.minimum_bytes <= 1664
+    assert "2240" not in plan.reason and "none is proved impossible" in plan.reason

@@ -36,12 +36,12 @@ def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, 
     Sets with one copy more than now are tried too, so that the search is not taken at its word.
     """
     n = len(problem)
-    outside = frozenset([one for one in pairs if not first <= one[0] < last])
+    outside = frozenset([pair for pair in pairs if not first <= pair[0] < last])
     can = [(t, op) for t in range(first, last) for op in range(min(t, n)) if problem.again[op]]
     if len(can) > MOST:
         return None
     every = [frozenset(some) for count in range(len(can) + 1) for some in combinations(can, count)]
-    return min(problem.cost_of(outside | one) for one in every if peak(problem, outside | one) <= budget)
+    return min(problem.cost_of(outside | item) for item in every if peak(problem, outside | item) <= budget)
 
 
 def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], int, int, int]]:
@@ -57,9 +57,9 @@ def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], i
 
 def bad(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> frozenset[Pair]:
     """Return the pairs with every copy added to the window that the budget has room for."""
-    for one in [(t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.again[op]]:
-        if peak(problem, pairs | {one}) <= budget:
-            pairs = pairs | {one}
+    for item in [(t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.again[op]]:
+        if peak(problem, pairs | {item}) <= budget:
+            pairs = pairs | {item}
     return pairs
 
 
@@ -70,14 +70,14 @@ def test_as_cheap_as_trying_all() -> None:
     for problem, budget, pairs, first, last, best in small_windows(150):
         start = bad(problem, budget, pairs, first, last)
         window = window_of(problem, start, first, last)
-        found = interval_program.better(problem, budget, start, window, 5.0) or start
-        assert peak(problem, found) <= budget
-        assert problem.cost_of(found) == best
-        assert {one for one in found if not first <= one[0] < last} == {
-            one for one in pairs if not first <= one[0] < last
+        result = interval_program.better(problem, budget, start, window, 5.0) or start
+        assert peak(problem, result) <= budget
+        assert problem.cost_of(result) == best
+        assert {entry for entry in result if not first <= entry[0] < last} == {
+            pair for pair in pairs if not first <= pair[0] < last
         }
         seen += 1
-        improved += problem.cost_of(found) < problem.cost_of(start)
+        improved += problem.cost_of(result) < problem.cost_of(start)
     assert seen >= 50 and improved >= 20
 
 
@@ -97,22 +97,22 @@ def test_the_same_every_time() -> None:
     for problem, budget, pairs, first, last, _ in list(small_windows(40))[:10]:
         start = bad(problem, budget, pairs, first, last)
         window = window_of(problem, start, first, last)
-        found = [interval_program.better(problem, budget, start, window, 0.5) for _ in range(2)]
-        assert found[0] == found[1]
+        betters = [interval_program.better(problem, budget, start, window, 0.5) for _ in range(2)]
+        assert betters[0] == betters[1]
 
 
-def test_a_window_is_where_copies_may_run() -> None:
+def test_window_without_copy_stages_is_rejected() -> None:
     problem = random_problem(3)
     with pytest.raises(ValueError, match="are not a window: copies may run in stages"):
         window_of(problem, (), 2, len(problem) + 2)
 
 
-def test_without_or_tools_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_or_tools_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interval_program, "available", lambda: False)
     refused = next(
-        one
+        plan
         for _, problem, budget in given_problems(0, 5)
-        if isinstance(one := solve(problem, budget, "windows"), Infeasible)
+        if isinstance(plan := solve(problem, budget, "windows"), Infeasible)
     )
     assert not refused.proved
     assert refused.reason == "windows needs OR-tools: pip install 'xdsl-recompute[plan]'"
@@ -123,10 +123,10 @@ def test_auto_chooses_windows_anew_where_the_bound_is_far(there: bool, monkeypat
     if there and not interval_program.available():
         pytest.skip("ortools is not installed: no interval model")
     monkeypatch.setattr(interval_program, "available", lambda: there)
-    told = list[str]()
+    message = list[str]()
     for _, problem, budget in given_problems(0, 30):
         effort = Effort(rounds=1, seeds=1, nodes=1)
-        result = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=effort)
+        result = solve(problem, budget, best=Incumbent(problem, budget, progress=message.append), effort=effort)
         assert isinstance(result, Infeasible) or result.peak_bytes <= budget
-    assert any(line.startswith("stages ") for line in told) == there
-    assert ("OR-tools is not installed: windows of stages are not re-optimized" in told) != there
+    assert any(line.startswith("stages ") for line in message) == there
+    assert ("OR-tools is not installed: windows of stages are not re-optimized" in message) != there
