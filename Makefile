@@ -1,7 +1,7 @@
 # make demo   one example from parsing to printing, with the bytes before and after
 # make demo-torch   the PyTorch examples, in a .venv-torch of their own
 # make test-torch   the tests of the PyTorch frontend, in the same environment
-# make test   lint, then every test, the lit suite included
+# make test   style checks, then the tests (lit included) with pyright beside them; slow tests only in test-whole
 # make test-whole   the slow tests, too
 # make lint   ruff and pyright alone
 # make generate   write the generated pages of docs/ again

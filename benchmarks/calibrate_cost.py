@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--copied", type=int, default=Sizes.copied, help="bytes that are copied")
     options = parser.parse_args(arguments)
     if not options.output.endswith(".json"):
-        parser.error('the file has to end in .json: cost="roofline(FILE)" takes others for the name of a device')
+        parser.error('FILE must end in .json: cost="roofline(FILE)" reads any other text as the name of a device')
     sizes = Sizes(matrix=options.matrix, copied=options.copied)
     device, rates = measured(options.name, sizes, options.rounds)
     for label, result in rates.items():

@@ -83,7 +83,7 @@ def model_bytes(module: ModuleOp) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
-    parser.add_argument("--write", action="store_true", help="write the measurements of all examples for the tests")
+    parser.add_argument("--write", action="store_true", help="write the file that the tests read")
     options = parser.parse_args()
     if options.write and options.examples:
         parser.error("--write takes no examples: the file has all of them")

@@ -6,7 +6,8 @@
     python -m recompute.benchmarks.jax_peers --from found.json  # tables of earlier measurements
 
 Each step is compiled in a process of its own and run once for its results. On a GPU the steps are also timed, with and
-without the latency-hiding scheduler, and the peak of the device is read. The exit status is 1 if a bar is missed.
+without the latency-hiding scheduler, and the peak of the device is read. The exit status is 1 if a result
+misses its threshold (`peers/bars.py`).
 """
 
 from __future__ import annotations

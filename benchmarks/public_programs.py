@@ -361,7 +361,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--files", action="append", metavar="GLOB", help="the files, relative to the checkout")
-    parser.add_argument("--execute", action="store_true", help="run the expectations of interpreter tests")
+    parser.add_argument("--execute", action="store_true", help="execute interpreter tests and compare their results")
     parser.add_argument("--dialects", metavar="A,B", help="count only the valid programs of these dialects")
     parser.add_argument("--list", action="store_true", help="a line for each program that is not as it should be")
     options = parser.parse_args()

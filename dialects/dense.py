@@ -66,10 +66,10 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> bytes:
-        raise ValueError("the data of a dense constant cannot be a separate attribute in text")
+        raise ValueError("the data of a dense constant has no text of its own: print or parse the whole constant")
 
     def print_parameter(self, printer: Printer) -> None:
-        raise ValueError("the data of a dense constant cannot be a separate attribute in text")
+        raise ValueError("the data of a dense constant has no text of its own: print or parse the whole constant")
 
     def print_builtin(self, printer: Printer) -> None:
         BytesAttr(self.data).print_builtin(printer)

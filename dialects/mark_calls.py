@@ -1,12 +1,11 @@
-"""Marks that a framework emits as custom calls: the identity on one value, which mark its defining operation.
+"""Custom calls by which a framework marks values. Each returns its first operand, and marks the operation that defines it.
 
     %2 = stablehlo.custom_call @recompute.save(%1) : (tensor<8xf32>) -> tensor<8xf32>
     %3 = stablehlo.custom_call @recompute.name(%1) {backend_config = "hidden"} : (tensor<8xf32>) -> tensor<8xf32>
     %5 = stablehlo.custom_call @recompute.checkpoints(%4, %1) {backend_config = "hidden,wave"} :
         (tensor<f32>, tensor<8xf32>) -> tensor<f32>
 
-The last one has the values that cut the step into segments: the values with these names, and its operands after the
-    first.
+`checkpoints` lists the values that cut the step into segments: by name, and as further operands.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class NumberLiteral:
             return self.as_float(kind)
         if isinstance(kind, IndexType) or is_integer_type(kind):
             return self.as_integer(kind)
-        raise ValueError(f"{kind} is not a type of numbers")
+        raise ValueError(f"{kind} is not a numeric type")
 
     def as_float(self, kind: AnyFloat) -> FloatAttr:
         """Return the literal as a float attribute.
@@ -233,7 +233,9 @@ class NumberLiteral:
         if bits >> kind.bitwidth:
             raise ValueError(f"'0x{bits:X}' does not fit the {kind.bitwidth} bits of {kind}")
         if is_wide(kind):
-            raise ValueError(f"the bits of {kind} cannot be kept: write a decimal number")
+            raise ValueError(
+                f"hexadecimal {kind} is not supported, since its bits would be lost: write a decimal number"
+            )
         return bits
 
     def as_integer(self, kind: IntegerType | IndexType) -> IntegerAttr[IntegerType | IndexType]:

@@ -1,6 +1,6 @@
 """Facts about each option as metadata of its field. Passes, frontends and the cache derive their lists from them.
 
-copies: int = field(default=2, metadata=facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
 """
 
 from __future__ import annotations

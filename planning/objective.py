@@ -45,7 +45,7 @@ BLOCK_GAINS = 0.88
 
 STRUCTURE_GAINS = 0.8
 """Segments by structure replace named ones if the ratio of their peaks by the model of XLA:CPU, squared, times the
-ratio in program order, is below this: the model errs by a tenth between programs that differ this much. On 32 steps
+ratio in program order, is below this: the model errs by about 7 % between programs that differ this much. On 32 steps
 this is as good on average as trusting the model, and much better in the worst case."""
 
 ATTEMPTS = 7

@@ -97,7 +97,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
 def _add_passes(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-p", "--passes", default="", help="passes as 'a,b{option=value}'; --list-passes names them")
-    add("--pass-pipeline", default="", help="the same as MLIR writes it, 'builtin.module(a,func.func(cse))'")
+    add("--pass-pipeline", default="", help="the passes in MLIR's syntax: 'builtin.module(a,func.func(cse))'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")
     add(

@@ -101,14 +101,19 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         action="append",
         default=[],
-        help="with --sweep: plans of another planner for the curve",
+        help="with --sweep: add the plans in FILE, by another planner, to the curve; may be repeated",
     )
     parser.add_argument(
         "--fit",
         metavar="BUDGET",
         help="report whether it fits; for a step, in bytes of the device",
     )
-    parser.add_argument("--memory-model", choices=MODELS, default=ORDER, help="the memory model for a step")
+    parser.add_argument(
+        "--memory-model",
+        choices=MODELS,
+        default=ORDER,
+        help="the memory model by which a step is planned (default: order)",
+    )
     parser.add_argument("--solver", choices=SOLVER_NAMES, default="auto", help="the solver; auto: a portfolio by size")
     effort = (
         "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, the effort for the "

@@ -130,7 +130,7 @@ class SavedCarries(ABC):
 
     @property
     def slice_bytes(self) -> int:
-        """Bytes of the dropped stacks' slices of one iteration."""
+        """Bytes that the dropped stacks hold for one iteration."""
         return self.dropped_bytes // self.link.writer.trips
 
     @property

@@ -86,7 +86,7 @@ def register_source(name: str, source: PhaseSource) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Remove the sources that were registered within the context when it ends."""
+    """Restore the registered sources when the context exits."""
     before = dict(_sources)
     try:
         yield

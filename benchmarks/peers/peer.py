@@ -1,4 +1,4 @@
-"""Step of the comparison, built plain or with its framework's own remat, in two sizes."""
+"""A step of the comparison, built plain or with its framework's own remat, in two sizes."""
 
 from __future__ import annotations
 

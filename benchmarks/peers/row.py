@@ -25,8 +25,10 @@ def main() -> None:
     parser.add_argument("step", choices=PEERS)
     parser.add_argument("--what", choices=("costs", "distances", "peak"), default="costs")
     parser.add_argument("--size", choices=(SMALL, LARGE), default=LARGE)
-    parser.add_argument("--form", help="for peak")
-    parser.add_argument("--setting", default=DEFAULT, help="for peak (default: %(default)s)")
+    parser.add_argument("--form", help="with --what peak: the form of the step to measure")
+    parser.add_argument(
+        "--setting", default=DEFAULT, help="with --what peak: the compiler setting (default: %(default)s)"
+    )
     options = parser.parse_args()
     print(json.dumps(row_of(options), default=plain_data))
 

@@ -164,7 +164,9 @@ def row(texts: list[str]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="programs with such a name; may be repeated")
+    parser.add_argument(
+        "--only", action="append", metavar="PATTERN", help="only programs whose names match; may be repeated"
+    )
     parser.add_argument("--backend", action="append", choices=BACKENDS, help="the backends; both by default")
     options = parser.parse_args()
     names = [name for name in PROGRAMS if not options.only or any(fnmatch(name, part) for part in options.only)]

@@ -66,7 +66,7 @@ def described(error: Exception) -> str:
 
 
 def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
-    """Return a row and its results, which are None if the form fails."""
+    """Measure one form of a model. Return its row and its outcome, which is None if the form fails."""
     model, inputs = make(name)
     budget_bytes = None if form.budget is None else int(form.budget * plain_bytes)
     try:

@@ -54,7 +54,7 @@ class Clock:
 
 
 def first_step(name: str, wrap: Callable[[Any], Any]) -> float:
-    """CPU seconds of compilation and of one step."""
+    """Return the CPU seconds of compilation and the first step together."""
     torch._dynamo.reset()
     model, inputs = make(name)
     start = time.process_time()

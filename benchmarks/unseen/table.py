@@ -31,7 +31,7 @@ def rows(paths: Sequence[Path]) -> list[Row]:
 
 
 def table(result: Sequence[Row]) -> Iterator[str]:
-    """Return temporaries and FLOPs as multiples of the plain step's."""
+    """Yield the lines of the table: temporaries and FLOPs as multiples of the plain step's."""
     yield from HEAD
     for row in result:
         if "error" in row:

@@ -57,7 +57,7 @@ class RaggedDotDimensions:
 
 @irdl_attr_definition
 class RaggedDotAttr(RecordAttribute[RaggedDotDimensions]):
-    """`#chlo.ragged_dot<…>`"""
+    """The dimension numbers of a ragged dot, `#chlo.ragged_dot<…>`."""
 
     name = "chlo.ragged_dot"
     RECORD: ClassVar[type] = RaggedDotDimensions

@@ -270,7 +270,7 @@ class AllGatherOp(GatheringOp):
 
 @irdl_op_definition
 class AllSliceOp(SlicingOp):
-    """Slice along axes: each device has less of the value."""
+    """Slice a value along axes: each device keeps only its slice."""
 
     name = "sdy.all_slice"
     AXES: ClassVar[str] = "slicing_axes"

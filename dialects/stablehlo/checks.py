@@ -117,7 +117,7 @@ def check_distinct(subject: str, dimensions: Sequence[int]) -> None:
 
 def check_ordered(subject: str, dimensions: Sequence[int]) -> None:
     if list(dimensions) != sorted(dimensions):
-        raise VerifyException(f"{subject} {list(dimensions)} are not in order")
+        raise VerifyException(f"{subject} {list(dimensions)} are not in ascending order")
 
 
 def check_sizes(subject: str, sizes: Shape, extents: Shape) -> None:

@@ -204,7 +204,7 @@ def _check_algorithm(op: DotGeneralOp) -> None:
         else left == right and (left, total, count) in SIMPLE_ALGORITHMS and not algorithm.allow_imprecise_accumulation
     )
     if not known:
-        raise VerifyException(f"no hardware is known to have the algorithm {op.algorithm}")
+        raise VerifyException(f"no known hardware supports the algorithm {op.algorithm}")
 
 
 def _check_quantized(op: DotGeneralOp) -> None:

@@ -66,7 +66,7 @@ def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> 
     try:
         return _measured(halves, num_fwd_outputs, device)
     except torch.OutOfMemoryError as error:
-        raise NotMeasured("the device has not enough memory to run it on stand-ins") from error
+        raise NotMeasured("the device does not have enough memory to measure the compiled step") from error
     except Exception as error:
         text = next((line for line in str(error).splitlines() if line.strip()), "")
         raise NotMeasured(f"{type(error).__name__}: {text}") from error

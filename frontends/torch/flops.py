@@ -12,7 +12,12 @@ from torch.utils.flop_counter import flop_registry
 
 
 def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> int | None:
-    """Return PyTorch's count for a call; None for operations that it does not count. `value`: the fake result."""
+    """Return PyTorch's FLOP count for a call, or None for an operation that it does not count.
+
+    Args:
+        target, args, kwargs: The function, and the arguments of the call.
+        value: The result of the call, as fake tensors.
+    """
     formula: Any = flop_registry.get(target._overloadpacket)
     if formula is None:
         return None

@@ -201,8 +201,8 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
     """Return the rewrite with the lowest peak: by the plan of the solvers, or by segments. Raises `Refusal` if both are
     refused.
 
-    The least budget is found by a greedy search, which may stop early; so smaller budgets are tried, by bisection above
-    the refused budgets.
+    The greedy search for the least budget may stop early. So smaller budgets are tried, by bisection between the lowest
+    peak and the highest refused budget.
     """
     within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):

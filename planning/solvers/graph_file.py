@@ -170,7 +170,9 @@ def _demand_view(reading: _Reading, node: JsonNode, deps: list[int], alias: int)
     """Check a view: it runs nothing, so it may depend only on its storage, and on values that do not count or have no
     bytes."""
     if alias in reading.splits:
-        raise reading.bad(node, f"alias is {alias}, an operation with several results: a view has the storage of one")
+        raise reading.bad(
+            node, f"alias is {alias}, which has several results: a view must alias an operation with one result"
+        )
     viewed = reading.storage.get(alias)
     read = {value for dep in deps for value in _values(reading, dep)}
     if viewed is not None and viewed not in read:

@@ -87,7 +87,7 @@ class _Execution:
 
 
 class _Model:
-    """The model of a window: executions, reads, bytes and hints."""
+    """The CP-SAT model of one window: executions, reads, bytes and hints."""
 
     def __init__(self, cp: Any, problem: Problem, budget: int, window: StageWindow, inside: Collection[Pair]):
         self.cp, self.problem, self.window, self.budget = cp, problem, window, budget

@@ -58,7 +58,7 @@ def main() -> int:
     parser.add_argument(
         "--budget", default="min", help="for each graph (default: min, which copies the most); none: without a budget"
     )
-    parser.add_argument("--json", type=Path, help="write the judgements to this file")
+    parser.add_argument("--json", type=Path, help="write the verdicts to this file, as JSON")
     options = parser.parse_args()
     chosen = [s for n, s in scripts().items() if not options.names or any(fnmatch(n, p) for p in options.names)]
     if not chosen:

@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
 
 def linen_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train five encoder layers with flax's attention and automatically numbered scopes; Adam."""
+    """Build an Adam step of five encoder layers with flax's attention and automatically numbered scopes."""
     model, tokens = Encoder(checkpoint), integers(8, 80)
     params = jax.eval_shape(model.init, jax.random.key(0), tokens)
 

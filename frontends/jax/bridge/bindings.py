@@ -85,7 +85,7 @@ class Texts:
 
     def _parser(self, text: str) -> _SmallParser:
         if RESOURCE in text:
-            raise NotBridged("a constant is a resource")
+            raise NotBridged("the data of a constant is a dialect resource")
         return _SmallParser(self._context, text)
 
 

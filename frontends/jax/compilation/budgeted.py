@@ -145,7 +145,8 @@ def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
 def within_from(
     record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
 ) -> BudgetedCompile | None:
-    """Return the result of a record, for a step that was compiled again; None if its size differs from the record."""
+    """Restore the result of a search from its cache record and the step compiled again. Return None if the temporaries
+    of the step differ from the record."""
     if temporary_bytes(compiled) != record["needs"]:
         return None
     rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])

@@ -88,7 +88,7 @@ def _compiled(numba: Any, function: Any, is_entry: bool) -> Any:
 
 
 def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
-    """Compile for the types of literal arguments: otherwise numba compiles a kernel again for each literal."""
+    """Compile for the argument types without literals; otherwise numba compiles a kernel for each literal value."""
     return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 

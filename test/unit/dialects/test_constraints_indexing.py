@@ -40,7 +40,7 @@ GATHER = Template(
         ("C2", {"vector": "-1"}, "index_vector_dim is -1"),
         ("C3", {"map": "[1]"}, r"an index vector has shape \[2\], expected \[1\]"),
         ("C3", {"vector": "3"}, r"an index vector has shape \[1\], expected \[2\]"),
-        ("C4", {"offsets": "[3, 2]"}, r"offset_dims \[3, 2\] are not in order"),
+        ("C4", {"offsets": "[3, 2]"}, r"offset_dims \[3, 2\] are not in ascending order"),
         ("C4", {"offsets": "[2, 2]"}, "name a dimension twice"),
         ("C5", {"offsets": "[2, 4]"}, r"offset_dims \[2, 4\] must be within the rank 4"),
         ("C5", {"offsets": "[-1, 2]"}, "must be within the rank 4"),

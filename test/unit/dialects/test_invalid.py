@@ -93,7 +93,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 1, 0>}} : (tensor<4x2x3xf32>, {F})"
         " -> tensor<4x2x3xf32>",
         ("tensor<4x2x3xf32>", F),
-        r"broadcast_dimensions \[1, 0\] are not in order",
+        r"broadcast_dimensions \[1, 0\] are not in ascending order",
     ),
     (f"%r = chlo.broadcast_and %0, %0 : ({F}, {F}) -> {F}", (F,), "not defined for elements of type f32"),
     (f"%r = chlo.broadcast_zeta %0, %0 : ({N}, {N}) -> {N}", (N,), "not defined for elements of type i32"),

@@ -88,7 +88,7 @@ def test_a_graph_by_hand() -> None:
         ([A, B, C, {**C, "id": 4, "deps": [2, 3], "alias": 3}], "node 4: a view of node 3 depends on another storage"),
         (
             [A, B, {**C, "split": True, "alias": 2, "obytes": 8}, {**C, "id": 4, "alias": 2}],
-            "node 4: alias is 2, an operation with several results: a view has the storage of one",
+            "node 4: alias is 2, which has several results: a view must alias an operation with one result",
         ),
         (
             [A, B, {**C, "alias": 2}, {**C, "id": 4, "deps": [3], "split": True, "alias": 3, "obytes": 8}],
