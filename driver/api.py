@@ -40,8 +40,8 @@ from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.checked_options import with_moves
-from ..search.left_steps import LEFT, step_left
-from ..search.measured import least_measured, options_to_measure
+from ..search.left_steps import LEFT, remark_on_left_step
+from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.rewrite import rewrite_module
 from ..support.diagnostics import Remark, Topic, strict_refusal
@@ -205,7 +205,7 @@ def _rewrite_by_pipeline(
 
 
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """Rewrite by every attempt and return the result that `least_measured` chooses; the original if it chooses none."""
+    """Rewrite by every attempt and return the result that `choose_by_measurement` chooses, or else the original."""
     rewrites = [
         (words, rewrite(original, of_attempt))
         for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
@@ -213,14 +213,14 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
     results = [(words, result) for words, result in rewrites if result.copies]
     if not results:
         return rewrite(original, replace(options, measure=None))
-    choice = least_measured(original, results, measure, options.workers)
+    choice = choose_by_measurement(original, results, measure, options.workers)
     if choice.least is not None:
         chosen = Remark(functions_of(choice.least.module)[0], choice.summary)
         return replace(choice.least, remarks=(chosen, *choice.least.remarks))
     if options.strict:
         raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {LEFT}")
     left = clone_of(original)
-    return Rewritten(left, (), (step_left(functions_of(left)[0], choice.summary),), None, 0, 0, original)
+    return Rewritten(left, (), (remark_on_left_step(functions_of(left)[0], choice.summary),), None, 0, 0, original)
 
 
 def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:

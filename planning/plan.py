@@ -133,6 +133,6 @@ class Plan:
         return sum(cost[op] for group in self.groups for op in group.operations)
 
 
-def nothing_planned(_: Graph) -> Plan:
+def plan_nothing(_: Graph) -> Plan:
     """Plan no copies. A planner, as `RecomputeOptions(planner=…)` takes it."""
     return Plan()

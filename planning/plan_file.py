@@ -200,7 +200,7 @@ _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
 
 def _step(step: JsonFields) -> StepPlan:
     groups = tuple(map(_group, step.objects("groups", _GROUP)))
-    kept = tuple(map(_kept, step.objects("kept", _KEPT)))
+    kept = tuple(map(_read_kept, step.objects("kept", _KEPT)))
     notes = tuple(map(_note, step.objects("notes", _NOTE)))
     return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _offload(step))
 
@@ -231,7 +231,7 @@ def _batch(batch: JsonFields) -> Batch:
     return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
 
 
-def _kept(kept: JsonFields) -> Kept:
+def _read_kept(kept: JsonFields) -> Kept:
     return Kept(kept.text("segment"), kept.number("operation"), kept.text("reason"))
 
 

@@ -252,7 +252,7 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
     """Return the new program as a graph, whose values keep their numbers in the program."""
     origins, phases, is_new, reads, makes = program.columns
     # The origin of barriers, -1, selects the entry that is appended here.
-    of_origins, of_values = selected(origins), selected(program.stands_for)
+    of_origins, of_values = getter_at(origins), getter_at(program.stands_for)
     first_new, stands_for = len(graph.maker), program.stands_for
     copies = [op for op, origin in enumerate(origins) if is_new[op] and origin != BARRIER_ORIGIN]
     viewed = [
@@ -280,7 +280,7 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
     )
 
 
-def selected(indices: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
+def getter_at(indices: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
     """Return a function that takes the entries at these indices from a sequence, in less time than a loop."""
     if len(indices) < 2:
         # `itemgetter` returns a single entry as it is.

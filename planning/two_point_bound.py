@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .solvers.problem import Problem
-from .solvers.working_set import pinned_until
+from .solvers.working_set import last_pinned_operations
 
 MAX_DISTANCE = 64
 """Number of operations before t that are tried as s."""
@@ -43,7 +43,7 @@ class TwoPointBound:
 
 def two_point_bound(problem: Problem) -> TwoPointBound:
     """Return the largest bound from two operations at most `MAX_DISTANCE` apart; of 0 bytes if there is none."""
-    lasts = pinned_until(problem)
+    lasts = last_pinned_operations(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.maker, problem.sizes)
     np.add.at(change, lasts + 1, -problem.sizes)

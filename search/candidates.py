@@ -28,7 +28,7 @@ from .budget.beside_segments import BesideSegments
 from .choose import ScoredAttempt
 from .plan_family import NEARLY_FITS, PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource, Reduction
-from .smaller_plans import FAMILY_SIZE, fewer_groups, thinned_out, with_groups
+from .smaller_plans import FAMILY_SIZE, fewer_groups, thin_out, with_groups
 
 if TYPE_CHECKING:
     from ..planning.solvers.solve_graph import PreparedGraph
@@ -87,7 +87,7 @@ class StepCandidates:
     graph: Graph
     forecast: Forecast
     share: Callable[[Peaks], float]
-    demand: SegmentLimits | None
+    segment_limits: SegmentLimits | None
     notes: tuple[Note, ...]
     forecasts: list[StepCandidate] = field(default_factory=list[StepCandidate])
     _families: list[tuple[StepCandidate, PlanFamily]] = field(default_factory=list[tuple[StepCandidate, PlanFamily]])
@@ -171,7 +171,7 @@ class StepCandidates:
         for plan, candidate in self._by_plan:
             if plan == unscored.plan:
                 return candidate
-        if self.demand is not None and self.demand.violation(self.graph, unscored.plan):
+        if self.segment_limits is not None and self.segment_limits.violation(self.graph, unscored.plan):
             return None
         need = self.share(peaks or self.forecast.of_plan(unscored.plan, unscored.segments))
         work = unscored.plan.extra_cost(self.graph.cost)
@@ -191,7 +191,7 @@ class StepCandidates:
 
         prepared = self._prepared = self._prepared or PreparedGraph(self.graph)
         budget = int(share_of_peak * prepared.peak_bytes)
-        segments = BesideSegments({} if self.demand is None else {self.graph.fingerprint: self.demand})
+        segments = BesideSegments({} if self.segment_limits is None else {self.graph.fingerprint: self.segment_limits})
         try:
             # Plans that only a long search finds take so much work that others of the same need are cheaper.
             planner = partial(plan_within, budget=budget, stop=stop, once_more=False, prepared=prepared)
@@ -214,7 +214,7 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[PlanF
         origin = whole.origin.reduced(Reduction(len(kept)))
         return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
 
-    thinned = thinned_out(whole.plan)
+    thinned = thin_out(whole.plan)
     return [PlanFamily([partial(smaller, names, plan) for names, plan in sequence]) for sequence in thinned]
 
 

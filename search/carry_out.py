@@ -26,7 +26,7 @@ from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
 from .choose import ChosenAttempt, choose_for, why_worse
-from .left_steps import as_rest, step_left
+from .left_steps import as_rest, remark_on_left_step
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
@@ -78,7 +78,7 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
     if choice.refused is None:
         remarks.extend(choice.remarks(function))
     else:
-        remarks.append(step_left(function, choice.refused))
+        remarks.append(remark_on_left_step(function, choice.refused))
     if choice.refused is not None or not choice.chosen.planned.plan.copies:
         remarks.extend(_collective_remarks(step, selection.permission))
     return remarks

@@ -133,15 +133,15 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     def score(planned: PlannedAttempt) -> ScoredAttempt:
         return ScoredAttempt(planned, forecast.of_plan(planned.plan, planned.segments))
 
-    def chained(scored: ScoredAttempt) -> ScoredAttempt:
+    def chain(scored: ScoredAttempt) -> ScoredAttempt:
         return score(planner.plan(replace(scored.planned.attempt, chain=True)))
 
     scored = [*map(score, islice(_distinct(planner.plans()), options.attempts))]
     if forecast.keeps_barriers and not scored[0].peaks.is_steady:
-        scored.append(chained(scored[0]))
+        scored.append(chain(scored[0]))
     chosen = best_attempt(scored, before, forecast.keeps_barriers)
     if forecast.keeps_barriers and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
-        chosen = min(chosen, chained(chosen), key=lambda attempt: attempt.peaks.eager)
+        chosen = min(chosen, chain(chosen), key=lambda attempt: attempt.peaks.eager)
     is_forced_here = any(map(is_forced, step.phases.order.operations))
     is_free = bool(chosen.planned.plan.copies) and not is_forced_here
     refused = why_worse(before, chosen.peaks, forecast.keeps_barriers) if is_free else None
@@ -234,7 +234,7 @@ def contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Score
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored
-    allowed = [attempt for attempt in scored if _raised_peak(before, attempt.peaks, True) is None] or scored
+    allowed = [attempt for attempt in scored if _why_peak_rises(before, attempt.peaks, True) is None] or scored
     most = CLEARLY_MORE * min(attempt.peaks.in_order for attempt in allowed)
     # By identity, as plans take long to compare.
     few = {id(attempt) for attempt in allowed if attempt.peaks.in_order <= most}
@@ -251,12 +251,12 @@ def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], i
     for method in (None, CutMethod.BLOCKS, CutMethod.STRUCTURE):
         of_method = [attempt for attempt in scored if attempt.cut_method is method]
         gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
-        if not believed or (of_method and _gained(of_method, size) < gains * _gained(believed, size)):
+        if not believed or (of_method and _total_gain(of_method, size) < gains * _total_gain(believed, size)):
             believed = of_method
     return believed
 
 
-def _gained(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
+def _total_gain(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
     return min(map(size, scored)) ** 2 * min(attempt.peaks.in_order for attempt in scored)
 
 
@@ -278,7 +278,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
     count too.
     """
-    if (raised := _raised_peak(before, after, keeps_barriers)) is not None:
+    if (raised := _why_peak_rises(before, after, keeps_barriers)) is not None:
         return raised
     if any(is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
         return None
@@ -290,7 +290,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * WORTH_IT:g} % saved"
 
 
-def _raised_peak(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
+def _why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
     for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
         if raises_peak(old, new):

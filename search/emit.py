@@ -22,7 +22,7 @@ from ..transforms.phase import Steps, numbered_steps
 from ..transforms.stagger import stagger
 from ..transforms.verify import verify, verify_input
 from .choose import why_worse
-from .left_steps import step_left
+from .left_steps import remark_on_left_step
 
 
 def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
@@ -104,5 +104,5 @@ def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emiss
         reason = None if before is None else why_worse(before, after, emission.keeps_barriers)
         if reason is None:
             return None
-        remark = step_left(function, reason)
+        remark = remark_on_left_step(function, reason)
     return remark

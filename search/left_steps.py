@@ -14,7 +14,7 @@ _REST_LEFT = "the rest of the step is left as it is"
 _REST = "in the rest of the step: "
 
 
-def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """Reword remarks for a step whose loops have been cut: only the rest of the step is left unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(LEFT) + _REST_LEFT)
@@ -24,11 +24,11 @@ def with_loops_cut(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     )
 
 
-def step_left(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
+def remark_on_left_step(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
     """Make the remark that the step is left unchanged."""
     return Remark(op, f"{reason}: {LEFT}", topic=topic)
 
 
 def as_rest(remarks: Sequence[Remark]) -> list[Remark]:
     """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten."""
-    return [replace(remark, reason=f"{_REST}{remark.reason}") for remark in with_loops_cut(remarks)]
+    return [replace(remark, reason=f"{_REST}{remark.reason}") for remark in reword_for_cut_loops(remarks)]

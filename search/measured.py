@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import WORTH_IT
-from ..planning.plan import nothing_planned
+from ..planning.plan import plan_nothing
 from ..support.units import readable_bytes
 from ..transforms.plans.limit_segments import selection_without_budgets
 from .attempt_plans import attempt_plans
@@ -55,10 +55,10 @@ def options_to_measure(module: ModuleOp, options: RecomputeOptions) -> Iterator[
         if attempt.copies:
             yield str(attempt.attempt), replace(of_attempt, plan=attempt.plans)
     if not options.selection.segment_budgets:
-        yield "loops alone", replace(unmeasured, planner=nothing_planned, strict=False)
+        yield "loops alone", replace(unmeasured, planner=plan_nothing, strict=False)
 
 
-def least_measured(
+def choose_by_measurement(
     original: ModuleOp,
     results: Sequence[tuple[str, Result]],
     measure: Callable[[ModuleOp], int],

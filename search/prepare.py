@@ -108,7 +108,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     return Prepared(work, without_budgeted, flat.structured, remarks, flat.origins, nested, per_device, rolled, demands)
 
 
-def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
+def flatten(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
     """Return a flat copy of the module, with uncut loops, and its selection. Raises `Refusal` for a selection that does
     not apply to the module."""
     flat = _flat(module, selection)

@@ -23,7 +23,7 @@ from ..dialects.names import Names
 from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
-from ..planning.plan import nothing_planned
+from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
 from ..support.diagnostics import Refusal, Remark, RemarkKind, Topic
@@ -47,9 +47,9 @@ from .budget.within import BudgetResult, within_budget
 from .carry_out import carry_out_best, carry_out_planned
 from .checked_options import cost_option, with_moves
 from .emit import emit, peaks_of, replace_content, why_all_worse
-from .left_steps import with_loops_cut
+from .left_steps import reword_for_cut_loops
 from .options_at_fault import option_at_fault
-from .outcome import Recomputation, unchanged
+from .outcome import Recomputation, leave_unchanged
 from .plan_cost import cost_remarks
 from .prepare import Prepared, prepare
 from .restored_calls import calls_may_raise_peak, peaks_in_order, why_inlined
@@ -149,7 +149,7 @@ def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Writ
     functions inlined if their calls cost memory."""
     result = _run_stages(module, options)
     if result.loops_alone is not None:
-        options = options.with_planned(nothing_planned)
+        options = options.with_planned(plan_nothing)
         alone = _run_stages(module, options)
         result = replace(alone, outcome=replace(alone.outcome, remarks=result.loops_alone))
     work = result.module
@@ -189,27 +189,27 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         reason = "the step has copies already, from an earlier run"
-        return _StagesResult(None, unchanged(module, mark_remarks, reason, (), {}))
+        return _StagesResult(None, leave_unchanged(module, mark_remarks, reason, (), {}))
     prepared = prepare(module, options)
     # The outlined functions exist only until they are put back.
     containing = prepared.containing
     work, rolled = prepared.module, prepared.rolled
     steps = numbered_steps(work, costs=cost.of)
     cloned = _choose_and_copy(prepared, steps, options)
-    stage_remarks = _prepared_remarks(module, prepared, options)
+    stage_remarks = _remarks_of_preparation(module, prepared, options)
     if not cloned.copies and not rolled.copies:
         fault = option_at_fault(steps, options.selection) if options.planned is None else None
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*mark_remarks, *stage_remarks, *cloned.remarks)
-        nothing = unchanged(module, remarks, reason, steps, containing, Topic.NOTHING_RECOMPUTED)
+        nothing = leave_unchanged(module, remarks, reason, steps, containing, Topic.NOTHING_RECOMPUTED)
         return _StagesResult(None, nothing)
     emit_remarks = [*shard_kept(work, prepared.inside), *cost_remarks(steps, cloned.steps, cost)]
     moved = remove_unused_moves(work)
     peaks = peaks_of(emit(work, prepared.origins, emission, steps), cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = (*mark_remarks, *prepared.remarks, worse)
-        nothing = unchanged(module, remarks, worse.reason, steps, containing)
-        return _StagesResult(None, nothing, loops_alone=with_loops_cut(remarks) if rolled.copies else None)
+        nothing = leave_unchanged(module, remarks, worse.reason, steps, containing)
+        return _StagesResult(None, nothing, loops_alone=reword_for_cut_loops(remarks) if rolled.copies else None)
     if emission.keeps_barriers:
         # CSE may extend live ranges beyond the plan.
         emit_remarks += _eager_remarks(peaks)
@@ -220,7 +220,7 @@ def _run_stages(module: ModuleOp, options: RecomputeOptions) -> _StagesResult:
     remarks = (*mark_remarks, *stage_remarks, *cloned.remarks, *emit_remarks)
     outcome = Recomputation(
         steps=cloned.steps,
-        remarks=with_loops_cut(remarks) if rolled.copies else remarks,
+        remarks=reword_for_cut_loops(remarks) if rolled.copies else remarks,
         restored=restored,
         rolled=rolled,
         eager=max((peak.eager for peak in peaks.values()), default=0),
@@ -245,7 +245,7 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
     return cloned
 
 
-def _prepared_remarks(module: ModuleOp, prepared: Prepared, options: RecomputeOptions) -> Sequence[Remark]:
+def _remarks_of_preparation(module: ModuleOp, prepared: Prepared, options: RecomputeOptions) -> Sequence[Remark]:
     """Return the remarks of the preparation; remarks on the selection do not apply to a plan of the options."""
     if options.planned is None:
         return prepared.remarks

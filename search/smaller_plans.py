@@ -17,7 +17,7 @@ FAMILY_SIZE = 12
 T = TypeVar("T")
 
 
-def thinned_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
+def thin_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
     """Yield two sequences of plans with ever fewer segments, each with the names of the remaining segments."""
     groups = dict[str, list[CopyGroup]]()
     for group in sorted(plan.groups, key=lambda group: group.before):
@@ -42,10 +42,10 @@ def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
     """Make the plan of these groups alone. Reads of copies in other groups become reads of the originals."""
     # Only callers that need the solvers wait for their import.
-    from ..planning.solvers.solve_graph import with_views
+    from ..planning.solvers.solve_graph import pairs_with_views
 
     pairs = {(group.before, op) for group in groups for op in group.operations}
-    return plan_of_pairs(graph, with_views(graph, pairs))
+    return plan_of_pairs(graph, pairs_with_views(graph, pairs))
 
 
 def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:

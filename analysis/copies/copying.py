@@ -10,7 +10,14 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
-from ...planning.by_segment.copy_requests import LIVES_ON, NO_GATE, UPDATE_READS, Targets, with_residuals, with_views
+from ...planning.by_segment.copy_requests import (
+    LIVES_ON,
+    NO_GATE,
+    UPDATE_READS,
+    Targets,
+    targets_with_views,
+    with_residuals,
+)
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import Kept, Plan
 from ...rules.effects import NO_PERMISSION, Permission
@@ -99,7 +106,7 @@ def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]
     """
     demanded = [value for value in targets.values if is_demanded(step.value(value))]
     residual_targets = with_residuals(step.graph, targets, demanded, marked)
-    return with_views(step.graph, residual_targets, marked)
+    return targets_with_views(step.graph, residual_targets, marked)
 
 
 def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:

@@ -131,14 +131,14 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
         readers.setdefault(targets.segment_of(graph, value), set()).update(targets.gradient_readers(graph, value))
     for segment in sorted(readers):
         waiting = sorted(readers[segment])
-        while waiting and not gates_for(graph, _read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
+        while waiting and not gates_for(graph, _targets_read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
             reader = waiting.pop(0)
-            values.difference_update(_read(graph, targets, segment, reader))
+            values.difference_update(_targets_read(graph, targets, segment, reader))
             kept.append(Kept(segment, reader, NO_GATE))
     return Targets(targets.segments, frozenset(values), targets.own), kept
 
 
-def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
+def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value

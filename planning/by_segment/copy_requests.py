@@ -124,7 +124,7 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
     return Targets(segments, frozenset(values), targets.own)
 
 
-def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
+def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
     """Add views and casts of targets to the segments of their operands, except for `marked` operations.
 
     If they were kept, they would pin the storage of their operand.
@@ -152,7 +152,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
         is_inside: Whether an operation is in the segment.
     """
     entry, used_up = Counter[str](), -1
-    for part in sorted(_connected(graph, uses, is_inside), key=lambda part: min(map(uses.__getitem__, part))):
+    for part in sorted(_components(graph, uses, is_inside), key=lambda part: min(map(uses.__getitem__, part))):
         start, names = min(uses[op] for op in part), Counter(graph.names[op] for op in part)
         if used_up == -1:
             entry = names
@@ -161,7 +161,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
         used_up = max(used_up, _last_read(graph, part))
 
 
-def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
+def _components(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
     """Return the connected components of the operations of `uses`."""
     leader = _leaders(graph, uses, is_inside)
     parts = dict[int, list[int]]()

@@ -26,12 +26,12 @@ NODES_ALONE = 2000
 
 def least_kept(piece: SegmentProblem) -> frozenset[int]:
     """Return the set of storages with the fewest bytes that can be kept, by a minimum cut; no smaller set exists."""
-    return _cut(piece, Fraction(1), bytes_alone=True)
+    return _cut_at_price(piece, Fraction(1), bytes_alone=True)
 
 
 def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
     """Return the storages to keep, of at most `most` bytes, at the least work found; None if there is no such set."""
-    plain = _cut(piece, Fraction(0))
+    plain = _cut_at_price(piece, Fraction(0))
     if piece.bytes(plain) <= most:
         return plain
     least = least_kept(piece)
@@ -49,7 +49,7 @@ def _by_prices(piece: SegmentProblem, most: int, more: frozenset[int], less: fro
         extra = _work(piece, less) - _work(piece, more)
         if saved <= 0 or extra <= 0:
             break
-        between = _cut(piece, Fraction(extra, saved))
+        between = _cut_at_price(piece, Fraction(extra, saved))
         size = piece.bytes(between)
         if not piece.bytes(less) < size < piece.bytes(more):
             break
@@ -62,7 +62,7 @@ def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> froz
     while True:
         least_work, best = _work(piece, kept), None
         for storage in sorted(piece.again(kept) - piece.never):
-            candidate = piece.used(kept | {storage})
+            candidate = piece.read_storages(kept | {storage})
             if piece.bytes(candidate) <= most and (work := _work(piece, candidate)) < least_work:
                 least_work, best = work, candidate
         if best is None:
@@ -74,13 +74,13 @@ def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
     return piece.work_of(piece.again(kept))
 
 
-def _cut(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
+def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
     """Return the minimum cut at a price. `price`: the work that a byte is worth. `bytes_alone`: ignore the work."""
     per_byte, unit = price.numerator, price.denominator
     too_much = per_byte * sum(piece.sizes.values()) + unit * sum(piece.work.values()) + 1
     cost = {v: too_much if v in piece.never else per_byte * size for v, size in piece.sizes.items()}
     work = None if bytes_alone else {v: unit * piece.work[piece.maker[v]] for v in piece.sizes}
-    return piece.used(min_cut(sorted(piece.needed), piece.needs, cost, work)) if piece.needed else frozenset()
+    return piece.read_storages(min_cut(sorted(piece.needed), piece.needs, cost, work)) if piece.needed else frozenset()
 
 
 def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
@@ -101,7 +101,7 @@ def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset
     )
     if answer.values is None:
         return start
-    kept = piece.used(frozenset(v for v, column in keep.items() if answer.values[column] > 0.5) - piece.never)
+    kept = piece.read_storages(frozenset(v for v, column in keep.items() if answer.values[column] > 0.5) - piece.never)
     if not piece.again(kept) <= piece.needs.keys() or piece.bytes(kept) > most:
         return start
     return kept if _work(piece, kept) < _work(piece, start) else start

@@ -58,7 +58,7 @@ class SegmentProblem:
                 pending += [need for need in self.needs.get(storage, ()) if need not in kept]
         return frozenset(recomputed)
 
-    def used(self, kept: Set[int]) -> frozenset[int]:
+    def read_storages(self, kept: Set[int]) -> frozenset[int]:
         """Return the kept storages that the backward pass or a recomputed operation reads."""
         read = {need for storage in self.again(kept) for need in self.needs.get(storage, ())}
         return frozenset(storage for storage in kept if storage in self.needed or storage in read)

@@ -29,10 +29,10 @@ def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
         constant = all(value in graph.constants for value in graph.makes[op])
         if readers and not constant and all(graph.gradient[reader] or reader in sunk for reader in readers):
             sunk.add(op)
-    return _connected(graph, sorted(sunk))
+    return _components(graph, sorted(sunk))
 
 
-def _connected(graph: Graph, operations: Collection[int]) -> list[list[int]]:
+def _components(graph: Graph, operations: Collection[int]) -> list[list[int]]:
     """Return the connected components of the operations under use-def edges."""
     group = {op: [op] for op in operations}
     for op in operations:

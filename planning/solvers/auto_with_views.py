@@ -10,7 +10,7 @@ from .incumbent import Incumbent
 from .local_search import LocalSearch
 from .portfolio import auto, bounds_for
 from .problem import Pair, Problem, SmallView
-from .result import Infeasible, Result, nothing_found, refusal
+from .result import Infeasible, Result, refusal, refuse_without_plan
 from .view_copies import views_apart, with_copies
 
 MAX_SINGLE_VIEWS = 48
@@ -40,7 +40,7 @@ def auto_with_views(
         outcome = plain
     if not isinstance(outcome, Result):
         # A proof that ignores copies of views does not hold for schedules with them.
-        return nothing_found(relaxed.problem, "auto, with copies of views,")
+        return refuse_without_plan(relaxed.problem, "auto, with copies of views,")
     by = f"{bounds.by}, any copies of views"
     return replace(outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed)
 
@@ -75,7 +75,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
     else:
         chosen = list[SmallView]()
     for view in views if len(problem) <= LARGE_PROBLEM else ():
-        if best.stopped():
+        if best.should_stop():
             break
         toggled = [other for other in chosen if other != view] if view in chosen else [*chosen, view]
         toggled_cost = _cost(problem, best.budget, toggled)
@@ -90,7 +90,7 @@ def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[S
     views may exceed the budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for selection in selections if len(best.problem) <= LARGE_PROBLEM else ():
-        if best.stopped():
+        if best.should_stop():
             break
         if (cost := _cost(best.problem, best.budget, selection)) is not None:
             return selection, cost

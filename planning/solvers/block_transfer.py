@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from .effort import Bounds, closed
+from .effort import Bounds, is_closed
 from .incumbent import Incumbent
 from .local_search import LocalSearch
 from .problem import Pair
@@ -25,7 +25,7 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
     """Replace the copies of all blocks by the copies of one row of blocks, for each row, and repeat while the plan gets
     cheaper."""
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
-    if best.pairs is None or closed(best, bounds) or best.stopped() or not tries:
+    if best.pairs is None or is_closed(best, bounds) or best.should_stop() or not tries:
         return
     alike = repeats(best.problem)
     while alike is not None:
@@ -33,14 +33,14 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
         before, pairs = best.percent, best.pairs
         provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
         for first, width in _rows(alike.count, tries):
-            if closed(best, bounds) or best.stopped():
+            if is_closed(best, bounds) or best.should_stop():
                 return
-            best.offer(search.repaired(best.budget, spread(alike, pairs, first, width)), provenance)
+            best.offer(search.repaired(best.budget, spread_to_blocks(alike, pairs, first, width)), provenance)
         if best.percent >= before:
             return
 
 
-def spread(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
+def spread_to_blocks(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
     """Transfer the copies in the stages of `width` blocks, from block `first` on, to all blocks. Copies in stages
     outside blocks stay."""
     steps = range(-width * (first // width + 1), alike.count - first + width, width)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .first_need import at_first_need
+from .first_need import copies_at_first_need
 from .integer_program import ProgramLimits, ProgramSolution, solve
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
@@ -191,5 +191,5 @@ def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> 
     kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]
     for k, cut in enumerate(stages.cuts):
         again = stages.recomputed(answer.values, k)
-        pairs |= at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])
+        pairs |= copies_at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])
     return frozenset(pairs)

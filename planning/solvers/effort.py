@@ -71,16 +71,16 @@ EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Ef
 """Efforts by their names on the command line."""
 
 
-def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:
+def is_closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:
     """Return whether the gap between plan and bound is at most `within` percentage points."""
     return best.percent - bounds.percent <= within
 
 
-def searched_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
+def should_search_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
     """Return whether to search further: the problem is small, and the gap of its plan is above `within` percentage
     points."""
     small = len(best.problem) <= SMALL_PROBLEM and effort.many and best.pairs is not None
-    return small and not closed(best, bounds, within) and not best.stopped()
+    return small and not is_closed(best, bounds, within) and not best.should_stop()
 
 
 SECONDS_AS_PYTHON = 60.0

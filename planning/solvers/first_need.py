@@ -8,7 +8,7 @@ from collections.abc import Collection
 from .problem import Pair, Problem
 
 
-def at_first_need(
+def copies_at_first_need(
     problem: Problem,
     cut: int,
     alive: Collection[int],

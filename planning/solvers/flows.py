@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .first_need import at_first_need
+from .first_need import copies_at_first_need
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
@@ -192,7 +192,7 @@ class FlowBounds:
         for name, choice in (("minimum cut", below), ("minimum cut, a little too much", above)):
             if choice is not None:
                 alive: Collection[int] = choice.saved | set(network.present.tolist())
-                self.starts.append((name, at_first_need(self.problem, cut, alive, choice.again)))
+                self.starts.append((name, copies_at_first_need(self.problem, cut, alive, choice.again)))
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:

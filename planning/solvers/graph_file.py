@@ -207,11 +207,11 @@ def _read_operation(reading: _Reading, node: JsonNode, deps: list[int]) -> None:
     sizes = [_amount(reading, result, "obytes") for result in results] if results else [_amount(reading, node, "bytes")]
     for made, size in zip(results or [node], sizes, strict=True):
         reading.storage[made["id"]] = len(reading.value_names)
-        reading.value_names.append(f"{_printed(made.get('name') or made['id'])} (node {made['id']})")
+        reading.value_names.append(f"{_escape(made.get('name') or made['id'])} (node {made['id']})")
         reading.value_shapes.append((size, _elements(made)))
     reading.rows.append(
         OperationRow(
-            name=_printed(node.get("name") or node.get("target") or node["id"]),
+            name=_escape(node.get("name") or node.get("target") or node["id"]),
             cost=_amount(reading, node, "cost"),
             reads=[value for dep in deps for value in _values(reading, dep)],
             makes=sizes,
@@ -224,7 +224,7 @@ def _read_operation(reading: _Reading, node: JsonNode, deps: list[int]) -> None:
         _note_view(reading, dep, op)
 
 
-def _printed(name: object) -> str:
+def _escape(name: object) -> str:
     """Escape control characters and lone surrogates, for printing on one line of a terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(name))
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from math import isqrt
 
-from .first_need import at_first_need
+from .first_need import copies_at_first_need
 from .problem import Pair, Problem
 from .sequence import Evaluation, evaluate, sequence_of
 
@@ -52,12 +52,12 @@ class _Segmentation:
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
     """Return the segmentations whose copies may all run again."""
-    found = map(partial(segmented, problem), range(2, 3 * isqrt(max(4, problem.earliest)) + 2))
+    found = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest)) + 2))
     valid = [pairs for pairs in found if all(problem.again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
 
 
-def segmented(problem: Problem, count: int) -> frozenset[Pair]:
+def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
     """Return the copies of all but the last of `count` segments of the forward pass, at their first uses in the
     backward pass."""
     first = problem.earliest
@@ -69,7 +69,7 @@ def segmented(problem: Problem, count: int) -> frozenset[Pair]:
             maker not in again or any(op < first and segment[op] != segment[maker] for op in problem.users_of(v))
         ):
             kept.add(v)
-    return at_first_need(problem, first - 1, kept, again)
+    return copies_at_first_need(problem, first - 1, kept, again)
 
 
 def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:

@@ -85,7 +85,7 @@ class Incumbent:
         """The seconds until the time limit; None without one."""
         return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
 
-    def stopped(self) -> bool:
+    def should_stop(self) -> bool:
         """Return whether the time limit or the interrupt ends the search."""
         if self.interrupt() or (self.seconds is not None and self.elapsed > self.seconds):
             self.cut_short = True

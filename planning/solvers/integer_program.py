@@ -105,7 +105,7 @@ def solve(
     """Solve a program. `integral`: with integrality. `start`: a feasible point."""
     import highspy  # pyright: ignore[reportMissingImports]
 
-    with _silenced():
+    with _silence_output():
         solver: Any = highspy.Highs()
     options: dict[str, Any] = {
         "output_flag": False,
@@ -151,7 +151,7 @@ def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
 
 
 @contextmanager
-def _silenced() -> Generator[None]:
+def _silence_output() -> Generator[None]:
     """Redirect the standard output of the process: HiGHS 1.16 prints a banner, and tools print programs there."""
     if os.name != "posix":
         yield

@@ -56,7 +56,7 @@ def better(
     return frozenset(pairs) - frozenset(inside) | copies
 
 
-def reoptimized(
+def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
     """Return all copies, with the copies in the stages from `first` to `last` (exclusive) re-optimized; unchanged if

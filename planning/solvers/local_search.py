@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
 from .kernels.entries import CHOICE, PLAIN, Kernels
 from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, as_arrays, as_lists, board_of
@@ -154,10 +154,10 @@ def anneal_from(
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED_GAP) * problem.total_cost / 100
     for seed, (provenance, start) in enumerate(starts if rounds else ()):
-        if closed(best, bounds) or best.stopped():
+        if is_closed(best, bounds) or best.should_stop():
             return
         best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {rounds} rounds")
-        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
+        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.should_stop, good)
         best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
 
 
@@ -165,7 +165,7 @@ def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Eff
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
     with: the search that allows such copies, if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
-    if not earlier or not searched_on(best, effort, bounds, OPEN_GAP):
+    if not earlier or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search
     before, wider = best.percent, LocalSearch(best.problem, earliest=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
@@ -176,10 +176,10 @@ def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Eff
 
 def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
     """Anneal longer and more slowly from the best plan: on some problems, short runs end at different costs."""
-    if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN_GAP):
+    if effort.rounds is not None or best.pairs is None or not should_search_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
     good = (bounds.percent + CLOSED_GAP) * best.problem.total_cost / 100
     best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
-    pairs = search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good)
+    pairs = search.annealed(best.budget, best.pairs, rounds, 2, best.should_stop, good)
     best.offer(pairs, Provenance("ruin and recreate, longer"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
-from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
 from .local_search import LocalSearch, anneal_from
 from .problem import Ints, Pair
@@ -38,7 +38,7 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         pairs += [cut for cut in second_cuts(best.problem, bounds.best_cut) if cut not in pairs]
     idle, overflows = 0, list[Ints]()
     for cuts in pairs:
-        if closed(best, bounds) or best.stopped() or idle == MAX_IDLE_PAIRS:
+        if is_closed(best, bounds) or best.should_stop() or idle == MAX_IDLE_PAIRS:
             break
         before = bounds.percent, best.percent
         overflows += _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
@@ -57,13 +57,13 @@ def solve_with_more_cuts(
         return
     cuts, idle, all_overflows = (bounds.best_cut,), 0, list(overflows)
     nodes = max(1, effort.nodes // 8 * max(1, SMALL_PROBLEM // len(best.problem)))
-    while idle < MAX_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
+    while idle < MAX_IDLE_ROUNDS and not is_closed(best, bounds) and not best.should_stop():
         before, fewer = (bounds.percent, best.percent), cuts
         cuts = cutting_off(cuts, all_overflows, near(best.problem))
         if not MAX_CUTS >= len(cuts) > len(fewer):
             return
         all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
-        if searched_on(best, effort, bounds, OPEN_GAP):
+        if should_search_on(best, effort, bounds, OPEN_GAP):
             anneal_from(best, search, effort, bounds, [(Provenance(by), pairs) for by, pairs in bounds.starts])
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from . import integer_program, interval_program
 from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
-from .effort import CLOSED_GAP, LARGE_PROBLEM, Bounds, Effort, closed, searched_on
+from .effort import CLOSED_GAP, LARGE_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .flows import FlowBounds
 from .heuristics import chen
 from .incumbent import Incumbent
@@ -24,7 +24,7 @@ from .local_search import LocalSearch, anneal_best, anneal_longer, anneal_with_f
 from .more_cuts import solve_with_more_cuts, solve_with_two_cuts
 from .problem import Pair
 from .provenance import Improvement, Provenance
-from .result import Infeasible, Result, ended, infeasible, nothing_found, refusal
+from .result import Infeasible, Result, infeasible, refusal, refuse_after_end, refuse_without_plan
 from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
@@ -63,7 +63,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if bounds.infeasible:
         return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _offer_starts(best, search, bounds, starts)
-    if MIN_FLOW_OPERATIONS < len(problem) <= LARGE_PROBLEM and not closed(best, bounds) and not best.stopped():
+    if MIN_FLOW_OPERATIONS < len(problem) <= LARGE_PROBLEM and not is_closed(best, bounds) and not best.should_stop():
         bounds = bounds_for(best, effort, closer=True)
         _offer_starts(best, search, bounds, ())
     transfer_blocks(best, search, bounds)
@@ -84,10 +84,10 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
 def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
     """Search with copies in all stages, if the problem allows them, after no plan with copies from `earliest` on was
     found."""
-    if best.stopped():
-        return ended(best.problem)
+    if best.should_stop():
+        return refuse_after_end(best.problem)
     if not best.problem.everywhere or best.problem.earliest == 0:
-        return nothing_found(best.problem, "auto")
+        return refuse_without_plan(best.problem, "auto")
     best.progress("no plan so far: with copies in the forward pass")
     return auto(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
 
@@ -118,9 +118,9 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
-        bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
+        bounds = CutBounds(best.problem, best.budget, best.should_stop, best.left, effort.nodes)
     else:
-        bounds = FlowBounds(best.problem, best.budget, best.stopped)
+        bounds = FlowBounds(best.problem, best.budget, best.should_stop)
     best.progress(f"bounds by single cuts: {len(best.problem)} operations")
     bounds.single_cuts()
     best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed:.1f} s")
@@ -134,29 +134,29 @@ def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: 
     # On small problems each start takes milliseconds, so that all are tried until the gap is nearly 0.
     met = MET_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
-        if not closed(best, bounds, met) and not best.stopped():
+        if not is_closed(best, bounds, met) and not best.should_stop():
             best.offer(search.repaired(budget, pairs), Provenance(by))
     if (
-        not closed(best, bounds, met)
-        and not best.stopped()
+        not is_closed(best, bounds, met)
+        and not best.should_stop()
         and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None)
     ):
         best.offer(search.repaired(budget), Provenance("greedy"))
-    if not closed(best, bounds) and not best.stopped() and len(problem) <= LARGE_PROBLEM:
+    if not is_closed(best, bounds) and not best.should_stop() and len(problem) <= LARGE_PROBLEM:
         best.offer(chen(problem, budget), Provenance("chen"))
 
 
 def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
     """Optimize the windows of the best plan one by one."""
-    if not searched_on(best, effort, bounds, WINDOWS_GAP) or best.pairs is None:
+    if not should_search_on(best, effort, bounds, WINDOWS_GAP) or best.pairs is None:
         return
     if not interval_program.available():
         best.progress("OR-tools is not installed: windows of stages are not re-optimized")
         return
     pairs = best.pairs
     for first, last in windows(best.problem, WIDTH):
-        if best.stopped():
+        if best.should_stop():
             return
         best.progress(f"stages {first} to {last} re-optimized, {best.elapsed:.1f} s")
-        pairs = interval_program.reoptimized(best.problem, best.budget, pairs, first, last, WORK)
+        pairs = interval_program.reoptimize(best.problem, best.budget, pairs, first, last, WORK)
         best.offer(pairs, best.provenance.then(Improvement.WINDOWS))

@@ -85,17 +85,17 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
     return infeasible(problem, f"no plan needs less than {readable_bytes(least.bytes)}", True)
 
 
-def nothing_found(problem: Problem, solver: str) -> Infeasible:
+def refuse_without_plan(problem: Problem, solver: str) -> Infeasible:
     """Make the refusal of a solver that found no plan; nothing is proved."""
     return infeasible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
 
 
-def ended(problem: Problem) -> Infeasible:
+def refuse_after_end(problem: Problem) -> Infeasible:
     """Make the refusal of a search that a limit or an interrupt ended before it found a plan."""
     return infeasible(problem, "the search was ended before it found a plan, and none is proved impossible", False)
 
 
-def not_installed(problem: Problem) -> Infeasible:
+def refuse_without_ortools(problem: Problem) -> Infeasible:
     """Make the refusal of the solver `windows` without OR-tools."""
     return infeasible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
 

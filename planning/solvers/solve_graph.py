@@ -36,11 +36,11 @@ MAX_SOLVES = 5
 def problem_of_graph(graph: Graph) -> Problem:
     """Return the problem of a graph, with the same operation numbers.
 
-    Reads through views are reads of the viewed storage; `with_views` copies the views that a copy needs. The cost of an
-    execution is its cost in the graph plus one, so that no copy is free. A returned storage of an operation with other
-    results counts as live all the time.
+    Reads through views are reads of the viewed storage; `pairs_with_views` copies the views that a copy needs. The cost
+    of an execution is its cost in the graph plus one, so that no copy is free. A returned storage of an operation with
+    other results counts as live all the time.
     """
-    beside = _handed_out_beside_others(graph)
+    beside = _returned_with_siblings(graph)
     owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in beside]
     number = {owner: index for index, owner in enumerate(owners)}
     makers = [graph.maker[owner] for owner in owners]
@@ -71,14 +71,14 @@ def _may_run_again(graph: Graph, op: int) -> bool:
     return plain and op not in graph.aliasing and not graph.handed_out.issuperset(graph.makes[op])
 
 
-def _handed_out_beside_others(graph: Graph) -> frozenset[int]:
+def _returned_with_siblings(graph: Graph) -> frozenset[int]:
     """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
     its other results."""
     mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
     return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
 
 
-def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
+def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
     """Add copies of the views of each copy's results: otherwise readers through a view would read the original
     storage."""
     extended = set(pairs)
@@ -188,12 +188,12 @@ def plan_within(
 
     fitting = solve_until_rewritten_fits(graph, problem, budget, solve_within, chain)
     if isinstance(fitting, Infeasible):
-        bounds = "" if fitting.proved else f"; {_least_known(problem, held, least()[0])}"
+        bounds = "" if fitting.proved else f"; {_describe_minimum(problem, held, least()[0])}"
         raise NoPlan(f"{fitting.reason}{bounds}")
     return fitting.plan
 
 
-def _least_known(problem: Problem, held: TwoPointBound, least: int) -> str:
+def _describe_minimum(problem: Problem, held: TwoPointBound, least: int) -> str:
     """Describe the least budget with a known plan, `least` bytes, and the proven lower bound."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
     return f"the best plan found needs {readable_bytes(least)}, and none needs less than {readable_bytes(proved)}"
@@ -228,7 +228,7 @@ def solve_until_rewritten_fits(
             proved = outcome is not None and outcome.proved and limit == budget
             return infeasible(problem, _reason_for(problem, budget, outcome, needed), proved)
         first = first or outcome
-        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
+        plan = plan_of_pairs(graph, pairs_with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
         if needed <= budget:
             bound = min(first.bound_percent, outcome.percent)

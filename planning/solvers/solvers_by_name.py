@@ -17,7 +17,7 @@ from .local_search import LocalSearch
 from .portfolio import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
 from .problem import Pair, Problem
 from .provenance import Provenance
-from .result import Infeasible, Result, not_installed, nothing_found, refusal
+from .result import Infeasible, Result, refusal, refuse_without_ortools, refuse_without_plan
 from .window import windows
 
 Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
@@ -44,19 +44,19 @@ def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     return min((plan for plan in plans if plan is not None), key=problem.cost_of, default=None)
 
 
-def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
+def solve_by_eviction(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Run look-ahead eviction, then repair its copies and remove unnecessary ones."""
     pairs = eviction(problem, budget)
     return None if pairs is None else LocalSearch(problem).repaired(budget, pairs)
 
 
-def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
+def solve_by_windows(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Optimize the windows of the greedy plan one by one with CP-SAT, in one pass. Returns None without OR-tools."""
     pairs = LocalSearch(problem).repaired(budget)
     if pairs is None or not interval_program.available():
         return None
     for first, last in windows(problem, WIDTH):
-        pairs = interval_program.reoptimized(problem, budget, pairs, first, last, WORK)
+        pairs = interval_program.reoptimize(problem, budget, pairs, first, last, WORK)
     return pairs
 
 
@@ -64,10 +64,10 @@ SOLVERS: dict[str, Solver] = {
     "chen": lambda problem, budget, _: chen(problem, budget),
     "mincut": mincut,
     "at-peak": lambda problem, budget, _: at_peak(problem, budget),
-    "eviction": evicted,
+    "eviction": solve_by_eviction,
     "greedy": greedy,
     "anneal": anneal,
-    "windows": windowed,
+    "windows": solve_by_windows,
 }
 SOLVER_NAMES = ("auto", *SOLVERS)
 WITH_VIEWS = "auto with copies of views"
@@ -110,8 +110,8 @@ def solve(
     if not best.offer((), PLAIN):
         best.offer(SOLVERS[solver](problem, budget, effort), Provenance(solver))
     if best.evaluation is None and solver == "windows" and not interval_program.available():
-        return not_installed(problem)
+        return refuse_without_ortools(problem)
     if best.evaluation is None:
-        return nothing_found(problem, solver)
+        return refuse_without_plan(problem, solver)
     bounds = bounds_for(best, effort)
     return result_of(best, bounds.percent, bounds.by)

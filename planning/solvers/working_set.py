@@ -33,7 +33,7 @@ class WorkingSet:
 def largest_working_set(problem: Problem) -> WorkingSet:
     """Return the working set with the most bytes, or the outputs, which are all live at the end, if they have more. No
     plan peaks below it."""
-    lasts = pinned_until(problem)
+    lasts = last_pinned_operations(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
     outputs = [v for v in range(len(problem.sizes)) if problem.output[v]]
@@ -44,7 +44,7 @@ def largest_working_set(problem: Problem) -> WorkingSet:
     return WorkingSet(int(needed[op]), op, _by_size(problem, {*held, *problem.reads_of(op), *problem.makes_of(op)}))
 
 
-def pinned_until(problem: Problem) -> Ints:
+def last_pinned_operations(problem: Problem) -> Ints:
     """Return for each storage the last operation up to which it is pinned."""
     lasts = problem.maker.copy()
     first = 0 if problem.everywhere else problem.earliest

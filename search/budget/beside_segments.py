@@ -63,11 +63,11 @@ class BesideSegments:
 def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
     # Only callers that need the solvers wait for their import.
     from ...planning.solvers.result import NoPlan
-    from ...planning.solvers.solve_graph import with_views
+    from ...planning.solvers.solve_graph import pairs_with_views
 
     program = simulate(graph, demand.plan, keeps_barriers=False)
     try:
-        more = planner(_with_fixed(graph, demand, program))
+        more = planner(_fix_copies(graph, demand, program))
     except NoPlan as error:
         raise NoPlan(f"{SEGMENTS_FIRST}: {error}") from error
     if not more.copies:
@@ -75,13 +75,13 @@ def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan
     place = _places(program)
     pairs = {(group.before, op) for group in demand.plan.groups for op in group.operations}
     pairs |= {(place[group.before], program.operations[op].origin) for group in more.groups for op in group.operations}
-    plan = plan_of_pairs(graph, with_views(graph, pairs), chain=chain)
+    plan = plan_of_pairs(graph, pairs_with_views(graph, pairs), chain=chain)
     if (why := demand.violation(graph, plan)) is not None:
         raise NoPlan(f"beside the budgets of segments no plan was found: {why}")
     return plan
 
 
-def _with_fixed(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) -> Graph:
+def _fix_copies(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) -> Graph:
     """Return the graph of the step with the demanded copies, in which operations must not run twice if a segment would
     have to save more for it."""
     members = frozenset[int]().union(*demand.segments.values())

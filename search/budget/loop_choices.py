@@ -17,7 +17,7 @@ from ...dialects.stablehlo.control import WhileOp
 from ...options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
 from ...support.operations import every_operation
-from ..prepare import flattened
+from ..prepare import flatten
 
 CORNERS = 5
 """Maximum number of sets of stacks between all stacks and the smallest set."""
@@ -33,18 +33,18 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
         return (UNCUT,)
     if schedule != SMALLEST_STACKS:
         return (UNCUT, schedule)
-    work, selection = flattened(module, options.selection)
+    work, selection = flatten(module, options.selection)
     may_repeat = repeatable(work, selection)
     corners_of = [corners(function.body.block, may_repeat) for function in functions_of(work)]
     several = [choices for choices in corners_of if len(choices) > 1]
     if not several:
         # No loops, or loops only in bodies per device, which are outlined later.
         return (UNCUT, SMALLEST_STACKS)
-    between = _kept(several[0]) if len(several) == 1 else ()
+    between = _spread_corners(several[0]) if len(several) == 1 else ()
     return (UNCUT, *between, SMALLEST_STACKS, PERIODIC)
 
 
-def _kept(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
+def _spread_corners(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
     """Return at most `CORNERS` schedules, spread over the range of bytes."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))

@@ -61,7 +61,7 @@ class Rounds(Generic[T]):
         """
         search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain, dict(self.known))
 
-        def needed(position: int) -> float | None:
+        def corrected_bytes(position: int) -> float | None:
             if self.results and self.stop():
                 return None
             measured = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
@@ -71,11 +71,11 @@ class Rounds(Generic[T]):
             self.known[position] = need
             return need
 
-        search.run(needed, rounds, partial(self.pool.search, stop=self.is_over))
+        search.run(corrected_bytes, rounds, partial(self.pool.search, stop=self.is_over))
         if self.limit and search.best is None and search.unexplored(self.limit):
-            search.run(needed, MORE)
+            search.run(corrected_bytes, MORE)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
             # An earlier search measured it, so that this search has no result for it.
-            need = needed(best)
+            need = corrected_bytes(best)
             search.measured[best] = float("inf") if need is None else need
         return None if best is None else self.results[best]

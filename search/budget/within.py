@@ -17,7 +17,7 @@ from ...analysis.step.order import functions_of
 from ...options.loop_schedule import UNCUT, LoopSchedule
 from ...options.memory_model import ORDER
 from ...options.recompute_options import RecomputeOptions
-from ...planning.plan import nothing_planned
+from ...planning.plan import plan_nothing
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
@@ -48,11 +48,13 @@ def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
     rounds = Rounds(pool, limit, plain, measure, problem.stop, problem.stop)
     best = rounds.best(MAX_REWRITES)
     if best is None:
-        raise Refusal(problem.module, _not_reached(problem, [written.peaks for written in rounds.results.values()]))
+        raise Refusal(
+            problem.module, _infeasible_reason(problem, [written.peaks for written in rounds.results.values()])
+        )
     return best
 
 
-def _not_reached(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]) -> str:
+def _infeasible_reason(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]) -> str:
     words = f"no plan keeps the budget {problem.wording} {problem.budget.by}"
     if not reached:
         return f"{words}: nothing can be recomputed"
@@ -99,20 +101,24 @@ def within_budget(
         if not options.selection.segment_budgets:
             return _nothing(problem)
         if problem.is_kept(alone := problem.evaluate(None)):
-            return BudgetResult(alone.module, alone.outcome, alone.peaks, (_kept(problem, alone),), alone.loops)
+            return BudgetResult(
+                alone.module, alone.outcome, alone.peaks, (_remark_on_success(problem, alone),), alone.loops
+            )
     result = in_program_order(problem) if budget.model == ORDER else by_model(problem)
-    return BudgetResult(result.module, result.outcome, result.peaks, (_kept(problem, result),), result.loops)
+    return BudgetResult(
+        result.module, result.outcome, result.peaks, (_remark_on_success(problem, result),), result.loops
+    )
 
 
 def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
-    result = problem.evaluate(nothing_planned, UNCUT)
+    result = problem.evaluate(plan_nothing, UNCUT)
     needed = ", ".join(map(readable_bytes, problem.limits.plain.values()))
     peak = f"the step needs {needed} at its peak {problem.budget.by}"
     text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
     return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), UNCUT)
 
 
-def _kept(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
+def _remark_on_success(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
     before, after = problem.limits.plain, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"

@@ -153,7 +153,7 @@ def returned_storages(fused: Fusion, owners: Mapping[int, int]) -> set[int]:
     return {owners.get(value, value) for value in fused.program.returned}
 
 
-def written_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Sequence[int], kept: Set[int]) -> list[Life]:
+def write_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Sequence[int], kept: Set[int]) -> list[Life]:
     """Shorten the live range of each value by one step if the last kernel that reads it overwrites it.
 
     `kept`: values that are never overwritten.

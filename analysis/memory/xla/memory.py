@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ....planning.graph import NO_MAKER
-from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram, selected
+from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram, getter_at
 from ...step.order import Order, single_block
 from ...step.phases import Phases
 from ..timeline import Buffer, Labels, Timeline, aliased_bytes
@@ -138,7 +138,7 @@ class Plain:
 def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
     operations, (origins, _, _, reads, makes) = new.operations, new.columns
     # The origin of barriers, -1, selects the entry that is appended here.
-    of_origins, at = selected(origins), _places(plain, new)
+    of_origins, at = getter_at(origins), _places(plain, new)
     reshapes = _at(at, plain.reshapes)
     added = list(enumerate(new.stands_for))[len(plain.maker) :]
     behind = {value for operation in operations if operation.origin == BARRIER_ORIGIN for value in operation.makes}

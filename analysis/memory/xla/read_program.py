@@ -27,7 +27,16 @@ from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
 from ...step.views import rank_of, value_bytes
 from .program import Columns, Kernel, KernelProgram, WindowShape
-from .traits import WANTED, Trait, Traits, copied, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
+from .traits import (
+    REQUIRED_LAYOUTS,
+    Trait,
+    Traits,
+    divides_cheaply,
+    does_nothing,
+    is_mask_as_numbers,
+    needs_transposed_copy,
+    traits_of,
+)
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ def kernel_of(op: Operation) -> Kernel:
     """Return the requirements of the kernel that computes a matrix product or a convolution."""
     (result,) = op.results
     return Kernel(
-        transposed=copied(op),
+        transposed=needs_transposed_copy(op),
         wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
         wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
     )
@@ -221,7 +230,7 @@ class _ProgramReader:
         value."""
         if id(value) in self.number:
             return self.number[id(value)]
-        source = _reshaped(value)
+        source = _reshape_operand(value)
         root = None if source is None else self.columns.root[self._from_outside(source)]
         self.number[id(value)] = number = self.columns.add_value(NO_MAKER, *self._measures(value, True), root)
         if _is_broadcast(value):
@@ -235,7 +244,9 @@ class _ProgramReader:
             self.from_constants.add(op)
         is_number = is_constant and len(results) == 1 and self.from_constants.is_one_number(results[0])
         # The operand whose memory the result shares. A splat has none: it has any shape at once.
-        source = None if is_number or not results else _viewed_by(op) or self.from_constants.passed_through_operand(op)
+        source = (
+            None if is_number or not results else _viewed_operand(op) or self.from_constants.passed_through_operand(op)
+        )
         operands = [self.number[id(operand)] for operand in op.operands]
         captured = [self.number[id(value)] for value in self._read_by(op)] if op.regions else []
         if source is not None:
@@ -317,9 +328,11 @@ class _ProgramReader:
             **self.columns.fields(),
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,
-            handed_on={loop: handed_on(operations[loop]) for loop in loops},
+            handed_on={loop: unchanged_carries(operations[loop]) for loop in loops},
             kernels={
-                number: kernel_of(op) for number, op in enumerate(operations) if self.columns.names[number] in WANTED
+                number: kernel_of(op)
+                for number, op in enumerate(operations)
+                if self.columns.names[number] in REQUIRED_LAYOUTS
             },
             alike=self.alike,
             pools={number: pool_of(op) for number, op in enumerate(operations) if self.columns.names[number] == POOL},
@@ -330,7 +343,7 @@ class _ProgramReader:
         """Return the programs of the regions; structurally equal operations share one object, which is then analysed
         once."""
         captured = captured_values(op)
-        if any(_reshaped(value) is not None for value in captured):
+        if any(_reshape_operand(value) is not None for value in captured):
             # The operands of captured reshapes matter too, and are not in the key.
             return _programs(op)
         key = region_key(op, set(filter(_is_broadcast, captured)), frozenset())
@@ -343,12 +356,12 @@ def _programs(op: Operation) -> tuple[KernelProgram, ...]:
     return tuple([program_of(block) for region in op.regions for block in region.blocks])
 
 
-def _reshaped(value: SSAValue) -> SSAValue | None:
+def _reshape_operand(value: SSAValue) -> SSAValue | None:
     """Return the operand that the value reshapes; None if it is not a reshape."""
-    return _viewed_by(value.owner) if isinstance(value.owner, Operation) else None
+    return _viewed_operand(value.owner) if isinstance(value.owner, Operation) else None
 
 
-def _viewed_by(op: Operation) -> SSAValue | None:
+def _viewed_operand(op: Operation) -> SSAValue | None:
     return op.operands[0] if does_nothing(op) else viewed_operand(op) if name_of(op) in DENSE_VIEWS else None
 
 
@@ -356,7 +369,7 @@ def _is_broadcast(value: SSAValue) -> bool:
     return isinstance(value.owner, Operation) and name_of(value.owner) == _BROADCAST
 
 
-def handed_on(loop: Operation) -> frozenset[int]:
+def unchanged_carries(loop: Operation) -> frozenset[int]:
     """Return the indices of the carried values that no iteration of the loop, nor of loops nested in it, changes."""
     body = loop.regions[1].blocks[0]
     assert body.last_op is not None, "a loop's body has a terminator"
@@ -366,6 +379,6 @@ def handed_on(loop: Operation) -> frozenset[int]:
 
 def _before_loops(value: SSAValue) -> SSAValue:
     """Look through nested loops that carry the value unchanged to its initial value."""
-    while isinstance(value, OpResult) and name_of(value.op) == _LOOP and value.index in handed_on(value.op):
+    while isinstance(value, OpResult) and name_of(value.op) == _LOOP and value.index in unchanged_carries(value.op):
         value = value.op.operands[value.index]
     return value

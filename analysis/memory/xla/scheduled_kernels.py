@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....planning.liveness import StorageRanges, bytes_at_each_step
 from ....planning.orders import Ready
-from .buffers import Life, copied_bytes, lives, returned_storages, storage_owners, written_in_place
+from .buffers import Life, copied_bytes, lives, returned_storages, storage_owners, write_in_place
 from .kernel_copies import with_kernel_copies
 from .kernel_fusion import Fusion, fusion
 from .program import KernelProgram
@@ -88,7 +88,7 @@ class ScheduledKernels:
 
     def temporaries(self) -> list[Life]:
         """Return the live ranges of the storages that the block does not return."""
-        in_place = written_in_place(self.lives, self.fused, self.schedule, self.returned)
+        in_place = write_in_place(self.lives, self.fused, self.schedule, self.returned)
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:

@@ -74,16 +74,16 @@ def _of_convolution(op: Operation) -> Sequence[Sequence[int]]:
     ]
 
 
-WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
+REQUIRED_LAYOUTS: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
     "stablehlo.dot_general": _of_dot,
     "stablehlo.convolution": _of_convolution,
 }
 """The required order of the dimensions in memory, for each of the two operands."""
 
 
-def copied(op: Operation) -> tuple[bool, ...]:
+def needs_transposed_copy(op: Operation) -> tuple[bool, ...]:
     """Return for each operand whether it must be transposed into a copy."""
-    return tuple([_is_moved(required) for required in WANTED[name_of(op)](op)])
+    return tuple([_is_moved(required) for required in REQUIRED_LAYOUTS[name_of(op)](op)])
 
 
 _TYPES = frozenset({f64, f32, bf16, i8})
@@ -152,7 +152,7 @@ def _is_row_by_column(op: Operation) -> bool:
         all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))
         and min(rows, columns) > 1
         and max(rows, columns, inner) >= _LEAST_SIDE
-        and not (read_by_columns and not copied(op)[0])
+        and not (read_by_columns and not needs_transposed_copy(op)[0])
     )
 
 

@@ -17,7 +17,7 @@ from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers import solve_graph
 from recompute.planning.solvers.problem import Problem
-from recompute.planning.solvers.result import NoPlan, nothing_found
+from recompute.planning.solvers.result import NoPlan, refuse_without_plan
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solve_graph import (
     PreparedGraph,
@@ -126,7 +126,7 @@ def test_search_starts_from_best_known_plan(monkeypatch: pytest.MonkeyPatch) -> 
 
     def fails_without_starts(*arguments: Any) -> Any:
         problem, *_, starts, _effort = arguments
-        return solve(*arguments) if starts else nothing_found(problem, "auto")
+        return solve(*arguments) if starts else refuse_without_plan(problem, "auto")
 
     graph = graph_of_chain()
     budget = bytes_within(graph, "min")

@@ -20,7 +20,7 @@ from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Pair
 from recompute.planning.solvers.result import Result, never
 from recompute.planning.solvers.sequence import evaluate, sequence_of
-from recompute.planning.solvers.solve_graph import with_views
+from recompute.planning.solvers.solve_graph import pairs_with_views
 from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.sweep import Outcome, sweep
 from recompute.search.prepare import prepare
@@ -87,7 +87,7 @@ def test_the_peaks_are_those_of_the_step_rewritten() -> None:
 
 
 def rewritten_peak(step: Step, result: Result) -> int:
-    plan = plan_of_pairs(step.graph, with_views(step.graph, result.pairs))
+    plan = plan_of_pairs(step.graph, pairs_with_views(step.graph, result.pairs))
     return peak_bytes(as_graph(step.graph, simulate(step.graph, plan, keeps_barriers=False)))
 
 

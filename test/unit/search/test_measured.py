@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.search.measured import least_measured
+from recompute.search.measured import choose_by_measurement
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ def choice_of(sizes_and_flops: list[tuple[int, int]]) -> tuple[int | None, str]:
     results = [(f"r{n}", SizedResult(ModuleOp([]), flops)) for n, (_, flops) in enumerate(sizes_and_flops)]
     original = ModuleOp([])
     sizes = {id(result.module): size for (_, result), (size, _) in zip(results, sizes_and_flops, strict=True)}
-    choice = least_measured(original, results, lambda module: sizes.get(id(module), 1000), 1)
+    choice = choose_by_measurement(original, results, lambda module: sizes.get(id(module), 1000), 1)
     indices = [n for n, (_, result) in enumerate(results) if result is choice.least]
     return next(iter(indices), None), choice.summary
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recompute.planning.solvers.first_need import at_first_need
+from recompute.planning.solvers.first_need import copies_at_first_need
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import Infeasible, Result
@@ -88,7 +88,7 @@ def test_forward_copies_are_tried_if_a_gap_remains(either: Problem) -> None:
 def test_copies_of_a_cut_are_placed_at_first_need(either: Problem) -> None:
     """Place copies at the first need in a segment; values for the next segment are copied at the end of this one."""
     first, second = (either.makes_of(op)[0] for op in (0, 1))
-    assert at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}
-    assert at_first_need(either, 3, [second], [0], 6, [first]) == {(5, 0)}
-    assert at_first_need(either, 3, [second], [0], 4, [first]) == {(4, 0)}
-    assert at_first_need(either, 3, [second], [0], 4) == frozenset()
+    assert copies_at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}
+    assert copies_at_first_need(either, 3, [second], [0], 6, [first]) == {(5, 0)}
+    assert copies_at_first_need(either, 3, [second], [0], 4, [first]) == {(4, 0)}
+    assert copies_at_first_need(either, 3, [second], [0], 4) == frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recompute.planning.solvers.block_transfer import spread, transfer_blocks
+from recompute.planning.solvers.block_transfer import spread_to_blocks, transfer_blocks
 from recompute.planning.solvers.cut_bounds import CutBounds
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
@@ -108,7 +108,7 @@ def test_copies_of_one_block_are_those_of_all(alike: Repeats) -> None:
     at = {name: op for op, name in enumerate(problem.names)}
     once = {(at["act3'"], at["up3"]), (len(problem), at["embed"])}
     expected = {(at[f"act{layer}'"], at[f"up{layer}"]) for layer in range(LAYERS)} | {(len(problem), at["embed"])}
-    result = spread(alike, once, int(alike.block[at["act3'"]]))
+    result = spread_to_blocks(alike, once, int(alike.block[at["act3'"]]))
     assert result == expected, sorted(result ^ expected)
 
 
@@ -116,7 +116,7 @@ def test_two_blocks_by_turns(alike: Repeats) -> None:
     problem = layered()
     at = {name: op for op, name in enumerate(problem.names)}
     block = int(alike.block[at["act2'"]])
-    result = spread(alike, {(at["act2'"], at["up2"])}, block, 2)
+    result = spread_to_blocks(alike, {(at["act2'"], at["up2"])}, block, 2)
     assert {problem.names[op] for _, op in result} == {"up0", "up2", "up4"}
 
 
@@ -126,7 +126,7 @@ def test_any_spread_is_a_program(alike: Repeats) -> None:
     assert plan
     for width in (1, 2, 3):
         for first in range(alike.count):
-            pairs = spread(alike, plan, first, width)
+            pairs = spread_to_blocks(alike, plan, first, width)
             assert all(0 <= op < stage <= len(problem) for stage, op in pairs)
             evaluate(problem, sequence_of(problem, pairs))
 
