@@ -1,4 +1,5 @@
-"""Custom calls by which a framework marks values. Each returns its first operand, and marks the operation that defines it.
+"""Custom calls by which a framework marks values. Each returns its first operand, and marks the operation that
+defines it.
 
     %2 = stablehlo.custom_call @recompute.save(%1) : (tensor<8xf32>) -> tensor<8xf32>
     %3 = stablehlo.custom_call @recompute.name(%1) {backend_config = "hidden"} : (tensor<8xf32>) -> tensor<8xf32>
