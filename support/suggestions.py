@@ -11,9 +11,9 @@ SHORTEST_PREFIX = 3
 """The minimum length of a word for which a name that begins with it is suggested."""
 
 
-def similar_names(word: str, names: Iterable[str]) -> list[str]:
-    """Return the names closest to the word, at most `SIMILAR_NAMES`."""
-    return get_close_matches(word, list(names), SIMILAR_NAMES)
+def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) -> list[str]:
+    """Return the names closest to the word, at most `most`."""
+    return get_close_matches(word, list(names), most)
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:

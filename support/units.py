@@ -102,6 +102,8 @@ def budget_text(budget: str | float) -> str:
     Raises:
         ValueError: The number is not a budget.
     """
+    if isinstance(budget, int) and budget < 1:
+        raise ValueError(f"invalid budget {budget}: a number of bytes must be at least 1")
     if isinstance(budget, float) and not 0 < budget <= 1:
         raise ValueError(
             f"invalid budget {budget}: a share must be above 0 and at most 1, and bytes must be whole numbers"

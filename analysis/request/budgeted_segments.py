@@ -13,7 +13,6 @@ from xdsl.ir import Operation
 
 from ...options.segment_budgets import SegmentBudget
 from ...support.interface import option
-from ...support.suggestions import SIMILAR_NAMES, similar_names
 from ..step.phases import Phases
 from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
 
@@ -61,11 +60,4 @@ def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
             'loops="keep(30%)" limits what loops keep for their gradient'
         )
     scopes = scope_names(phases)
-    bare = budget.pattern.strip("*?")
-    near = similar_names(budget.pattern, [*scopes, *(scope.rpartition("/")[2] for scope in scopes)])
-    containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
-    near = list(dict.fromkeys([*near, *containing]))[:SIMILAR_NAMES]
-    if near:
-        unmatched = f"{option('segment-budgets')}: no segment matches '{budget.pattern}'"
-        return f"{unmatched}; similar segments are: {', '.join(near)}"
     return f"{option('segment-budgets')}: {NoSuchSegment(budget.pattern, scopes)}"

@@ -15,10 +15,13 @@ from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL
 from ...support.locations import LocationNumbers
 from ...support.operations import every_operation, name_of
+from ...support.suggestions import similar_names
 from ..step.jax_paths import scope_of
 from ..step.phases import Phases
 
 Path = tuple[str, ...]
+MOST_SCOPES = 10
+"""The maximum number of scopes that a message about a pattern without a match lists."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,23 @@ class NoSuchSegment(BadSelection):
     scopes: tuple[str, ...]
 
     def __str__(self) -> str:
-        scopes = ", ".join(self.scopes) if self.scopes else "none: the locations name no scope (see jax.named_scope)"
-        return f"no segment matches '{self.pattern}'; the scopes are: {scopes}"
+        failure = f"no segment matches '{self.pattern}'"
+        if not self.scopes:
+            return f"{failure}; the scopes are: none: the locations name no scope (see jax.named_scope)"
+        if near := similar_scopes(self.pattern, self.scopes):
+            return f"{failure}; similar segments are: {', '.join(near)}"
+        others = len(self.scopes) - MOST_SCOPES
+        more = f" and {others} more" if others > 0 else ""
+        return f"{failure}; the scopes are: {', '.join(self.scopes[:MOST_SCOPES])}{more}"
+
+
+def similar_scopes(pattern: str, scopes: Sequence[str]) -> list[str]:
+    """Return the scopes, or last names of scopes, that are close to the pattern without its wildcards or contain it, at
+    most `MOST_SCOPES`."""
+    bare = pattern.strip("*?")
+    near = similar_names(bare, dict.fromkeys([*scopes, *(scope.rpartition("/")[2] for scope in scopes)]), MOST_SCOPES)
+    containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
+    return list(dict.fromkeys([*near, *containing]))[:MOST_SCOPES]
 
 
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:

@@ -58,11 +58,12 @@ class EqxJitted(ModuleStep[P, R]):
     """The result of `recompute.eqx.filter_jit`: a callable like the function, which takes and returns modules."""
 
     CALLER: ClassVar[str] = "recompute.eqx.filter_jit"
+    PACKAGE: ClassVar[str] = "recompute.eqx"
 
     def __init__(self, function: Callable[P, R], options: JitOptions, of_equinox: Mapping[str, Any]):
         wrapper = _EQX.filter_jit(_Scoped(function), **options.jit, **of_equinox)
         jitted = private.jitted_of_equinox(wrapper)
-        super().__init__(function, Jitted[..., Any](function, options, jitted=jitted))
+        super().__init__(function, Jitted[..., Any](function, options, jitted, self.PACKAGE))
         self._eqx = private.with_jitted_of_equinox(wrapper, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -162,7 +163,7 @@ def filter_jit(*fun: Any, **keywords: Any) -> Any:
     _demand_no_decided(keywords)
     demand_known(keywords, EqxJitted.CALLER, OF_EQUINOX)
     of_equinox = {name: keywords.pop(name) for name in OF_EQUINOX & keywords.keys()}
-    wrap: Any = partial(EqxJitted, options=options_of(keywords), of_equinox=of_equinox)
+    wrap: Any = partial(EqxJitted, options=options_of(keywords, EqxJitted.CALLER), of_equinox=of_equinox)
     return wrap(fun[0]) if fun else wrap
 
 

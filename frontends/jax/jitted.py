@@ -49,13 +49,16 @@ class Jitted(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, function: Callable[P, R], options: JitOptions, jitted: Any = None):
+    def __init__(
+        self, function: Callable[P, R], options: JitOptions, jitted: Any = None, package: str = "recompute.jax"
+    ):
         """Wrap a function.
 
         Args:
             function: The step.
             options: The checked options.
             jitted: The result of `jax.jit` that is lowered and run; by default `jax.jit` of the function.
+            package: The package that progress lines name.
         """
         self._options = options
         name = str(getattr(function, "__name__", type(function).__name__))
@@ -63,6 +66,7 @@ class Jitted(Generic[P, R]):
         self._plain: Any = _JAX.jit(checked, **options.jit) if jitted is None else jitted
         self._statics = private.statics_of(self._plain)
         self._name = name
+        self._package = package
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
         self._lowered: dict[Hashable, Lowered] = {}
         self._steps: dict[Hashable, CallableStep | None] = {}
@@ -89,7 +93,7 @@ class Jitted(Generic[P, R]):
             return self._nested(call, key, args, kwargs), None, False
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
-            with progress(f"recompute.jax: {self._name}"):
+            with progress(f"{self._package}: {self._name}"):
                 choice = self.lower_quietly(*args, **kwargs).choice
             if choice.why is not None and self._options.budget is None:
                 warning.warn(choice.why)
@@ -146,7 +150,7 @@ class Jitted(Generic[P, R]):
         """Return the same step with a budget, instead of a plan, a planner or a pipeline."""
         rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
-        return Jitted(self.__wrapped__, options, self._plain)
+        return Jitted(self.__wrapped__, options, self._plain, self._package)
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
@@ -174,7 +178,7 @@ class Jitted(Generic[P, R]):
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values
         with the reasons, and the recomputed operations."""
-        with progress(f"recompute.jax: {self._name}"):
+        with progress(f"{self._package}: {self._name}"):
             return report(self.lower_quietly(*args, **kwargs))
 
     @shortened

@@ -27,9 +27,11 @@ class ModuleStep(ABC, Generic[P, R]):
 
     Attributes:
         CALLER: The public name of the function that makes such steps.
+        PACKAGE: The package that progress lines name.
     """
 
     CALLER: ClassVar[str]
+    PACKAGE: ClassVar[str]
     __name__: str
     __wrapped__: Callable[P, R]
 
@@ -60,7 +62,7 @@ class ModuleStep(ABC, Generic[P, R]):
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
-        with progress(f"{self.CALLER.rpartition('.')[0]}: {self._inner.__name__}"):
+        with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
             lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
             return report(lowered)
 

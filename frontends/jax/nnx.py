@@ -49,6 +49,7 @@ class NnxJitted(ModuleStep[P, R]):
     """The result of `recompute.nnx.jit`: a callable like the function, which updates modules among its arguments."""
 
     CALLER: ClassVar[str] = "recompute.nnx.jit"
+    PACKAGE: ClassVar[str] = "recompute.nnx"
 
     def __init__(self, function: Callable[P, R], options: JitOptions, of_flax: Mapping[str, Any]):
         _demand_no_compiler_options(options)
@@ -58,7 +59,7 @@ class NnxJitted(ModuleStep[P, R]):
                 f"recompute.nnx needs nnx.jit(…).jitted_fn, which flax {version('flax')} lacks; "
                 "it was tested with flax 0.12: pip install 'flax>=0.12,<0.13'"
             )
-        super().__init__(function, Jitted[..., Any](function, options, jitted=self._flax.jitted_fn))
+        super().__init__(function, Jitted[..., Any](function, options, self._flax.jitted_fn, self.PACKAGE))
         self._flax.jitted_fn = self._inner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -135,5 +136,5 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         raise TypeError(f"recompute.nnx.jit takes one function, not {len(fn)} positional arguments")
     demand_known(keywords, "recompute.nnx.jit", OF_FLAX)
     of_flax = {name: keywords.pop(name) for name in OF_FLAX & keywords.keys()}
-    wrap: Any = partial(NnxJitted, options=options_of(keywords), of_flax=of_flax)
+    wrap: Any = partial(NnxJitted, options=options_of(keywords, NnxJitted.CALLER), of_flax=of_flax)
     return wrap(fn[0]) if fn else wrap

@@ -62,12 +62,13 @@ class Rounds(Generic[T]):
         search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain, dict(self.known))
 
         def corrected_bytes(position: int) -> float | None:
-            if self.results and self.stop():
+            return None if self.results and self.stop() else measure(position)
+
+        def measure(position: int) -> float | None:
+            result = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
+            if result is None:
                 return None
-            measured = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
-            if measured is None:
-                return None
-            need, self.results[position] = measured
+            need, self.results[position] = result
             self.known[position] = need
             return need
 
@@ -76,6 +77,10 @@ class Rounds(Generic[T]):
             search.run(corrected_bytes, MORE)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
             # An earlier search measured it, so that this search has no result for it.
-            need = corrected_bytes(best)
+            need = corrected_bytes(best) if self._has_result() else measure(best)
             search.measured[best] = float("inf") if need is None else need
         return None if best is None else self.results[best]
+
+    def _has_result(self) -> bool:
+        """Return whether a result of this search can be returned."""
+        return any(self.limit is None or self.known[position] <= self.limit for position in self.results)

@@ -3,7 +3,7 @@
 The model of XLA:CPU predicts the temporaries of every candidate. The candidate with the least extra work that is
 predicted to fit is compiled. Its measured size corrects the predictions for the other candidates (`CalibratedSearch`).
 This repeats until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled. If none of them
-fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`).
+fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`), and then the choice without a budget.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ....search.checked_options import with_moves
 from ....search.pool import ModuleCandidate, Pool
 from ....search.pool_cache import pool_of
 from ....support.diagnostics import Refusal
-from ....support.interrupts import stopping
+from ....support.interrupts import Interrupt, stopping
 from ....support.progress import ProgressLine
 from ....support.units import format_bytes, readable_bytes
 from ....transforms.plans.limit_segments import selection_without_budgets
@@ -53,7 +53,8 @@ class BudgetNotReached(Refusal):
 
 MOST_COMPILED = 4
 """The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
-candidates of other kinds before a budget is refused, and for `min` the choice without a budget."""
+candidates of other kinds before a budget is refused, and the choice without a budget, for `min` and before a budget is
+refused."""
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 
@@ -209,6 +210,7 @@ class _CompilerSearch:
         stop: A predicate that ends the search with the best candidate so far.
         rounds: The candidates that were compiled so far.
         most_compiled: The maximum number of rewritten steps that the search compiles.
+        interrupts: The number of interrupts before the search.
     """
 
     name: str
@@ -222,6 +224,7 @@ class _CompilerSearch:
     stop: Stop
     rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
     most_compiled: int = MOST_COMPILED
+    interrupts: int = field(default_factory=lambda: Interrupt.count)
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
@@ -229,13 +232,13 @@ class _CompilerSearch:
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
         search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
-        # For `min` the choice without a budget is compiled too.
-        self.most_compiled = search.most_measured(MOST_COMPILED) + (self.limit is None)
-        best = search.best(MOST_COMPILED)
-        if self.limit is None:
+        # The choice without a budget is compiled too, for `min` and before a refusal.
+        self.most_compiled = search.most_measured(MOST_COMPILED) + 1
+        best, is_stopped = search.best(MOST_COMPILED), self.stop()
+        if self.limit is None or best is None:
             best = self._ordinary(pool, list(search.results.values()), best) or best
         if best is None:
-            raise self._not_reached(int(min(known.values())) if known else None)
+            raise self._not_reached(pool, is_stopped)
         compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
         return BudgetedCompile(
@@ -265,12 +268,17 @@ class _CompilerSearch:
         return _Candidate(rewritten, compiled, is_final)
 
     def _ordinary(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
-        """Return the choice without a budget if it needs less than the best candidate, since `min` must not need more
-        than no budget at all; otherwise None. The pool keeps its need for later searches."""
-        if tried and self.stop():
+        """Return the choice without a budget if it keeps the limit, or for `min` needs less than the best candidate;
+        otherwise None. The pool keeps its need for later searches.
+
+        `min` must not need more than no budget at all, and a budget that this choice keeps is never refused, even
+        after a time limit."""
+        if best is not None and self.stop():
             return None
-        least = float("inf") if best is None else reported_bytes(self.module, best.compiled, "a budget")
-        if pool.unbudgeted.get(self.compilers.key, 0.0) >= least:
+        most = float("inf") if self.limit is None else self.limit
+        if best is not None:
+            most = reported_bytes(self.module, best.compiled, "a budget") - 1
+        if pool.unbudgeted.get(self.compilers.key, 0.0) > most:
             return None
         try:
             rewritten = rewrite(self.module, self.options)
@@ -282,7 +290,7 @@ class _CompilerSearch:
         ordinary = alike or self._compiled(rewritten, "as without a budget", None)
         needs = reported_bytes(self.module, ordinary.compiled, "a budget")
         pool.unbudgeted[self.compilers.key] = float(needs)
-        return ordinary if alike is None and needs < least else None
+        return ordinary if alike is None and needs <= most else None
 
     def _pool(self, is_over: Stop) -> Pool:
         marked = clone_of(self.module)
@@ -304,15 +312,26 @@ class _CompilerSearch:
             raise Refusal(self.module, "nothing is recomputed")
         return rewritten
 
-    def _not_reached(self, least_bytes: int | None) -> BudgetNotReached:
-        """Return the refusal: a line with the smallest size, and a line for each compiled candidate.
+    def _not_reached(self, pool: Pool, is_stopped: bool) -> BudgetNotReached:
+        """Return the refusal: a line with the smallest size that this search or an earlier one on the step measured,
+        and a line for each candidate that this search compiled.
 
-        `least_bytes`: the smallest size that this search or an earlier one on the step measured; None without one.
+        `is_stopped`: whether a time limit or Ctrl-C ended the search.
         """
+        sizes = list(pool.measured[self.compilers.key].values())
+        if self.compilers.key in pool.unbudgeted:
+            sizes.append(pool.unbudgeted[self.compilers.key])
+        least_bytes = int(min(sizes)) if sizes else None
         limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
-        sizes = [candidate.needs for candidate in self.rounds if candidate.needs is not None]
-        least = "nothing can be recomputed"
-        if sizes:
-            least = f"the smallest of {len(sizes)} compiled candidates needs {readable_bytes(min(sizes))}"
-        reason = "\n  ".join([f"no plan keeps the budget {self.budget}, {limit}: {least}", *map(str, self.rounds)])
+        least, remedy = "nothing can be recomputed", ""
+        if least_bytes is not None:
+            least = f"the smallest compiled candidate needs {readable_bytes(least_bytes)}"
+        failure = f"no plan keeps the budget {self.budget}"
+        if is_stopped and Interrupt.count > self.interrupts:
+            failure = f"no plan for the budget {self.budget} was found before the interrupt"
+        elif is_stopped:
+            seconds = f"{self.options.time_limit:g} s"
+            failure = f"no plan for the budget {self.budget} was found within the time limit of {seconds}"
+            remedy = "; give the search more time with time_limit="
+        reason = "\n  ".join([f"{failure}, {limit}: {least}{remedy}", *map(str, self.rounds)])
         return BudgetNotReached(self.module, reason, least_bytes)

@@ -23,6 +23,7 @@ from .keywords import OWN_KEYWORDS, JitKeywords
 from .option_checks import OPTION_CHECKS
 from .policy_option import names_of_policy, selection_with
 
+_JIT = "recompute.jax.jit"
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
 SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
@@ -62,14 +63,28 @@ class JitOptions:
         return rewrite.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
 
 
-def options_of(keywords: Mapping[str, Any]) -> JitOptions:
+def options_of(keywords: Mapping[str, Any], caller: str = _JIT) -> JitOptions:
     """Check the keywords of `recompute.jax.jit`.
+
+    Args:
+        keywords: The keywords.
+        caller: The function that messages name.
 
     Raises:
         TypeError: For an unknown keyword, and for a value of the wrong type.
         ValueError: For an invalid value, and for keywords that contradict one another.
     """
-    demand_known(keywords, "recompute.jax.jit")
+    try:
+        return _checked_options(keywords)
+    except (TypeError, ValueError) as error:
+        # The checks of single keywords name `recompute.jax.jit`.
+        if str(error).startswith(_JIT):
+            error.args = (caller + str(error).removeprefix(_JIT),)
+        raise
+
+
+def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
+    demand_known(keywords, _JIT)
     ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
     checked = {name: OPTION_CHECKS[name](name, value) for name, value in ours.items()}
     selection = selection_with(**_only(checked, SELECTION))

@@ -59,19 +59,20 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> Fit
         return FitVerdict(None, UNKNOWN_NEEDS)
     if limit is None:
         return FitVerdict(None, UNKNOWN_LIMIT)
-    of_limit = f"of {format_bytes(limit)} {needs.place}"
+    at_most = f"{format_bytes(limit)} {needs.place}"
     if needs.less <= limit:
         needed = f"needs {format_bytes(needs.plain)}"
         plain = f"the plain step {needed if needs.plain > limit else 'fits, too'}"
-        return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} {of_limit}; {plain}")
+        return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} of {at_most}; {plain}")
     if needs.fixed > limit:
-        fixed = f"arguments and results alone need {format_bytes(needs.fixed)} {of_limit}"
+        fixed = f"arguments and results alone need {format_bytes(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
     if searched:
         least = min(size for size in (needs.less, needs.plain, needs.least) if size is not None)
-        return FitVerdict(False, f"does not fit: the least that was found is {format_bytes(least)} {of_limit}")
+        needed = f"the smallest step found needs {format_bytes(least)}"
+        return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")
     return FitVerdict(
         False,
-        f"does not fit without a budget: needs {format_bytes(needs.less)} {of_limit}; "
+        f"does not fit without a budget: needs {format_bytes(needs.less)}, above the limit of {at_most}; "
         'search for plans with budget="device" or a size',
     )

@@ -16,6 +16,7 @@ from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
 from ....support.diagnostics import UNKNOWN, lines_of
 from ....support.units import format_bytes
+from ..compilation.choice import Variant
 from ..messages.why_plain import remedy_in
 from .device_part import bytes_per_device, whole_bytes
 
@@ -61,7 +62,7 @@ def to_details(report: Report) -> str:
 def to_html(report: Report) -> str:
     """Return the report as an HTML page with its data and its script."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
-    numbers = (("", "plain", "recomputed", "ratio"), *_numbers(report))
+    numbers = (("", *_columns(report)), *_numbers(report))
     facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(lines_of(report.remarks)))
     return memory_html.to_html(report.timelines, report.name, facts)
 
@@ -105,13 +106,16 @@ def verdict(report: Report) -> str:
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
     before, each = format_bytes(plain.temporaries), " per device" if report.devices > 1 else ""
-    if report.why is not None:
+    if report.why is not None and report.variant is not Variant.KEEPING:
         return f"{report.name}: {before} of temporaries{each}, nothing recomputed"
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
     if plain.flops and less.flops is not None:
         parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
-    parts.append("proved equal" if report.proved else "not proved")
+    if report.variant is Variant.KEEPING:
+        parts.append("by its own jax.checkpoint")
+    else:
+        parts.append("proved equal" if report.proved else "not proved")
     return f"{report.name}: {', '.join(parts)}"
 
 
@@ -121,13 +125,18 @@ def _change(before: int, after: int) -> str:
 
 def needs(report: Report) -> Iterator[str]:
     """Yield a table of the memory and FLOPs of both steps and whether they fit, and the variant that runs."""
-    for quantity, plain, less, ratio in ((report.name, "plain", "recomputed", "ratio"), *_numbers(report)):
+    for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
         yield from wrap_line(whole_bytes(report.devices))
+
+
+def _columns(report: Report) -> tuple[str, str, str]:
+    """Return the titles of the columns of `_numbers`."""
+    return "plain", "as it runs" if report.variant is Variant.KEEPING else "recomputed", "ratio"
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.request.segments import NoSuchSegment, find_segments
+from recompute.analysis.request.segments import MOST_SCOPES, NoSuchSegment, find_segments
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.mlir_io.parser import parse_module
@@ -82,3 +82,12 @@ def test_patterns_match_a_path_or_its_last_name(pattern: str) -> None:
 def test_a_pattern_without_a_match_names_the_scopes() -> None:
     with pytest.raises(NoSuchSegment, match=r"no segment matches 'layer\*'; the scopes are: a, a/x, b"):
         segments(("a/x", "b"), "layer*")
+
+
+def test_a_misspelt_pattern_names_similar_scopes() -> None:
+    paths = [f"Net/blocks{number}/dense" for number in range(20)]
+    message = str(NoSuchSegment("blokcs*", tuple(path.removesuffix("/dense") for path in paths)))
+    assert message.startswith("no segment matches 'blokcs*'; similar segments are: blocks")
+    assert message.count(", ") == MOST_SCOPES - 1
+    message = str(NoSuchSegment("xyz", tuple(paths)))
+    assert message.endswith("Net/blocks9/dense and 10 more") and message.count(", ") == MOST_SCOPES - 1

@@ -76,3 +76,9 @@ def test_budget_text_is_unchanged(budget: float | str, text: str):
 def test_readable_bytes(count: int, text: str):
     """Print the exact number of bytes as well, so that it can be given as a budget."""
     assert readable_bytes(count) == text
+
+
+@pytest.mark.parametrize("budget", [-1, 0])
+def test_a_budget_below_one_byte_is_named_as_given(budget: int):
+    with pytest.raises(ValueError, match=f"invalid budget {budget}: a number of bytes must be at least 1"):
+        budget_text(budget)

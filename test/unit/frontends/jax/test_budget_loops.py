@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
+from recompute.search.pool_cache import forget_pools
 from recompute.support.diagnostics import Refusal
 
 pytest.importorskip("jax")
@@ -115,3 +116,26 @@ def test_so_much_is_kept() -> None:
 def test_the_option_is_checked() -> None:
     with pytest.raises(ValueError, match=r"keep\(50%\) or keep\(2GiB\)"):
         recompute.jax.jit(STEP, loops="keep(much)")
+
+
+def test_refusals_of_one_step_state_the_same_minimum() -> None:
+    """Take the minimum over the measurements of earlier searches too."""
+
+    def step(weights: Any, batches: Any) -> Any:
+        def accumulate(total: Any, x: Any) -> tuple[Any, None]:
+            _, gradient = jax.value_and_grad(in_layers)(weights, x)
+            return jax.tree.map(jnp.add, total, gradient), None
+
+        return jax.lax.scan(accumulate, jax.tree.map(jnp.zeros_like, weights), batches)[0]
+
+    def in_layers(weights: Any, x: Any) -> Any:
+        return (jax.lax.scan(layer, x, weights)[0] ** 2).mean()
+
+    forget_pools()
+    weights, batch = given()
+    reasons = list[str]()
+    for _ in range(3):
+        with pytest.raises(Refusal) as refused:
+            recompute.jax.jit(step, budget=0.01).lower(weights, jnp.stack([batch] * 2))
+        reasons.append(refused.value.reason.splitlines()[0])
+    assert "the smallest compiled candidate needs" in reasons[0] and reasons == reasons[:1] * 3

@@ -188,3 +188,9 @@ def test_jax_jit_names_the_remedy_for_nnx():
 def test_explain_reports_budget_fit():
     report = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
     assert report.fit is not None and report.fit.fits and report.copies > 0
+
+
+@pytest.mark.parametrize(("option", "value"), [("budget", "8"), ("time_limit", "3"), ("measure", "no")])
+def test_messages_name_the_caller(option: str, value: str):
+    with pytest.raises((TypeError, ValueError), match=r"^recompute\.eqx\.filter_jit: "):
+        recompute.eqx.filter_jit(lambda model: model, **{option: value})  # pyright: ignore[reportArgumentType]

@@ -207,3 +207,9 @@ def test_names_of_modules():
 def test_explain_reports_budget_fit():
     report = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
     assert report.fit is not None and report.fit.fits and report.copies > 0
+
+
+@pytest.mark.parametrize(("option", "value"), [("budget", "8"), ("time_limit", "3"), ("measure", "no")])
+def test_messages_name_the_caller(option: str, value: str):
+    with pytest.raises((TypeError, ValueError), match=r"^recompute\.nnx\.jit: "):
+        recompute.nnx.jit(lambda model: model, **{option: value})  # pyright: ignore[reportArgumentType]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import recompute
+from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
 from recompute.reports.by_module import ModuleRow
 from recompute.reports.explain import to_summary
@@ -60,6 +61,24 @@ def test_the_first_line_is_the_verdict():
     assert str(unproved).splitlines()[0].endswith(", not proved")
     plain = recompute.jax.jit(forward()).report(weights(), batch())
     assert str(plain).splitlines()[0].endswith("of temporaries, nothing recomputed")
+
+
+def test_the_first_line_of_a_step_with_its_own_checkpoint():
+    block = jax.checkpoint(lambda x, w: x + jnp.tanh(jnp.sin(x @ w)))
+
+    def loss(weights: Any, x: Any) -> Any:
+        for w in weights:
+            x = block(x, w)
+        return (x**2).mean()
+
+    report = recompute.jax.jit(jax.value_and_grad(loss)).report([jnp.ones((32, 32)) / 10] * 4, jnp.ones((256, 32)))
+    assert report.variant is Variant.KEEPING and report.why is not None
+    before, after = report.plain.temporaries, report.less.temporaries
+    assert before is not None and after is not None and after < before
+    first, _, titles, *_ = str(report).splitlines()
+    assert first.startswith(f"loss: {format_bytes(before)} -> {format_bytes(after)} of temporaries (-")
+    assert first.endswith(" % FLOPs, by its own jax.checkpoint")
+    assert titles.split() == ["loss", "plain", "as", "it", "runs", "ratio"]
 
 
 def test_repr_shows_function_and_lowering_count():
@@ -225,7 +244,9 @@ def test_the_verdict_on_the_memory_of_a_device(monkeypatch: pytest.MonkeyPatch):
 def test_verdicts():
     needs = DeviceBytes(plain=400, less=300, fixed=100, least=200, devices=8)
     verdict = fit_verdict(needs, 150, searched=True)
-    assert verdict == FitVerdict(False, "does not fit: the least that was found is 200 B of 150 B per device")
+    assert verdict == FitVerdict(
+        False, "does not fit: the smallest step found needs 200 B, above the budget of 150 B per device"
+    )
     assert fit_verdict(needs, 300, searched=False).text == (
         "fits: needs 300 B of 300 B per device; the plain step needs 400 B"
     )
