@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 from xdsl.ir import Block, IRWithName, Operation, OpResult, Region, SSAValue, SSAValues
 
+from ..support.locations import TEXT_POSITION, keep_text_position
 from .making import can_be_made, fill, give_operands
 
 OperationT = TypeVar("OperationT", bound=Operation)
@@ -65,6 +66,8 @@ class Cloner:
             copy = cast(Operation, op).clone_without_regions(mapping, self._blocks, clone_operands=False)
             copy.regions = ()
             self.values.update({id(value): new for value, new in mapping.items()})
+        if (position := op.__dict__.get(TEXT_POSITION)) is not None:
+            keep_text_position(copy, position)
         made.append((op, copy))
         if op.regions:
             copy.regions = tuple([self._region(region, made) for region in op.regions])

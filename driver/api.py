@@ -19,6 +19,7 @@ from typing import Protocol, runtime_checkable
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import ParseError
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.explain.saved_values import SavedValue
@@ -53,6 +54,9 @@ from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import explanations_of, still_saved_of, timelines_apart
 from .verified import NotProved, assumption_remarks, change_in_place, rewrite_copy, verify_module
+
+_SUFFIXES = (".mlir", ".mlirbc", ".txt")
+"""The ends of the names of files with a module."""
 
 
 @runtime_checkable
@@ -148,12 +152,16 @@ def rewrite(
         The rewritten module with its plans, remarks and proof.
 
     Raises:
-        TypeError: For a step of another type.
+        TypeError: For a step or options of another type.
         ParseError: For text that is not MLIR.
         Refusal: For a step that cannot be rewritten with these options.
         NotProved: If the result was not proved equal.
         ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
+    if not isinstance(options, RecomputeOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"expected options such as recompute.RecomputeOptions(budget=0.5), not {type(options).__name__}"
+        )
     options = options.validate()
     original, import_remarks = _with_marks_as_attributes(_to_module(step, name))
     remarks = without_move_remarks(import_remarks, bool(options.offload))
@@ -344,12 +352,23 @@ def _to_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
     if isinstance(step, ModuleOp):
         return step
     if isinstance(step, str):
-        return parse_module(step, name)
+        return _parse(step, name)
     if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
         return parse_module(step.as_text(debug_info=True), name)
     raise TypeError(
         f"expected a module of xDSL, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
     )
+
+
+def _parse(text: str, name: str) -> ModuleOp:
+    """Parse a text. The error for the path of a file names the remedy."""
+    try:
+        return parse_module(text, name)
+    except ParseError as error:
+        if "\n" in text or not text.endswith(_SUFFIXES):
+            raise
+        remedy = f"expected the text of a module, not the name of a file: write Path({text!r}).read_text()"
+        raise ParseError(error.span, remedy) from error
 
 
 def _with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:

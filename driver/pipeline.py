@@ -14,13 +14,13 @@ from dataclasses import Field, fields
 from typing import Any
 
 from xdsl.passes import ModulePass
-from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 
 from ..options.recompute_options import Pipeline
 from ..support.suggestions import close_name, did_you_mean
 from ..universe import UNIVERSE
 from .pipeline_syntax import BadPipeline, demand_closed_brackets, elements, specs
+from .plugins import installed_universe
 from .renamed_passes import new_name_of_option, new_name_of_pass
 from .scheduled_pass import ANY, MODULE, ScheduledPass
 
@@ -40,7 +40,7 @@ _TYPES = {
 def known_passes() -> Passes:
     """Return the passes by name: the passes of this project, and of all packages with an entry point
     `xdsl.universe`."""
-    return Universe.get_multiverse().all_passes | UNIVERSE.all_passes
+    return installed_universe().all_passes | UNIVERSE.all_passes
 
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:

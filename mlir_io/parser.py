@@ -30,6 +30,7 @@ from ..dialects.context import make_context
 from ..dialects.dense import parse_constant, to_standard
 from ..dialects.dense_literal import parse_dense
 from ..dialects.stablehlo.creation import ConstantOp
+from ..support.locations import keep_text_position, names_no_position
 from ..support.suggestions import close_name
 from .custom_forms import start_of_name
 from .normalize import normalize
@@ -160,12 +161,15 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return super().parse_optional_operation()
 
     def parse_operation(self) -> Operation:
-        line = self.line_at(self.pos)
+        start, line = self.pos, self.line_at(self.pos)
         op = self.parse_repeated(line) if line is not None else None
         if line is not None and op is None:
             op = self._parse_by_tokens()
             self.learn(line, op)
         op = op or self._parse_by_tokens()
+        if names_no_position(op.location):
+            name = start_of_name(self.lexer.input.content, start) if line is None else line.name
+            keep_text_position(op, (self._file.data, *self._line_and_column(name)))
         self._last_parsed = op
         return op
 
@@ -194,8 +198,12 @@ class ModuleParser(NumberParser, RepeatedLineParser):
 
     def location_at(self, position: int) -> LocationAttr:
         """Return the location of a position in the text; line and column count from 1."""
+        line, column = self._line_and_column(position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def _line_and_column(self, position: int) -> tuple[int, int]:
         line = bisect_right(self._line_starts, position)
-        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+        return line, position - self._line_starts[line - 1] + 1
 
     def _why_unknown(self, name: str) -> str:
         """Return the reason that the custom form of the operation cannot be parsed, and the remedy."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..support.diagnostics import UNKNOWN, position_of
+from ..support.locations import name_without_position
 from .operation_parts import name_of
 from .terms import ENDLESS, Attributes, Head, Side, Terms
 
@@ -112,7 +113,9 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "operation" | "effect" | "risk":
             origin = terms.origins[side].get(number)
             position = UNKNOWN if origin is None else position_of(origin)
-            return head.name if position == UNKNOWN else f"{head.name} at {position}"
+            name = "" if origin is None else name_without_position(origin)
+            place = f'{position} ("{name}")' if name else position
+            return head.name if position == UNKNOWN else f"{head.name} at {place}"
         case "result":
             whole = describe(terms, side, operands[0])
             return whole if _head(terms, operands[0]).kind == "attributed" else f"result {head.name} of {whole}"

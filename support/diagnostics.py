@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
-from .locations import source_position
+from .locations import position_of_operation
 from .operations import name_of
 
 UNKNOWN = "<unknown>"
@@ -26,7 +26,7 @@ def position_of(op: Operation) -> str:
     `<unknown>` if none has a position.
     """
     for candidate in _by_distance(op):
-        if (position := source_position(candidate.location)) is not None:
+        if (position := position_of_operation(candidate)) is not None:
             return ":".join(str(part) for part in position)
     return UNKNOWN
 

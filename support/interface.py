@@ -22,9 +22,14 @@ def command_line() -> Generator[None, None, None]:
         _is_command_line.reset(token)
 
 
+def is_command_line() -> bool:
+    """Return whether a command-line tool runs."""
+    return _is_command_line.get()
+
+
 def by_interface(on_command_line: str, in_python: str) -> str:
     """Return the wording for the interface through which the user came."""
-    return on_command_line if _is_command_line.get() else in_python
+    return on_command_line if is_command_line() else in_python
 
 
 def option(name: str) -> str:

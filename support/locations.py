@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, BuiltinAttribute, ParametrizedAttribute
+from xdsl.ir import Attribute, BuiltinAttribute, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -70,6 +70,32 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
                 return position
             innermost = innermost or position
     return innermost
+
+
+def names_no_position(location: LocationAttr) -> bool:
+    """Return whether the location is unknown or a name alone, so that it has no position."""
+    return not isinstance(location, FileLineColLoc) and not parts_of(location)
+
+
+TEXT_POSITION = "_text_position"
+"""The attribute in Python, absent from the IR, with the place in the text of an operation whose location has none."""
+
+
+def keep_text_position(op: Operation, position: tuple[str, int, int]) -> None:
+    """Record where in the text an operation was parsed, for diagnostics. Clones keep the record."""
+    setattr(op, TEXT_POSITION, position)
+
+
+def position_of_operation(op: Operation) -> tuple[str, int, int] | None:
+    """Return file, line and column of the operation's location, or of its text if the location has no position; None
+    if neither is known."""
+    return source_position(op.location) or op.__dict__.get(TEXT_POSITION)
+
+
+def name_without_position(op: Operation) -> str:
+    """Return the name that is the whole location of an operation, or ""."""
+    location = op.location
+    return location.desc.data if isinstance(location, NameLoc) and names_no_position(location) else ""
 
 
 @lru_cache(maxsize=10_000)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
-from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
 from ..driver.pipeline import Passes, known_passes, parse_module_schedule, parse_schedule, resolve
 from ..driver.pipeline_syntax import BadPipeline, specs
+from ..driver.plugins import installed_universe
 from ..driver.scheduled_pass import ScheduledPass
 from ..support.suggestions import did_you_mean
 from ..universe import UNIVERSE
@@ -151,7 +152,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
 
 
 def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) -> CommandLine:
-    targets: TargetClasses = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
+    targets: TargetClasses = installed_universe().all_targets | UNIVERSE.all_targets
     passes = known_passes()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline, not both")
@@ -163,7 +164,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     return CommandLine(
         input=options.input_file,
         output=options.output_file,
-        passes=pipeline or parse_schedule(options.passes, passes),
+        passes=pipeline or tuple(chain.from_iterable(parse_schedule(text, passes) for text in options.passes)),
         target=None if options.target == MLIR else _target(options.target, targets),
         split=options.split_input_file,
         output_split_marker=options.output_split_marker,

@@ -96,7 +96,13 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
 
 def _add_passes(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-p", "--passes", default="", help="passes as 'a,b{option=value}'; --list-passes names them")
+    add(
+        "-p",
+        "--passes",
+        action="append",
+        default=[],
+        help="passes as 'a,b{option=value}'; --list-passes names them; given twice, the passes run in this order",
+    )
     add("--pass-pipeline", default="", help="the passes in MLIR's syntax: 'builtin.module(a,func.func(cse))'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")

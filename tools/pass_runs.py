@@ -104,6 +104,8 @@ class ModuleRun:
         with part("parse"):
             module = parse_module(text, self.file, self.context)
         dumps = Dumps(request.instrumentation.dumps, self.prefix, debuginfo)
+        # Locations that only the passes have made repeat what the attributes of the copies say.
+        loses_paths = not debuginfo and any(path_of(op.location) for op in every_operation(module))
         self._keep_input(module)
         if request.reproducers.always is not None:
             write_text(request.reproducers.always, self._reproducer())
@@ -114,7 +116,7 @@ class ModuleRun:
         self._report_result(module, before, proof)
         if request.target is not None:
             return _emit(request.target, self.context, module)
-        if not debuginfo and any(path_of(op.location) for op in every_operation(module)):
+        if loses_paths:
             self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
         with part("print"):
             # MLIR writes the bytecode, and does not have the custom forms of this project's dialect.

@@ -16,20 +16,23 @@ proof, and `interpreters/execute_check.py` the execution and the comparison of r
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
+from ..proof.declarations import registered_pure
 from ..proof.prove import ProofOptions, prove
 from ..proof.result import Proof, proof_of_identity
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
+from ..support.operations import name_of
 from .execution import add_input_options, run_both
 from .files import FileError, add_split_option, chunks, read_text
 from .opt_arguments import as_argparse_expects
@@ -38,6 +41,7 @@ from .rule_files import add_rules_option, load_rules
 from .start import version_of
 from .tool_parser import ToolParser
 
+_OPERATION = re.compile(r"\w[\w$-]*(?:\.[\w$-]+)+", re.ASCII)
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
 
@@ -98,7 +102,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         )
     )
     if not (options.execute or options.inputs is not None or options.expect == "equal"):
-        print(verdict(proof))
+        print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}")
         return PROVED if proof.proved == (options.expect != "not-proved") else UNPROVED
     try:
         execution = run_both(before, after, options.inputs, options.seed, options.function)
@@ -109,7 +113,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         is_after = isinstance(error, Refusal) and _root_of(error.operation) is after
         print(of_exception(error, sources[is_after]).to_text(), file=sys.stderr)
         return BAD_INPUT
-    print(f"{verdict(proof)}; {execution}")
+    print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}; {execution}")
     accepted = {"proved": proof.proved, "not-proved": not proof.proved, "equal": True}[options.expect]
     return PROVED if accepted and execution.equal else UNPROVED
 
@@ -137,6 +141,17 @@ def verdict(proof: Proof) -> str:
     text = f"proved equal{rules}: {results}, {counts}"
     text = f"{text}; the text is the same" if proof.identical else text
     return "; ".join((text, *proof.assumptions))
+
+
+def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
+    """Return the hint to declare the unregistered operations that the reason of a failed proof names, or ""."""
+    if proof.proved:
+        return ""
+    words = set(_OPERATION.findall(proof.reason))
+    unregistered = {name_of(op) for module in (before, after) for op in module.walk() if isinstance(op, UnregisteredOp)}
+    names = ", ".join(sorted((unregistered & words) - registered_pure()))
+    remedy = "declare it with recompute.proof.register_pure in a file for --load-rules"
+    return f" (the proof assumes effects of {names}: where it is pure, {remedy})" if names else ""
 
 
 def argument_parser() -> argparse.ArgumentParser:

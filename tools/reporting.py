@@ -31,7 +31,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, position_of, repetition
-from ..support.locations import source_position
+from ..support.locations import name_without_position, source_position
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
@@ -205,7 +205,9 @@ def of_exception(error: ParseError | DiagnosticException, source: InputText, pas
         position = source.position_of(error.operation, is_request=is_request)
         diagnostic = _at("error", position, error.reason, source.file)
         if not (is_request or isinstance(error.operation, ModuleOp | FuncOp)):
-            diagnostic = replace(diagnostic, source_line=source.line_at(diagnostic))
+            name = name_without_position(error.operation)
+            message = f'{diagnostic.message} (at "{name}")' if name else diagnostic.message
+            diagnostic = replace(diagnostic, message=message, source_line=source.line_at(diagnostic))
         function = _function_around(error.operation)
     else:
         diagnostic, function = Diagnostic("error", source.file, 1, 1, " ".join(str(error).split())), ""

@@ -6,10 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
+from recompute.driver import plugins
+from recompute.driver.pipeline import known_passes
 from recompute.test.documentation import training_step
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "plugins.md").read_text()
@@ -63,3 +66,39 @@ def test_errors(installed: Path) -> None:
     unknown = execute("recompute-opt step.mlir -p 'acme-save{op=x}'", installed)
     assert "pass 'acme-save' has no option 'op'" in unknown.stderr
     assert "  acme-save" in execute("recompute-opt --list-passes", installed).stdout
+
+
+BROKEN = {
+    "failing import": ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
+    "no universe": ("UNIVERSE = 1", "TypeError: expected a Universe of xDSL, not int"),
+    "name taken": (
+        'from xdsl.universe import Universe\nUNIVERSE = Universe(all_passes={"acme-save": lambda: None})',
+        "ValueError: another plugin also defines the pass 'acme-save'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_plugins_are_left_out(installed: Path, kind: str) -> None:
+    source, reason = BROKEN[kind]
+    metadata = installed / "packages" / "broken-0.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[xdsl.universe]\nbroken = broken_plugin:UNIVERSE\n")
+    (installed / "packages" / "broken_plugin.py").write_text(source)
+    run = execute("recompute-opt step.mlir -p 'acme-save{operation=stablehlo.tanh}' -o less.mlir", installed)
+    assert run.returncode == 0, run.stderr
+    warning = f"recompute-opt: warning: plugin 'broken' (broken_plugin:UNIVERSE) is left out: {reason}\n"
+    assert run.stderr.count("warning:") == 1 and run.stderr.startswith(warning)
+    assert "recompute.recompute = false" in (installed / "less.mlir").read_text()
+
+
+def test_python_warns_of_a_broken_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint("broken", "no_such_module:UNIVERSE", plugins.GROUP)
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        return [broken]
+
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    with pytest.warns(RuntimeWarning, match="plugin 'broken' .* is left out: ModuleNotFoundError"):
+        assert "recompute" in known_passes()

@@ -138,3 +138,11 @@ def test_a_step_that_jax_has_lowered() -> None:
     for wrong in (3, recompute.rewrite(text)):
         with pytest.raises(TypeError, match=r"expected a module of xDSL, its text, or the result of jax\.jit"):
             recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]
+
+
+def test_errors_of_wrong_arguments_name_the_remedy() -> None:
+    options: Any = {"budget": 0.5}
+    with pytest.raises(TypeError, match=r"expected options such as recompute.RecomputeOptions\(budget=0.5\), not dict"):
+        recompute.rewrite(CHAIN.read_text(), options)
+    with pytest.raises(ParseError, match=r"not the name of a file: write Path\('step.mlir'\).read_text\(\)"):
+        recompute.rewrite("step.mlir")

@@ -178,6 +178,19 @@ def test_the_commands_of_the_page(
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}"]) == 1
 
 
+def test_the_check_names_the_remedy_for_undeclared_operations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.mlir").write_text(STEP)
+    Path("acme_rules.py").write_text(RULES)
+    rules = "--load-rules", "acme_rules.py"
+    assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", *rules, "-o", "less.mlir"]) == 0
+    assert recompute_check.main(["step.mlir", "less.mlir"]) == 1
+    hint = "(the proof assumes effects of acme.swish, acme.swish_grad: where it is pure, declare it with "
+    assert f"{hint}recompute.proof.register_pure in a file for --load-rules)" in capsys.readouterr().out
+
+
 def test_error_names_operation_not_declared_pure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver import verified
 from recompute.proof.prove import Proof
+from recompute.test.documentation import training_step
 from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_opt import main
 from recompute.tools.reporting import ELLIPSIS, LONGEST_SOURCE_LINE
@@ -367,3 +368,12 @@ def test_options_of_targets_are_checked_before_any_pass(
     assert "unknown format 'htm' for memory-timeline; did you mean 'html'?" in capsys.readouterr().err
     assert main([missing, "-t", "explain{cost=roofline(h10)}"]) == 2
     assert "unknown device 'h10'" in capsys.readouterr().err
+
+
+def test_no_note_on_locations_that_the_input_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the passes have made locations with the paths of copies, which attributes state too."""
+    source = tmp_path / "step.mlir"
+    source.write_text(re.sub(r" loc\(.*", "", training_step("block")))
+    assert main([str(source), "-p", "recompute"]) == 0
+    output = capsys.readouterr()
+    assert "optimization_barrier" in output.out and "note:" not in output.err

@@ -1,0 +1,58 @@
+"""The dialects, passes and targets of the installed packages with an entry point `xdsl.universe`.
+
+A package that cannot be loaded is left out, with one warning: a command that does not need it still runs.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from xdsl.universe import Universe
+
+from ..support.interface import is_command_line
+
+GROUP = "xdsl.universe"
+
+
+def installed_universe() -> Universe:
+    """Return the universe of all installed packages.
+
+    Of two packages with a dialect, pass or target of the same name, the second in alphabetical order is left out."""
+    merged = Universe()
+    for plugin in sorted(entry_points(group=GROUP), key=lambda plugin: plugin.name):
+        try:
+            universe = _universe_of(plugin)
+            if taken := _names_in(merged) & _names_in(universe):
+                raise ValueError(f"another plugin also defines the {min(taken)}")
+        except Exception as error:
+            words = " ".join(str(error).split())
+            _warn(f"plugin '{plugin.name}' ({plugin.value}) is left out: {type(error).__name__}: {words}")
+            continue
+        merged.all_dialects.update(universe.all_dialects)
+        merged.all_passes.update(universe.all_passes)
+        merged.all_targets.update(universe.all_targets)
+    return merged
+
+
+def _names_in(universe: Universe) -> set[str]:
+    kinds = {"dialect": universe.all_dialects, "pass": universe.all_passes, "target": universe.all_targets}
+    return {f"{kind} '{name}'" for kind, members in kinds.items() for name in members}
+
+
+def _universe_of(plugin: EntryPoint) -> Universe:
+    universe = plugin.load()
+    if not isinstance(universe, Universe):
+        raise TypeError(f"expected a Universe of xDSL, not {type(universe).__name__}")
+    return universe
+
+
+@cache
+def _warn(message: str) -> None:
+    """Print the warning, once in a process."""
+    if is_command_line():
+        print(f"recompute-opt: warning: {message}", file=sys.stderr)
+    else:
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
