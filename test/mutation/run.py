@@ -60,7 +60,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         f"rules/{name}.py": RULES
         for name in (
             *("arith", "chlo", "linalg", "math", "memref", "sdy", "stablehlo", "tensor"),
-            *("counts", "effects", "expansions", "facts", "flops", "registry"),
+            *("body_runs", "flop_counts", "effects", "expansions", "facts", "flops", "registry"),
         )
     },
     **dict.fromkeys(("rules/buffers.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),

@@ -65,7 +65,7 @@ def test_json_contains_whole_curve() -> None:
     assert (data["name"], data["plain_peak_bytes"], data["minimum_bytes"]) == ("a < chain", PLAIN, CURVE.minimum_bytes)
     assert [item["percent"] for item in data["points"]] == [point.percent for point in CURVE.points]
     assert data["markers"] == [{"name": "theirs </script>", "peak_bytes": PLAIN // 2, "percent": 12.5}]
-    assert data["points"][0]["again"][0]["values"] == ["%h (m.py:1:2)"]
+    assert data["points"][0]["recomputed_segments"][0]["values"] == ["%h (m.py:1:2)"]
 
 
 def test_the_picture_is_the_same_every_time() -> None:

@@ -45,7 +45,7 @@ def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_explanation_prints_as_a_table() -> None:
     report = recompute.jax.jit(mlp().step).explain(weights(), batch())
     message = str(report)
-    assert message.startswith("main: ") and "block0" in message and len(message) < 5000
+    assert message.startswith("step: ") and "block0" in message and len(message) < 5000
     assert len(repr(report[0])) < 1000
 
 
