@@ -193,7 +193,7 @@ class AttributesIn:
 
 
 def _resource(attribute: ir.Attribute) -> Attribute:
-    raise NotBridged("a constant is a resource")
+    raise NotBridged("the data of a constant is a dialect resource")
 
 
 def read(module: ir.Module) -> ModuleOp:

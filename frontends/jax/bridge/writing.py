@@ -153,7 +153,7 @@ class AttributesOut:
     def _parse(self, attribute: Attribute) -> ir.Attribute:
         text = attribute_text(attribute)
         if RESOURCE in text:
-            raise NotBridged("a constant is a resource")
+            raise NotBridged("the data of a constant is a dialect resource")
         parsed = self._parsed_texts.get(text)
         if parsed is None:
             parsed = self._parsed_texts[text] = build.Attribute.parse(text)

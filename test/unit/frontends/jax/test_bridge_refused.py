@@ -69,9 +69,9 @@ def test_the_step_is_another_one():
 def test_a_resource(monkeypatch: pytest.MonkeyPatch):
     """Refuse a resource, whose content follows the module; JAX's text contains it, and our parser reads it."""
     module = theirs(RESOURCE)
-    with pytest.raises(NotBridged, match="a resource"):
+    with pytest.raises(NotBridged, match="dialect resource"):
         read(module)
-    with pytest.raises(NotBridged, match="a resource"):
+    with pytest.raises(NotBridged, match="dialect resource"):
         write(parse_module(RESOURCE), private.mlir_context())
     lowered = jax.jit(mlp().step).lower(weights(), batch())
     kind: Any = jax.stages.Lowered
