@@ -27,7 +27,8 @@ class Script:
 
     @property
     def purpose(self) -> str:
-        return (self.body.__doc__ or "").strip().splitlines()[0]
+        """The first paragraph of the docstring of the body, as one line."""
+        return " ".join((self.body.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 SCRIPTS: dict[str, Script] = {}

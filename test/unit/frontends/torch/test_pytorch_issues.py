@@ -68,7 +68,7 @@ def test_the_least_peak_is_close_to_its_bound():
     assert tight.report().graphs[0].peak_bytes <= least.peak_bytes
     with pytest.raises(Exception, match="no plan needs less than") as raised:
         compiled(copy.deepcopy(model), least.input_bytes + int(0.99 * least.peak_bytes))(*inputs)
-    bound = int(re.search(r"no plan needs less than (\d+) bytes", str(raised.value))[1])
+    bound = int(re.search(r"no plan needs less than .*?(\d+) bytes", str(raised.value))[1])
     assert least.peak_bytes <= 1.002 * bound
 
 
