@@ -84,22 +84,13 @@ def _describe_saved(
 ) -> SavedValue:
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
-    made_by = _maker(value, op)
     decision = decision_of.get(op)
     segment = decision.segment if decision else ""
     readers = (reader for reader in step.phases.order.readers(value) if step.phases.is_forward(reader))
     read_by = dict.fromkeys(other.segment for reader in readers if (other := decision_of.get(reader)))
-    return SavedValue(
-        value=f"%{value.name_hint}" if value.name_hint else "",
-        operation=name_of(made_by),
-        position=position_of(made_by),
-        segment=segment,
-        bytes=value_bytes(value),
-        crosses=tuple(name for name in read_by if name and name != segment),
-        reason=None if value in recomputed else _why_saved(step, value, op, decision, saved, selection),
-        module=module_of(made_by),
-        type=type_text(value),
-    )
+    crosses = tuple(name for name in read_by if name and name != segment)
+    reason = None if value in recomputed else _why_saved(step, value, op, decision, saved, selection)
+    return _saved_value(value, op, segment, crosses, reason)
 
 
 def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
@@ -125,7 +116,6 @@ def _maker(value: SSAValue, op: Operation) -> Operation:
 def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, str]) -> SavedValue:
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
-    made_by = _maker(value, op)
     stated = op.attributes.get(Names.SEGMENT)
     segment = stated.data if isinstance(stated, StringAttr) else ""
     readers = [reader for reader in phases.order.readers(value) if not phases.is_forward(reader)]
@@ -133,13 +123,21 @@ def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, st
         reason = START
     else:
         reason = kept.get(segment) or (READ_IN_SEGMENT if segment else READ)
+    return _saved_value(value, op, segment, (), reason)
+
+
+def _saved_value(
+    value: SSAValue, op: Operation, segment: str, crosses: tuple[str, ...], reason: str | None
+) -> SavedValue:
+    """Describe a value, a result of `op`, at the operation that computes it."""
+    made_by = _maker(value, op)
     return SavedValue(
         value=f"%{value.name_hint}" if value.name_hint else "",
         operation=name_of(made_by),
         position=position_of(made_by),
         segment=segment,
         bytes=value_bytes(value),
-        crosses=(),
+        crosses=crosses,
         reason=reason,
         module=module_of(made_by),
         type=type_text(value),

@@ -103,8 +103,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
     options = parser.parse_args()
-    wanted = options.only or list(MODELS)
-    names = [name for name in CASES if any(fnmatch(name, part) for part in wanted)]
+    patterns = options.only or list(MODELS)
+    names = [name for name in CASES if any(fnmatch(name, part) for part in patterns)]
     os.environ["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
     torch._functorch.config.enable_autograd_cache = False
     torch.set_num_threads(1)

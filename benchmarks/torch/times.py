@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--budget", default="60%", help="of the plain step (default: 60%%)")
     options = parser.parse_args()
-    wanted = options.only or list(MODELS)
+    patterns = options.only or list(MODELS)
     os.environ["RECOMPUTE_CACHE_DIR"] = ""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -99,7 +99,7 @@ def main() -> int:
     print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
     faults = 0
     first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # imports of Dynamo
-    for name in (name for name in CASES if any(fnmatch(name, part) for part in wanted)):
+    for name in (name for name in CASES if any(fnmatch(name, part) for part in patterns)):
         theirs = first_step(name, lambda model: by_min_cut.wrap(Run(model, "")))
         clock, ours = clocked(name, options.budget)
         per_1000 = 1000 * clock.seconds["import"] / clock.nodes

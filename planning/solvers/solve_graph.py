@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from ...support.units import parse_budget, readable_bytes
 from ..graph import Graph
@@ -123,6 +123,50 @@ class PreparedGraph:
         return least
 
 
+@dataclass(frozen=True)
+class _GraphSearch:
+    """The searches for a plan of a graph, from brief to long. The fields are arguments of `plan_within`."""
+
+    prepared: PreparedGraph
+    solver: str
+    stop: Stop
+    live_sets: bool
+    once_more: bool
+
+    def solve_within(self, limit: int) -> Result | Infeasible:
+        """Return a result within `limit` bytes, or the reason that there is none."""
+        is_small = len(self.prepared.problem) <= SMALL_PROBLEM
+        outcome = self._search(limit, Effort.brief())
+        if self._is_open(outcome) and self.once_more and is_small:
+            outcome = self._search(limit, Effort.once_more())
+        if self._is_open(outcome):
+            least_bytes, pairs = self.prepared.least_plan(self.stop)
+            if least_bytes <= limit:
+                outcome = self._search(limit, Effort.brief(), [pairs])
+        if self._is_open(outcome) and self.live_sets and is_small:
+            outcome = self._search_live_sets(limit) or outcome
+        return outcome
+
+    def _search(self, limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
+        problem = self.prepared.problem
+        return solve(problem, limit, self.solver, Incumbent(problem, limit, interrupt=self.stop), starts, effort)
+
+    def _search_live_sets(self, limit: int) -> Result | Infeasible | None:
+        """Return the outcome of a search of all sets of live storages; None if there are too many."""
+        problem = self.prepared.problem
+        try:
+            pairs = copies_within(problem, limit, self.stop)
+        except TooManyStates:
+            return None
+        if pairs is None:
+            return infeasible(problem, "no schedule keeps the budget: all sets of live storages were searched", True)
+        return self._search(limit, Effort.brief(), [pairs])
+
+    def _is_open(self, outcome: Result | Infeasible) -> bool:
+        """Return whether a further search may find a plan."""
+        return isinstance(outcome, Infeasible) and not outcome.proved and not self.stop()
+
+
 def plan_within(
     graph: Graph,
     budget: int,
@@ -159,36 +203,10 @@ def plan_within(
     if held.bytes > max(budget, largest_working_set(problem).bytes):
         raise NoPlan(f"{words}: no plan needs less than {readable_bytes(held.bytes)}: {held.describe(problem)}")
 
-    def search(limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
-        return solve(problem, limit, solver, Incumbent(problem, limit, interrupt=stop), starts, effort)
-
-    least = partial(prepared.least_plan, stop)
-
-    def is_open(outcome: Result | Infeasible) -> bool:
-        return isinstance(outcome, Infeasible) and not outcome.proved and not stop()
-
-    def solve_within(limit: int) -> Result | Infeasible:
-        outcome = search(limit, Effort.brief())
-        if is_open(outcome) and once_more and len(problem) <= SMALL_PROBLEM:
-            outcome = search(limit, Effort.once_more())
-        if is_open(outcome) and least()[0] <= limit:
-            outcome = search(limit, Effort.brief(), [least()[1]])
-        if is_open(outcome) and live_sets and len(problem) <= SMALL_PROBLEM:
-            outcome = search_live_sets(limit) or outcome
-        return outcome
-
-    def search_live_sets(limit: int) -> Result | Infeasible | None:
-        try:
-            pairs = copies_within(problem, limit, stop)
-        except TooManyStates:
-            return None
-        if pairs is None:
-            return infeasible(problem, "no schedule keeps the budget: all sets of live storages were searched", True)
-        return search(limit, Effort.brief(), [pairs])
-
-    fitting = solve_until_rewritten_fits(graph, problem, budget, solve_within, chain)
+    search = _GraphSearch(prepared, solver, stop, live_sets, once_more)
+    fitting = solve_until_rewritten_fits(graph, problem, budget, search.solve_within, chain)
     if isinstance(fitting, Infeasible):
-        bounds = "" if fitting.proved else f"; {_describe_minimum(problem, held, least()[0])}"
+        bounds = "" if fitting.proved else f"; {_describe_minimum(problem, held, prepared.least_plan(stop)[0])}"
         raise NoPlan(f"{fitting.reason}{bounds}")
     return fitting.plan
 
