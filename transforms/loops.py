@@ -39,11 +39,11 @@ from ..support.units import format_bytes, readable_bytes
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import FreeNumbers
+from .rolled.apply_cut import apply_cut
 from .rolled.carries import Replaced, drop_dead_carries
 from .rolled.chunks import save_in_chunks
 from .rolled.joined_branches import join_branches, split_branches
 from .rolled.loop_replacement import erase_loop
-from .rolled.repeat import repeat
 from .rolled.slots import save_in_slots
 
 
@@ -128,7 +128,7 @@ class _Cutter:
         while (cut := _next_cut(links(), find, whole)) is not None:
             self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
             self.extra_flops += cut.extra_flops
-            self.copies += repeat(cut, self.numbers, self.replaced)
+            self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
         for inner in reversed(_inner_blocks(operations_in(block))):
             self._cut_block(inner, crossings, find)

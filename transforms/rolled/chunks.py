@@ -21,105 +21,130 @@ from ...analysis.copies.loop_chunks import Chunks, needed_part
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ..plans.apply_plan import FreeNumbers
 from .carries import Replaced
-from .loop_builder import (
-    Builder,
-    IterationNumber,
-    Iterations,
-    Repeat,
-    Rerun,
-    clone_duplicate,
-    clone_once,
-)
-from .loop_replacement import builder_before, replace_loop
+from .iterations import ExtraValues, IterationNumber, Iterations, Rerun, ValueMap, clone_duplicate, clone_once
+from .loop_builder import Builder, builder_before
+from .loop_replacement import read_results, replace_loop
 
 
 def save_in_chunks(chunks: Chunks, numbers: FreeNumbers, replaced: Replaced) -> int:
     """Rewrite both loops with chunks; return the number of copies."""
-    checkpoints = _forward_in_chunks(chunks, numbers, replaced)
-    _backward_in_chunks(chunks, numbers, checkpoints, replaced)
+    saved = _ForwardInChunks(chunks, numbers).replace(replaced)
+    _BackwardInChunks(chunks, numbers, saved).replace(replaced)
     return len(chunks.recomputed_part.operations)
 
 
 @dataclass(frozen=True)
-class _Checkpoints:
+class _SavedCarries:
     """The carries at the start of each chunk: stacks for complete chunks, plain values for the last incomplete one."""
 
     stacks: Sequence[SSAValue]
     last: Sequence[SSAValue]
 
 
-def _forward_in_chunks(chunks: Chunks, numbers: FreeNumbers, replaced: Replaced) -> _Checkpoints:
-    """Build the forward loop over chunks, which saves the carries at the start of each chunk; return these."""
-    loop, dropped = chunks.link.writer, {stack.index for stack in chunks.dropped}
-    read = {result.index for result in loop.op.results if any(result.uses)} - dropped
-    needs = needed_part(loop, [], read | set(chunks.checkpoints))
-    iterations, builder = Iterations(loop, needs), builder_before(loop)
-    initial = [loop.op.operands[index] for index in needs.carries]
-    kept = [needs.carries.index(index) for index in chunks.checkpoints]
-    arguments = [loop.block.args[index] for index in chunks.checkpoints]
-    empty = [builder.empty(chunks.whole_chunks, shape_of(value), element_of(value)) for value in arguments]
+class _ForwardInChunks:
+    """Replaces the forward loop by a loop over chunks, which saves the carries at the start of each chunk.
 
-    def chunk(builder: Builder, q: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        values, stacks = carried[: len(initial)], carried[len(initial) :]
-        slices = [builder.as_slice(values[index]) for index in kept]
-        written = [builder.write(stack, part, q) for stack, part in zip(stacks, slices, strict=True)]
-        number = IterationNumber(loop.start, chunks.every, q)
-        return [*iterations.run(builder, chunks.every, values, number, clone_once), *written]
+    Attributes:
+        needs: The part of the forward loop that is still needed: without the dropped stacks.
+        iterations: Its iterations.
+        saved: The positions of the saved carries among the carries of `needs`.
+    """
 
-    results = builder.loop(chunks.whole_chunks, [*initial, *empty], chunk)
-    values, stacks = results[: len(initial)], results[len(initial) :]
-    last = [values[index] for index in kept]
-    if chunks.remainder:
-        number = IterationNumber(loop.start + chunks.whole_chunks * chunks.every)
-        values = iterations.run(builder, chunks.remainder, values, number, clone_duplicate(numbers))
-    replace_loop(loop, dict(zip(needs.carries, values, strict=True)), builder, replaced)
-    return _Checkpoints(stacks, last)
+    def __init__(self, chunks: Chunks, numbers: FreeNumbers):
+        self.chunks, self.numbers, self.loop = chunks, numbers, chunks.link.writer
+        read = read_results(self.loop) - {stack.index for stack in chunks.dropped}
+        self.needs = needed_part(self.loop, [], read | set(chunks.checkpoints))
+        self.iterations = Iterations(self.loop, self.needs)
+        self.saved = [self.needs.carries.index(index) for index in chunks.checkpoints]
+
+    def replace(self, replaced: Replaced) -> _SavedCarries:
+        """Build the new loop, redirect uses of the old one to it, and return the saved carries."""
+        builder, chunks = builder_before(self.loop), self.chunks
+        initial = [self.loop.op.operands[index] for index in self.needs.carries]
+        results = builder.loop(chunks.whole_chunks, [*initial, *self._empty_stacks(builder)], self._chunk)
+        carries, stacks = results[: len(initial)], results[len(initial) :]
+        last = [carries[index] for index in self.saved]
+        if chunks.remainder:
+            number = IterationNumber(self.loop.start + chunks.whole_chunks * chunks.every)
+            carries = self.iterations.run(builder, chunks.remainder, carries, number, clone_duplicate(self.numbers))
+        replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
+        return _SavedCarries(stacks, last)
+
+    def _empty_stacks(self, builder: Builder) -> list[SSAValue]:
+        values = [self.loop.block.args[index] for index in self.chunks.checkpoints]
+        return [builder.empty(self.chunks.whole_chunks, shape_of(value), element_of(value)) for value in values]
+
+    def _chunk(self, builder: Builder, q: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Emit chunk `q`: save the carries, then run its iterations."""
+        carries, stacks = carried[: len(self.needs.carries)], carried[len(self.needs.carries) :]
+        slices = [builder.as_slice(carries[index]) for index in self.saved]
+        written = [builder.write(stack, slice_, q) for stack, slice_ in zip(stacks, slices, strict=True)]
+        number = IterationNumber(self.loop.start, self.chunks.every, q)
+        return [*self.iterations.run(builder, self.chunks.every, carries, number, clone_once), *written]
 
 
-def _backward_in_chunks(chunks: Chunks, numbers: FreeNumbers, checkpoints: _Checkpoints, replaced: Replaced) -> None:
-    """Build the backward loop over chunks, which reruns each chunk from its carries and computes its gradients."""
-    loop, readings = chunks.link.reader, chunks.dropped_reads
-    read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = needed_part(loop, [], read, {reading.op.result for reading in readings})
-    builder, whole, every, remainder = builder_before(loop), chunks.whole_chunks, chunks.every, chunks.remainder
-    writer = chunks.link.writer
-    rerun, iterations = Rerun(writer, chunks.recomputed_part, chunks.dropped), Iterations(loop, needs)
-    slices = [[reading.op.result for reading in readings if reading.stack is stack] for stack in chunks.dropped]
+class _BackwardInChunks:
+    """Replaces the backward loop by a loop over chunks, which reruns each chunk from its carries, then computes its
+    gradients.
 
-    def gradients(
-        builder: Builder,
-        trips: int,
-        carried: Sequence[SSAValue],
-        stacks: Sequence[SSAValue],
-        number: IterationNumber,
-        repeat: Repeat,
-    ) -> Sequence[SSAValue]:
-        def slices_of(inside: Builder, j: SSAValue) -> dict[SSAValue, SSAValue]:
-            local = inside.minus_from(trips - 1, j) if chunks.is_reversed else j
+    Attributes:
+        needs: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
+        iterations: Its iterations.
+        rerun: The second run of the forward iterations of a chunk.
+    """
+
+    def __init__(self, chunks: Chunks, numbers: FreeNumbers, saved: _SavedCarries):
+        self.chunks, self.numbers, self.saved = chunks, numbers, saved
+        self.writer, self.loop = chunks.link.writer, chunks.link.reader
+        slices = {reading.op.result for reading in chunks.dropped_reads}
+        self.needs = needed_part(self.loop, [], read_results(self.loop), slices)
+        self.iterations = Iterations(self.loop, self.needs)
+        self.rerun = Rerun(self.writer, chunks.recomputed_part, chunks.dropped)
+
+    def replace(self, replaced: Replaced) -> None:
+        """Build the new loop, and redirect uses of the old one to it."""
+        builder, chunks = builder_before(self.loop), self.chunks
+        carries: Sequence[SSAValue] = [self.loop.op.operands[index] for index in self.needs.carries]
+        if chunks.remainder and chunks.is_reversed:
+            carries = self._last_chunk(builder, carries)
+        carries = builder.loop(chunks.whole_chunks, carries, self._chunk)
+        if chunks.remainder and not chunks.is_reversed:
+            carries = self._last_chunk(builder, carries)
+        replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
+
+    def _chunk(self, builder: Builder, p: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Emit the gradients of a complete chunk, the one that the new loop reaches in iteration `p`."""
+        every, is_reversed = self.chunks.every, self.chunks.is_reversed
+        q = builder.minus_from(self.chunks.whole_chunks - 1, p) if is_reversed else p
+        begin = [builder.read_value(stack, q) for stack in self.saved.stacks]
+        stacks = self.rerun.run(builder, every, begin, IterationNumber(self.writer.start, every, q), self.numbers)
+        number = IterationNumber(self.loop.start + self.chunks.remainder * is_reversed, every, p)
+        return self.iterations.run(builder, every, carried, number, clone_once, self._slices_of(stacks, every))
+
+    def _last_chunk(self, builder: Builder, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Emit the gradients of the incomplete chunk."""
+        trips, first = self.chunks.remainder, self.chunks.whole_chunks * self.chunks.every
+        number = IterationNumber(self.writer.start + first)
+        stacks = self.rerun.run(builder, trips, self.saved.last, number, self.numbers)
+        number = IterationNumber(self.loop.start if self.chunks.is_reversed else self.loop.start + first)
+        clone = clone_duplicate(self.numbers)
+        return self.iterations.run(builder, trips, carried, number, clone, self._slices_of(stacks, trips))
+
+    def _slices_of(self, stacks: Sequence[SSAValue], trips: int) -> ExtraValues:
+        """Return the function that emits the reads of a chunk's slices, which replace the reads of the dropped stacks.
+
+        Args:
+            stacks: The slices of the chunk, in the order of the dropped stacks.
+            trips: The number of iterations of the chunk.
+        """
+
+        def slices(builder: Builder, j: SSAValue) -> ValueMap:
+            index = builder.minus_from(trips - 1, j) if self.chunks.is_reversed else j
             return {
-                value: inside.read(stack, local)
-                for stack, values in zip(stacks, slices, strict=True)
-                for value in values
+                reading.op.result: builder.read(stack, index)
+                for dropped, stack in zip(self.chunks.dropped, stacks, strict=True)
+                for reading in self.chunks.dropped_reads
+                if reading.stack is dropped
             }
 
-        return iterations.run(builder, trips, carried, number, repeat, slices_of)
-
-    def chunk(builder: Builder, p: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        q = builder.minus_from(whole - 1, p) if chunks.is_reversed else p
-        start_carries = [builder.read_value(stack, q) for stack in checkpoints.stacks]
-        stacks = rerun.run(builder, every, start_carries, IterationNumber(writer.start, every, q), numbers)
-        number = IterationNumber(loop.start + remainder * chunks.is_reversed, every, p)
-        return gradients(builder, every, carried, stacks, number, clone_once)
-
-    def last_chunk(carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        stacks = rerun.run(builder, remainder, checkpoints.last, IterationNumber(writer.start + whole * every), numbers)
-        number = IterationNumber(loop.start if chunks.is_reversed else loop.start + whole * every)
-        return gradients(builder, remainder, carried, stacks, number, clone_duplicate(numbers))
-
-    carried: Sequence[SSAValue] = [loop.op.operands[index] for index in needs.carries]
-    if remainder and chunks.is_reversed:
-        carried = last_chunk(carried)
-    carried = builder.loop(whole, carried, chunk)
-    if remainder and not chunks.is_reversed:
-        carried = last_chunk(carried)
-    replace_loop(loop, dict(zip(needs.carries, carried, strict=True)), builder, replaced)
+        return slices

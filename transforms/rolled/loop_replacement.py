@@ -1,20 +1,19 @@
-"""Replacement of a counted loop: the place of the new operations, its results, and its removal."""
+"""Replacement of a counted loop: the new values of its results, and its removal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
-from xdsl.rewriter import InsertPoint
 
 from ...analysis.step.counted_loops import CountedLoop
 from .carries import Replaced
 from .loop_builder import Builder
 
 
-def builder_before(loop: CountedLoop) -> Builder:
-    """Return a builder that inserts before the loop."""
-    return Builder(InsertPoint.before(loop.op), loop.op.location, loop.block.args[loop.counter].type)
+def read_results(loop: CountedLoop) -> set[int]:
+    """Return the indices of the loop's results that are read."""
+    return {result.index for result in loop.op.results if any(result.uses)}
 
 
 def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builder, replaced: Replaced) -> None:

@@ -24,160 +24,227 @@ from ...dialects.stablehlo.checks import element_of, shape_of
 from ...planning.binomial import Advance, Backwards, Reversal, reversal
 from ..plans.apply_plan import FreeNumbers
 from .carries import Replaced
-from .loop_builder import (
-    Builder,
+from .iterations import (
+    CloneOperation,
     IterationNumber,
     Iterations,
-    Repeat,
+    ValueMap,
     clone_as_copy,
     clone_duplicate,
     clone_once,
 )
-from .loop_replacement import builder_before, replace_loop
+from .loop_builder import Builder, builder_before
+from .loop_replacement import read_results, replace_loop
 
 
 def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int:
     """Rewrite both loops with slots; return the number of copies."""
     schedule = reversal(slots.link.writer.trips, slots.slots)
-    stacks = _forward_in_slots(slots, schedule, numbers, replaced)
-    _backward_in_slots(slots, schedule, stacks, numbers, replaced)
+    filled = _ForwardInSlots(slots, schedule, numbers).replace(replaced)
+    _BackwardInSlots(slots, schedule, numbers).replace(filled, replaced)
     return 2 * len(slots.recomputed_part.operations)
 
 
 @dataclass(frozen=True)
-class _Filling:
-    """Emits loops that run iterations and fill slots as two tables prescribe.
-
-    Attributes:
-        run: The iterations.
-        repeat: How their operations are cloned.
-        kept: The indices of the carries that the slots hold.
-        iterations, target_slots: For each entry of the tables, the number of iterations to run, and the slot to fill
-            after them.
-    """
-
-    run: Iterations
-    repeat: Repeat
-    kept: Sequence[int]
-    iterations: SSAValue
-    target_slots: SSAValue
-
-    def fill(self, builder: Builder, count: int | SSAValue, first: SSAValue, state: _SlotState) -> _SlotState:
-        """Process `count` entries of the tables, beginning at entry `first`; return the state that is reached."""
-        carries = len(state.carries)
-
-        def advance(builder: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            entry, position = builder.add_up(first, k), carried[-1]
-            iterations, slot = builder.read_value(self.iterations, entry), builder.read_value(self.target_slots, entry)
-            number = IterationNumber(self.run.loop.start, 1, position)
-            values = self.run.run(builder, iterations, carried[:carries], number, self.repeat)
-            parts = [builder.as_slice(values[index]) for index in self.kept]
-            stacks = [builder.write(stack, part, slot) for stack, part in zip(carried[carries:-1], parts, strict=True)]
-            return [*values, *stacks, builder.add_up(position, iterations)]
-
-        results = builder.loop(count, [*state.carries, *state.stacks, state.position], advance)
-        return _SlotState(results[:carries], results[carries:-1], results[-1])
-
-
-@dataclass(frozen=True)
 class _SlotState:
-    """The carries at the beginning of iteration `position`, and the slots."""
+    """The carries at the beginning of iteration `position`, and the slots: one stack for each saved carry."""
 
     carries: Sequence[SSAValue]
     stacks: Sequence[SSAValue]
     position: SSAValue
 
 
-def _forward_in_slots(slots: Slots, schedule: Reversal, numbers: FreeNumbers, replaced: Replaced) -> Sequence[SSAValue]:
-    """Build the forward loop, which also fills the first slots; return the slots."""
-    loop, dropped = slots.link.writer, {stack.index for stack in slots.dropped}
-    read = {result.index for result in loop.op.results if any(result.uses)} - dropped
-    needs = needed_part(loop, [], read | set(slots.checkpoints))
-    kept = [needs.carries.index(index) for index in slots.checkpoints]
-    run, builder = Iterations(loop, needs), builder_before(loop)
-    values = [loop.op.operands[index] for index in needs.carries]
-    stacks = [_with_first(builder, values[index], slots.slots) for index in kept]
-    state, covered = _SlotState(values, stacks, builder.number(0)), 0
-    if schedule.first:
-        tables = [builder.table(column) for column in _columns(schedule.first)]
-        filling = _Filling(run, clone_duplicate(numbers), kept, *tables)
-        state = filling.fill(builder, len(schedule.first), builder.number(0), state)
-        covered = sum(advance.iterations for advance in schedule.first)
-    last = run.run(
-        builder,
-        loop.trips - 1 - covered,
-        state.carries,
-        IterationNumber(loop.start + covered),
-        clone_duplicate(numbers),
-    )
-    work, parts = builder.number(slots.slots), [builder.as_slice(last[index]) for index in kept]
-    stacks = [builder.write(stack, part, work) for stack, part in zip(state.stacks, parts, strict=True)]
-    values = run.run(builder, 1, last, IterationNumber(loop.start + loop.trips - 1), clone_once)
-    replace_loop(loop, dict(zip(needs.carries, values, strict=True)), builder, replaced)
-    return stacks
+@dataclass(frozen=True)
+class _AdvanceTables:
+    """Advances of the schedule as constants: the number of iterations to run, and the slot to fill after them."""
+
+    iterations: SSAValue
+    slots: SSAValue
+
+    @classmethod
+    def of(cls, builder: Builder, advances: Sequence[Advance]) -> _AdvanceTables:
+        iterations = builder.table([advance.iterations for advance in advances])
+        return cls(iterations, builder.table([advance.slot for advance in advances]))
 
 
-def _with_first(builder: Builder, value: SSAValue, slots: int) -> SSAValue:
-    """Return slots, with the value in the first one, plus a slot for the carry of the last iteration."""
-    empty = builder.empty(slots + 1, shape_of(value), element_of(value))
-    return builder.write(empty, builder.as_slice(value), builder.number(0))
+@dataclass(frozen=True)
+class _StepTables:
+    """The steps of the backward loop as constants, with an entry for each of its iterations.
 
+    Attributes:
+        slots, positions: The slot from which to load carries, and the iteration that begins with them.
+        last_runs: The number of iterations to run after the advances.
+        counts, first_advances: The number of advances of the step, and the first one in the table of advances.
+    """
 
-def _columns(advances: Sequence[Advance]) -> tuple[list[int], list[int]]:
-    return [advance.iterations for advance in advances], [advance.slot for advance in advances]
+    slots: SSAValue
+    positions: SSAValue
+    last_runs: SSAValue
+    counts: SSAValue
+    first_advances: SSAValue
 
-
-def _backward_in_slots(
-    slots: Slots, schedule: Reversal, stacks: Sequence[SSAValue], numbers: FreeNumbers, replaced: Replaced
-) -> None:
-    """Build the backward loop: each iteration runs from a slot, fills further slots, and computes one gradient."""
-    writer, loop = slots.link.writer, slots.link.reader
-    steps = [Backwards(slots.slots, loop.trips - 1, (), 0), *schedule.steps[1:]]
-    read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = needed_part(loop, [], read, {reading.op.result for reading in slots.dropped_reads})
-    run, gradient, builder = Iterations(writer, slots.recomputed_part), Iterations(loop, needs), builder_before(loop)
-    entries = [advance for step in steps for advance in step.advances]
-    first = [0, *accumulate(len(step.advances) for step in steps)][:-1]
-    start_slots, positions, lasts, counts, first_entries = (
-        builder.table(column)
-        for column in (
-            [step.slot for step in steps],
-            [step.at for step in steps],
-            [step.last for step in steps],
-            [len(step.advances) for step in steps],
-            first,
+    @classmethod
+    def of(cls, builder: Builder, steps: Sequence[Backwards]) -> _StepTables:
+        counts = [len(step.advances) for step in steps]
+        return cls(
+            slots=builder.table([step.slot for step in steps]),
+            positions=builder.table([step.at for step in steps]),
+            last_runs=builder.table([step.last for step in steps]),
+            counts=builder.table(counts),
+            first_advances=builder.table([0, *accumulate(counts)][:-1]),
         )
-    )
-    iterations, target_slots = (builder.table(column) for column in _columns(entries or [Advance(0, 0)]))
-    all_carries = range(len(slots.checkpoints))
-    filling = _Filling(run, clone_as_copy(numbers), all_carries, iterations, target_slots)
 
-    def step(builder: Builder, m: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        values, stacks = carried[: len(needs.carries)], carried[len(needs.carries) :]
-        slot, iterations_to_run = builder.read_value(start_slots, m), builder.read_value(lasts, m)
-        state = _SlotState(
-            [builder.read_value(stack, slot) for stack in stacks], stacks, builder.read_value(positions, m)
-        )
-        if entries:
-            state = filling.fill(builder, builder.read_value(counts, m), builder.read_value(first_entries, m), state)
-        carries = run.run(
-            builder,
-            iterations_to_run,
-            state.carries,
-            IterationNumber(writer.start, 1, state.position),
-            clone_as_copy(numbers),
-        )
-        counter = builder.plus(builder.add_up(state.position, iterations_to_run), writer.start)
-        values_of_writer = run.mapping(builder, counter, carries)
-        run.write(builder, values_of_writer, clone_as_copy(numbers))
-        mapping = gradient.mapping(builder, builder.plus(m, loop.start), values)
-        mapping |= {
-            reading.op.result: values_of_writer.get(reading.stack.slice, reading.stack.slice)
-            for reading in slots.dropped_reads
-        }
-        gradient.write(builder, mapping, clone_once)
-        return [*gradient.following(mapping), *state.stacks]
 
-    initial = [loop.op.operands[index] for index in needs.carries]
-    values = builder.loop(loop.trips, [*initial, *stacks], step)[: len(initial)]
-    replace_loop(loop, dict(zip(needs.carries, values, strict=True)), builder, replaced)
+@dataclass(frozen=True)
+class _SlotFiller:
+    """Emits loops that run iterations and fill slots as a table prescribes.
+
+    Attributes:
+        iterations: The iterations.
+        clone: Clones their operations.
+        saved: The positions of the carries that the slots hold.
+        advances: The table.
+    """
+
+    iterations: Iterations
+    clone: CloneOperation
+    saved: Sequence[int]
+    advances: _AdvanceTables
+
+    def fill(self, builder: Builder, count: int | SSAValue, first: SSAValue, state: _SlotState) -> _SlotState:
+        """Process `count` entries of the table, beginning at entry `first`; return the state that is reached."""
+        carries = len(state.carries)
+
+        def advance(builder: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            entry, position = builder.add_up(first, k), carried[-1]
+            trips = builder.read_value(self.advances.iterations, entry)
+            slot = builder.read_value(self.advances.slots, entry)
+            number = IterationNumber(self.iterations.loop.start, 1, position)
+            values = self.iterations.run(builder, trips, carried[:carries], number, self.clone)
+            written = _write_to_slot(builder, carried[carries:-1], [values[index] for index in self.saved], slot)
+            return [*values, *written, builder.add_up(position, trips)]
+
+        results = builder.loop(count, [*state.carries, *state.stacks, state.position], advance)
+        return _SlotState(results[:carries], results[carries:-1], results[-1])
+
+
+def _write_to_slot(
+    builder: Builder, stacks: Sequence[SSAValue], values: Sequence[SSAValue], slot: SSAValue
+) -> list[SSAValue]:
+    """Emit the writes of values to a slot, one to each stack; return the stacks."""
+    slices = [builder.as_slice(value) for value in values]
+    return [builder.write(stack, slice_, slot) for stack, slice_ in zip(stacks, slices, strict=True)]
+
+
+class _ForwardInSlots:
+    """Replaces the forward loop by loops that also fill the first slots.
+
+    Attributes:
+        needs: The part of the forward loop that is still needed: without the dropped stacks.
+        iterations: Its iterations.
+        saved: The positions of the saved carries among the carries of `needs`.
+    """
+
+    def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):
+        self.slots, self.schedule, self.loop = slots, schedule, slots.link.writer
+        self.clone = clone_duplicate(numbers)
+        read = read_results(self.loop) - {stack.index for stack in slots.dropped}
+        self.needs = needed_part(self.loop, [], read | set(slots.checkpoints))
+        self.iterations = Iterations(self.loop, self.needs)
+        self.saved = [self.needs.carries.index(index) for index in slots.checkpoints]
+
+    def replace(self, replaced: Replaced) -> Sequence[SSAValue]:
+        """Build the new loops, redirect uses of the old one to them, and return the slots."""
+        builder, start = builder_before(self.loop), self.loop.start
+        state = self._fill_first_slots(builder)
+        before_last = sum(advance.iterations for advance in self.schedule.first)
+        trips, number = self.loop.trips - 1 - before_last, IterationNumber(start + before_last)
+        last = self.iterations.run(builder, trips, state.carries, number, self.clone)
+        slot = builder.number(self.slots.slots)
+        stacks = _write_to_slot(builder, state.stacks, [last[index] for index in self.saved], slot)
+        carries = self.iterations.run(builder, 1, last, IterationNumber(start + self.loop.trips - 1), clone_once)
+        replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
+        return stacks
+
+    def _fill_first_slots(self, builder: Builder) -> _SlotState:
+        """Emit the first advances of the schedule, from the initial carries; return the state that is reached."""
+        initial = [self.loop.op.operands[index] for index in self.needs.carries]
+        stacks = [self._slots_with_first(builder, initial[index]) for index in self.saved]
+        state = _SlotState(initial, stacks, builder.number(0))
+        if not (advances := self.schedule.first):
+            return state
+        filler = _SlotFiller(self.iterations, self.clone, self.saved, _AdvanceTables.of(builder, advances))
+        return filler.fill(builder, len(advances), builder.number(0), state)
+
+    def _slots_with_first(self, builder: Builder, value: SSAValue) -> SSAValue:
+        """Emit slots, with the value in the first one, plus a slot for the carry of the last iteration."""
+        empty = builder.empty(self.slots.slots + 1, shape_of(value), element_of(value))
+        return builder.write(empty, builder.as_slice(value), builder.number(0))
+
+
+class _BackwardInSlots:
+    """Replaces the backward loop by a loop of which each iteration runs from a slot, fills further slots, and computes
+    one gradient.
+
+    Attributes:
+        reruns: The iterations of the forward loop that compute the dropped slices.
+        needs: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
+        gradients: Its iterations.
+        steps: The schedule of the new loop.
+        tables: The schedule as constants before the loop.
+        filler: Runs the advances of the schedule; None if there are none.
+    """
+
+    def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):
+        self.slots, self.writer, self.loop = slots, slots.link.writer, slots.link.reader
+        self.clone = clone_as_copy(numbers)
+        self.reruns = Iterations(self.writer, slots.recomputed_part)
+        slices = {reading.op.result for reading in slots.dropped_reads}
+        self.needs = needed_part(self.loop, [], read_results(self.loop), slices)
+        self.gradients = Iterations(self.loop, self.needs)
+        # The loop begins with the carry of the last iteration, which has the last slot.
+        steps = [Backwards(slots.slots, self.loop.trips - 1, (), 0), *schedule.steps[1:]]
+        self.builder = builder_before(self.loop)
+        self.tables = _StepTables.of(self.builder, steps)
+        advances = [advance for step in steps for advance in step.advances]
+        self.has_advances = bool(advances)
+        tables = _AdvanceTables.of(self.builder, advances or [Advance(0, 0)])
+        self.filler = _SlotFiller(self.reruns, self.clone, range(len(slots.checkpoints)), tables)
+
+    def replace(self, filled: Sequence[SSAValue], replaced: Replaced) -> None:
+        """Build the new loop, and redirect uses of the old one to it. `filled`: the slots after the forward loop."""
+        initial = [self.loop.op.operands[index] for index in self.needs.carries]
+        results = self.builder.loop(self.loop.trips, [*initial, *filled], self._step)[: len(initial)]
+        replace_loop(self.loop, dict(zip(self.needs.carries, results, strict=True)), self.builder, replaced)
+
+    def _step(self, builder: Builder, m: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Emit iteration `m` of the new loop."""
+        carries, stacks = carried[: len(self.needs.carries)], carried[len(self.needs.carries) :]
+        slot, last_run = builder.read_value(self.tables.slots, m), builder.read_value(self.tables.last_runs, m)
+        loaded = [builder.read_value(stack, slot) for stack in stacks]
+        state = _SlotState(loaded, stacks, builder.read_value(self.tables.positions, m))
+        if self.has_advances:
+            count, first = builder.read_value(self.tables.counts, m), builder.read_value(self.tables.first_advances, m)
+            state = self.filler.fill(builder, count, first, state)
+        slices = self._rerun(builder, state, last_run)
+        return [*self._gradient(builder, m, carries, slices), *state.stacks]
+
+    def _rerun(self, builder: Builder, state: _SlotState, trips: SSAValue) -> ValueMap:
+        """Emit `trips` forward iterations and the one whose slices the gradient reads; return the values of the
+        latter."""
+        number = IterationNumber(self.writer.start, 1, state.position)
+        carries = self.reruns.run(builder, trips, state.carries, number, self.clone)
+        counter = builder.plus(builder.add_up(state.position, trips), self.writer.start)
+        values = self.reruns.inputs(counter, carries)
+        self.reruns.write(builder, values, self.clone)
+        return values
+
+    def _gradient(
+        self, builder: Builder, m: SSAValue, carries: Sequence[SSAValue], forward: ValueMap
+    ) -> Sequence[SSAValue]:
+        """Emit backward iteration `m`; return its carries. `forward`: the recomputed values of the forward loop."""
+        mapping = self.gradients.inputs(builder.plus(m, self.loop.start), carries)
+        for reading in self.slots.dropped_reads:
+            mapping[reading.op.result] = forward.get(reading.stack.slice, reading.stack.slice)
+        self.gradients.write(builder, mapping, clone_once)
+        return self.gradients.following(mapping)

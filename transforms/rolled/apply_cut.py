@@ -1,0 +1,179 @@
+"""Application of a cut of a loop: the reading loop recomputes the values that the writing loop no longer stacks.
+
+    forward:   %s1 = dynamic_update_slice %s, tanh(%h), %i        forward:   %s1 = dynamic_update_slice %s, %h, %i
+    backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
+                                                                             %y  = tanh(%x)
+
+Loop-invariant values of the forward loop are read from outside both loops; its counter is the number of the
+iteration that wrote the slice. No token is needed, because no operation moves from one body into another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.copies.loop_cuts import LoopCut, invariant_source, look_through_reshapes
+from ...analysis.step.counted_loops import Affine, CountedLoop
+from ...analysis.step.jax_paths import path_of
+from ...analysis.step.order import read_values
+from ...analysis.step.stacks import Stack, StackRead
+from ...dialects.channels import take_channels
+from ...dialects.stablehlo.checks import element_of, shape_of
+from ...dialects.stablehlo.control import WhileOp
+from ...dialects.stablehlo.shapes import ReshapeOp
+from ...dialects.stablehlo.slices import DynamicUpdateSliceOp
+from ..plans.apply_plan import FreeNumbers, copy_of_original
+from .carries import Replaced, with_more_carries, without_dead_carries
+from .loop_builder import Builder, builder_before
+from .sink_broadcasts import sink_broadcasts
+
+
+def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
+    """Rewrite both loops by the cut, which invalidates analyses of them, and return the number of copies."""
+    link = cut.link
+    first = link.stacks[0]
+    writer = with_more_carries(link.writer.op, _empty_stacks(cut.new, link.writer), replaced)
+    added = writer.results[len(writer.results) - len(cut.new) :]
+    for value, result in zip(cut.new, added, strict=True):
+        _write_in_each_iteration(writer, result.index, value, first)
+    kept = [_StackedValue(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
+    kept += [_StackedValue(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
+    cut = replace(cut, link=replace(link, writer=replace(link.writer, op=writer)))
+    copies = 0
+    for written in dict.fromkeys(reading.written for reading in cut.dropped_reads):
+        group = [reading for reading in cut.dropped_reads if reading.written == written]
+        copies += _Recomputation(cut, numbers, written).replace(group, kept)
+    sink_broadcasts(link.reader.op)
+    without_dead_carries(link.reader.op, replaced)  # First: it reads results of the writer.
+    without_dead_carries(writer, replaced)
+    return copies
+
+
+@dataclass(frozen=True)
+class _StackedValue:
+    """A value of the writing body and the stack that holds it.
+
+    `place`: the index in the stack for iteration n.
+    """
+
+    value: SSAValue
+    stack: SSAValue
+    place: Affine
+
+
+def _empty_stacks(values: Sequence[SSAValue], loop: CountedLoop) -> list[SSAValue]:
+    """Insert an empty stack before the loop for each value of its body."""
+    builder = builder_before(loop)
+    return [builder.empty(loop.trips, shape_of(value), element_of(value)) for value in values]
+
+
+def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like: Stack) -> None:
+    """Write the value to a carry in each iteration, at the same place as the stack `like`.
+
+    `index`: the index of the carry.
+    """
+    block, last = writer.body.block, writer.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    update = last.operands[like.index].owner
+    assert isinstance(update, DynamicUpdateSliceOp), "a stack is updated by a slice"
+    place = update.start_indices[0]
+    builder = Builder(InsertPoint.before(last), last.location, place.type)
+    last.operands[index] = builder.write(block.args[index], builder.as_slice(value), place)
+
+
+@dataclass(frozen=True)
+class _Recomputation:
+    """Builder of the copies in the reading body.
+
+    They recompute the iteration of the writing loop given by `written`, a function of the reading loop's iteration
+    number.
+    """
+
+    cut: LoopCut
+    numbers: FreeNumbers
+    written: Affine
+
+    def replace(self, readings: Sequence[StackRead], kept: Sequence[_StackedValue]) -> int:
+        """Replace the reads by copies, inserted before the first one; return the number of copies."""
+        ops = {reading.op for reading in readings}
+        first = next(op for op in self.cut.link.reader.block.ops if op in ops)
+        mapping = self._inputs(kept, first)
+        path = path_of(self.cut.link.reader.op.location)
+        copies = [
+            copy_of_original(op, self.numbers.id_of(op), 1, lambda original: original.clone(mapping), path)
+            for op in self.cut.repeated
+        ]
+        take_channels(copies, self.numbers.channels)
+        Rewriter.insert_op(copies, InsertPoint.before(first))
+        for reading in readings:
+            slice_ = mapping[reading.stack.slice]
+            _read_unsliced(reading.op.result, look_through_reshapes(slice_))
+            reading.op.result.replace_all_uses_with(slice_)
+            Rewriter.erase_op(reading.op)
+        return len(copies)
+
+    def _inputs(self, kept: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
+        """Map the inputs of the copies to values in the reading body: loop-invariant values, the counter, and slices of
+        stacks. New operations are inserted before the operation `before`."""
+        writer, mapping = self.cut.link.writer, dict[SSAValue, SSAValue]()
+        slices = [reading.stack.slice for reading in self.cut.dropped_reads]
+        inputs = dict.fromkeys([*(value for op in self.cut.repeated for value in read_values(op)), *slices])
+        for value in inputs:
+            if (outside := invariant_source(value, writer)) is not None:
+                mapping[value] = outside
+        counter = writer.block.args[writer.counter]
+        if counter in inputs:
+            mapping[counter] = self._number(self._of_reader(Affine(1, writer.start)), counter.type, before)
+        for stacked in kept:
+            if stacked.value in inputs:
+                mapping[stacked.value] = self._slice(stacked, before)
+        return mapping
+
+    def _of_reader(self, place: Affine) -> Affine:
+        """Return a function of the writing loop's iteration number as one of the reading loop's."""
+        return Affine(place.scale * self.written.scale, place.scale * self.written.offset + place.offset)
+
+    def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:
+        """Emit a function of the reading loop's iteration number, or reuse an equal value of this type."""
+        reader = self.cut.link.reader
+        for op in _before(before):
+            if len(op.results) == 1 and op.results[0].type == type_ and reader.affine(op.results[0]) == number:
+                return op.results[0]
+        builder, counter = self._builder(before), reader.block.args[reader.counter]
+        offset = number.offset - number.scale * reader.start
+        match number.scale:
+            case 0:
+                return builder.number(offset)
+            case 1:
+                return builder.plus(counter, offset)
+            case _:
+                return builder.minus_from(offset, counter)
+
+    def _slice(self, stacked: _StackedValue, before: Operation) -> SSAValue:
+        """Emit a read of the stacked value, in its own shape."""
+        builder = self._builder(before)
+        place = self._number(self._of_reader(stacked.place), builder.counter_type, before)
+        slice_ = builder.read(stacked.stack, place)
+        return slice_ if slice_.type == stacked.value.type else builder.value(ReshapeOp(slice_, stacked.value.type))
+
+    def _builder(self, before: Operation) -> Builder:
+        reader = self.cut.link.reader
+        return Builder(InsertPoint.before(before), before.location, reader.block.args[reader.counter].type)
+
+
+def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
+    """Redirect reshapes of the slice to the value itself, so that two conditionals have the same condition."""
+    for use in list(slice_.uses):
+        if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
+            use.operation.result.replace_all_uses_with(value)
+
+
+def _before(op: Operation) -> Iterator[Operation]:
+    """Yield the operations before `op`, the nearest first."""
+    while (previous := op.prev_op) is not None:
+        yield previous
+        op = previous

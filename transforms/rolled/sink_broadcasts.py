@@ -1,0 +1,71 @@
+"""Sinking of broadcasts into the body of a loop that reads them, since their results would be live as long as the loop.
+
+    %m = broadcast_in_dim %row : 4x128x128                  while … do {
+    while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
+
+XLA does not hoist them again, because it hoists nothing that is larger than its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.step.order import captured_values
+from ...analysis.step.views import value_bytes
+from ...dialects.stablehlo.control import WhileOp
+from ...support.operations import name_of
+
+_SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert"})
+
+
+def sink_broadcasts(loop: WhileOp) -> None:
+    """Sink chains of shape operations whose result is larger than their operand, such as broadcasts, into the loop's
+    body."""
+    for outside, inside in list(_read_in_body(loop)):
+        chain = _chain(outside)
+        first = loop.body.block.first_op
+        if not chain or first is None:
+            continue
+        mapping = dict[SSAValue, SSAValue]()
+        copies = [op.clone(mapping) for op in chain]
+        for copy in copies:
+            # The copy runs in the loop, while the original may be in the forward pass.
+            copy.location = loop.location
+        Rewriter.insert_op(copies, InsertPoint.before(first))
+        sunk = copies[-1].results[0]
+        inside.replace_uses_with_if(sunk, lambda use: _is_read_in(loop, use.operation))
+
+
+def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """Yield each loop-invariant value as it is outside the loop and as it is in the body."""
+    block, last = loop.body.block, loop.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    for index, argument in enumerate(block.args):
+        if last.operands[index] is argument:
+            yield loop.operands[index], argument
+    yield from ((value, value) for value in captured_values(loop))
+
+
+def _is_read_in(loop: WhileOp, op: Operation) -> bool:
+    """Return whether the operation is in the body, at any depth, and is not its terminator."""
+    current: Operation | None = op
+    while current is not None and current.parent is not loop.body.block:
+        current = current.parent_op()
+    return current is not None and current is not loop.body.block.last_op
+
+
+def _chain(value: SSAValue) -> list[Operation]:
+    """Return the reshapes, broadcasts and casts that compute the value from their smallest operand, in program order.
+
+    Empty if no operand in the chain is smaller than the value.
+    """
+    chain, smallest, best = list[Operation](), value_bytes(value), 0
+    while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
+        chain.append(value.op)
+        value = value.op.operands[0]
+        if value_bytes(value) < smallest:
+            smallest, best = value_bytes(value), len(chain)
+    return chain[:best][::-1]
