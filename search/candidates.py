@@ -13,6 +13,7 @@ from functools import partial
 from math import isinf
 from typing import TYPE_CHECKING
 
+from ..transforms.plans.limit_segments import SegmentLimits
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
 from ..planning.calibrated_search import Prediction, Ratio
@@ -22,10 +23,9 @@ from ..planning.plan_file import Note
 from ..planning.solvers.result import Stop
 from ..support.timing import part
 from ..transforms.mark import marked_attributes
-from ..transforms.plans.limit_segments import SegmentLimits
 from ..transforms.plans.notes import notes_of
+from .best_attempt import ScoredAttempt
 from .budget.beside_segments import BesideSegments
-from .choose import ScoredAttempt
 from .plan_family import NEARLY_FITS, PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource, Reduction
 from .smaller_plans import FAMILY_SIZE, fewer_groups, thin_out, with_groups
@@ -79,7 +79,7 @@ class StepCandidates:
         graph: The graph of the step.
         forecast: The forecast of the peaks of a plan.
         share: The function from forecast peaks to the need, as a share of the need of the plain step.
-        demand: The user's limits on segments, which every plan has to keep; None without limits.
+        segment_limits: The user's limits on segments, which every plan has to keep; None without limits.
         notes: The marks of the step itself.
         forecasts: The candidates, in the order in which they were forecast.
     """
@@ -103,10 +103,10 @@ class StepCandidates:
         attempts: Sequence[ScoredAttempt],
         forecast: Forecast,
         share: Callable[[Peaks], float],
-        demand: SegmentLimits | None,
+        limits: SegmentLimits | None,
     ) -> StepCandidates:
         """Start with scored attempts. The candidates refer to operations by number, so that the step can be freed."""
-        of_step = cls(step.graph, forecast, share, demand, tuple(notes_of(step)))
+        of_step = cls(step.graph, forecast, share, limits, tuple(notes_of(step)))
         thinned = {
             *_smallest_attempts(attempts, lambda attempt: attempt.peaks.xla),
             *_smallest_attempts(attempts, lambda attempt: attempt.planned.plan.extra_flops),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
@@ -21,54 +21,118 @@ from ..planning.plan import Plan
 from ..rules.effects import Permission
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
-from ..transforms.clone import Cloned, clone_as_planned, clone_by, clone_marked
+from ..transforms.clone import ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
-from .choose import ChosenAttempt, choose_for, why_worse
+from .choose import ChosenAttempt, choose_for
 from .left_steps import as_rest, remark_on_left_step
+from .vetoes import why_worse
 
 
-def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
+@dataclass(frozen=True)
+class CarriedOut:
+    """The result of carrying out plans.
+
+    Attributes:
+        steps: The applied plan of each step.
+        remarks: Remarks on the choices, and on marks without effect.
+        before: The original peaks of the steps that may be left unchanged instead, by function name.
+        forecasts: The forecast peaks of the same steps.
+        saving: The share of the peak that is saved according to the model of XLA:CPU, if it was forecast for the whole
+            module.
+    """
+
+    steps: tuple[ClonedStep, ...]
+    remarks: tuple[Remark, ...]
+    before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
+    forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
+    saving: float | None = None
+
+    @property
+    def copies(self) -> int:
+        return sum(step.plan.copies for step in self.steps)
+
+    def emitted_peaks(self, emitted: Steps) -> Mapping[FuncOp, Peaks]:
+        """Return the peaks of the emitted steps that have copies."""
+        copied = {step.function for step in self.steps if step.plan.copies}
+        return {
+            function: _emitted_peaks(function, step, self.forecasts.get(name))
+            for function, step in emitted
+            if (name := function.sym_name.data) in copied
+        }
+
+
+def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
+    """Return the peaks of an emitted step.
+
+    CSE may extend live ranges beyond the plan. If it raised no peak above the forecast, the peak under the model of
+    XLA:CPU is copied from the forecast.
+    """
+    peaks = Peaks.of_step(function, step)
+    if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
+        return peaks
+    return Peaks.known(peaks.in_order, peaks.eager, lambda: forecast.xla)
+
+
+def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, has_cut_loops: bool) -> CarriedOut:
     """Rewrite each step by its best attempt.
 
     Args:
-        cut: Whether loops of the module have been cut.
+        module: The module, which is changed in place.
+        steps: Its steps.
+        options: The options, whose selection selects the attempts.
+        has_cut_loops: Whether loops of the module have been cut.
 
     Raises:
         Refusal: For a selection that does not apply to the module.
     """
-    selection, emission = options.selection, options.emission
-    remarks_of, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
-    forecasts = dict[str, Peaks]()
-    plans = {function: Plan() for function, _ in steps}
-    for function, step in steps:
-        choice = misfits.try_on(function, partial(choose_for, function, step, options))
-        if choice is None:
-            continue
-        remarks_of[function] = _choice_remarks(function, step, choice, selection)
-        if choice.refused is not None:
-            continue
-        planned = choice.chosen.planned
-        write_marks(planned.decided)
-        plans[function] = planned.plan
-        if emission.keeps_barriers and not cut and [function] == functions_of(module):
-            saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
-        if choice.is_free:
-            if emission.keeps_barriers:
-                # The peak under XLA before the change may be computed after the step has changed.
-                choice.forecast.detach()
-            before[function.sym_name.data] = choice.before
-            forecasts[function.sym_name.data] = choice.chosen.peaks
-    misfits.refuse()
-    cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
-    inside = cut or any(plan.copies for plan in plans.values())
+    selection, keeps_barriers = options.selection, options.emission.keeps_barriers
+    choices = _choices_for(steps, options)
+    remarks_of = {
+        function: _choice_remarks(function, step, choices[function], selection)
+        for function, step in steps
+        if function in choices
+    }
+    applied = {function: choice for function, choice in choices.items() if choice.refused is None}
+    for choice in applied.values():
+        write_marks(choice.chosen.planned.decided)
+    plans = {function: choice.chosen.planned.plan for function, choice in applied.items()}
+    saving = None
+    if keeps_barriers and not has_cut_loops and len(applied) == 1 and list(applied) == functions_of(module):
+        saving = _predicted_saving(*applied.values())
+    optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
+    for choice in optional.values() if keeps_barriers else ():
+        # The peak under XLA before the change may be computed after the step has changed.
+        choice.forecast.detach()
+    cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
+    is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
     per_step = [
-        remarks if plans[function].copies or not inside else as_rest(remarks)
+        as_rest(remarks) if is_rewritten and not plans.get(function, Plan()).copies else remarks
         for function, remarks in remarks_of.items()
     ]
-    all_remarks = (*chain(*per_step), *cloned.remarks)
-    return replace(cloned, remarks=all_remarks, before=before, forecasts=forecasts, saving=saving)
+    return CarriedOut(
+        steps=cloned.steps,
+        remarks=(*chain(*per_step), *cloned.remarks),
+        before={name: choice.before for name, choice in optional.items()},
+        forecasts={name: choice.chosen.peaks for name, choice in optional.items()},
+        saving=saving,
+    )
+
+
+def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:
+    """Choose for each step to which the selection applies. Raises `Refusal` as `Misfits.refuse`."""
+    misfits = Misfits()
+    choices = {
+        function: misfits.try_on(function, partial(choose_for, function, step, options)) for function, step in steps
+    }
+    misfits.refuse()
+    return {function: choice for function, choice in choices.items() if choice is not None}
+
+
+def _predicted_saving(choice: ChosenAttempt) -> float:
+    """Return the share of the peak that the choice saves under the model of XLA:CPU."""
+    return 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
 
 
 def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:
@@ -96,7 +160,7 @@ def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
             yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=topic)
 
 
-def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:
+def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> CarriedOut:
     """Rewrite each step by the plan or the planner of the options, with a remark on each step whose peak the plan does
     not lower.
 
@@ -117,9 +181,8 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     for (function, _), forecast, clone_of_step in zip(steps, forecasts, cloned.steps, strict=True):
         segments = {note.operation: note.segment for note in clone_of_step.notes if note.segment}
         after = forecast.of_plan(clone_of_step.plan, segments)
-        if (
-            clone_of_step.plan.copies
-            and (reason := why_worse(forecast.without_copies(), after, forecast.keeps_barriers)) is not None
-        ):
+        if not clone_of_step.plan.copies:
+            continue
+        if (reason := why_worse(forecast.without_copies(), after, forecast.keeps_barriers)) is not None:
             remarks.append(Remark(function, f"{reason}: the plan is carried out anyway", RemarkKind.ANALYSIS))
-    return replace(cloned, remarks=tuple(remarks))
+    return CarriedOut(cloned.steps, tuple(remarks))

@@ -3,7 +3,7 @@ lowest peak."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -20,42 +20,15 @@ from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
-from ..planning.by_segment.by_structure import CutMethod, Cuts
+from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.each_pass import in_each_pass
-from ..planning.objective import (
-    AS_GOOD,
-    BLOCK_GAINS,
-    CLEARLY_MORE,
-    MANY_OPERATIONS,
-    MOSTLY,
-    STRUCTURE_GAINS,
-    STRUCTURES,
-    WORTH_IT,
-    is_worth_it,
-    raises_peak,
-)
+from ..planning.objective import MOSTLY, STRUCTURES
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
-from ..support.units import format_bytes, readable_bytes
+from ..support.units import format_bytes
+from .best_attempt import ScoredAttempt, best_attempt
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
-
-
-@dataclass(frozen=True)
-class ScoredAttempt:
-    """A planned attempt with the forecast of its peaks."""
-
-    planned: PlannedAttempt
-    peaks: Peaks
-
-    @property
-    def cut_method(self) -> CutMethod | None:
-        """The method that cut the step into segments; None for named segments."""
-        return self.planned.attempt.kind.cut_method
-
-    @property
-    def is_undivided(self) -> bool:
-        """Whether the whole forward pass is one segment."""
-        return self.planned.attempt.kind.segment_count == 1
+from .vetoes import why_worse
 
 
 @dataclass(frozen=True)
@@ -67,7 +40,7 @@ class ChosenAttempt:
         before: The peaks of the unchanged step.
         chosen: The best attempt.
         tried: All scored attempts.
-        refused: The reason why the unchanged step is better; None if it is not.
+        refused: The veto: the reason why the unchanged step is better; None if it is not.
         is_free: Whether there are copies, and none of them is forced by a mark.
     """
 
@@ -121,39 +94,37 @@ def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> Chose
 def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenAttempt:
     """Plan and forecast distinct attempts, at most `options.attempts`, and choose the best.
 
+    If an eager executor would need much more memory than the program order, the first attempt and the best one are also
+    tried with chained copy groups.
+
     Returns:
         The choice; `refused` is set if the unchanged step is better.
 
     Raises:
         BadSelection: For a selection that does not apply to the step.
     """
-    planner = _AttemptPlanner(step, options)
-    before = forecast.without_copies()
-
-    def score(planned: PlannedAttempt) -> ScoredAttempt:
-        return ScoredAttempt(planned, forecast.of_plan(planned.plan, planned.segments))
-
-    def chain(scored: ScoredAttempt) -> ScoredAttempt:
-        return score(planner.plan(replace(scored.planned.attempt, chain=True)))
-
-    scored = [*map(score, islice(_distinct(planner.plans()), options.attempts))]
-    if forecast.keeps_barriers and not scored[0].peaks.is_steady:
-        scored.append(chain(scored[0]))
-    chosen = best_attempt(scored, before, forecast.keeps_barriers)
-    if forecast.keeps_barriers and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
-        chosen = min(chosen, chain(chosen), key=lambda attempt: attempt.peaks.eager)
-    is_forced_here = any(map(is_forced, step.phases.order.operations))
-    is_free = bool(chosen.planned.plan.copies) and not is_forced_here
-    refused = why_worse(before, chosen.peaks, forecast.keeps_barriers) if is_free else None
-    return ChosenAttempt(forecast, before, chosen, tuple(scored), refused, is_free)
+    attempts = _StepAttempts(step, options, forecast)
+    before, keeps_barriers = forecast.without_copies(), forecast.keeps_barriers
+    scored = [attempts.score(planned) for planned in islice(attempts.distinct(), options.attempts)]
+    if keeps_barriers and not scored[0].peaks.is_steady:
+        scored.append(attempts.chained(scored[0]))
+    best = best_attempt(scored, before, keeps_barriers)
+    if keeps_barriers and not best.peaks.is_steady and not best.planned.attempt.chain:
+        best = min(best, attempts.chained(best), key=lambda attempt: attempt.peaks.eager)
+    has_forced_copies = any(map(is_forced, step.phases.order.operations))
+    is_free = bool(best.planned.plan.copies) and not has_forced_copies
+    veto = why_worse(before, best.peaks, keeps_barriers) if is_free else None
+    return ChosenAttempt(forecast, before, best, tuple(scored), veto, is_free)
 
 
 @dataclass
-class _AttemptPlanner:
-    """Plans attempts at one step. Attempts with the same segments share their decisions and targets."""
+class _StepAttempts:
+    """The attempts at one step: their plans and forecasts. Attempts with the same segments share their decisions and
+    targets."""
 
     step: Step
     options: RecomputeOptions
+    forecast: Forecast
     _targets: dict[tuple[Cuts | None, bool], AttemptTargets] = field(
         default_factory=dict[tuple[Cuts | None, bool], AttemptTargets]
     )
@@ -162,7 +133,31 @@ class _AttemptPlanner:
     def named(self) -> Mapping[Operation, str] | None:
         return named_segments(self.step.phases, self.options.selection)
 
-    def plan(self, attempt: Attempt) -> PlannedAttempt:
+    def score(self, planned: PlannedAttempt) -> ScoredAttempt:
+        """Forecast the peaks of a planned attempt."""
+        return ScoredAttempt(planned, self.forecast.of_plan(planned.plan, planned.segments))
+
+    def chained(self, scored: ScoredAttempt) -> ScoredAttempt:
+        """Return the attempt with chained copy groups."""
+        return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
+
+    def distinct(self) -> Iterator[PlannedAttempt]:
+        """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
+        seen = list[Plan]()
+        for planned in self._planned():
+            if planned.plan not in seen and (planned.plan.copies or not seen):
+                seen.append(planned.plan)
+                yield planned
+
+    def _planned(self) -> Iterator[PlannedAttempt]:
+        """Yield the plan of each attempt, and its plan with copies for each pass of the gradient if that differs."""
+        for attempt in _attempts(self.step, self.options.selection, self.named):
+            planned = self._plan(attempt)
+            yield planned
+            if (each_pass := in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
+                yield PlannedAttempt(replace(attempt, each_pass=True), planned.decided, each_pass)
+
+    def _plan(self, attempt: Attempt) -> PlannedAttempt:
         """Plan an attempt. Raises `BadSelection` for a selection that does not apply to the step."""
         selection, segmentation = self.options.selection, (attempt.cuts, attempt.own_outputs)
         if segmentation not in self._targets:
@@ -170,137 +165,13 @@ class _AttemptPlanner:
             self._targets[segmentation] = AttemptTargets.of(self.step, selection, attempt, named)
         return plan_attempt(self.step, selection, attempt, self._targets[segmentation], self.options.copies)
 
-    def plans(self) -> Iterator[PlannedAttempt]:
-        """Yield the plan of each attempt, and its plan with copies for each pass of the gradient if that differs."""
-        for attempt in _attempts(self.step, self.options.selection, self.named):
-            planned = self.plan(attempt)
-            yield planned
-            if (each_pass := in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
-                yield PlannedAttempt(replace(attempt, each_pass=True), planned.decided, each_pass)
-
 
 def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
+    """Yield the attempts at a step. Cuts by structure are limited to `STRUCTURES` if the named segments hold most of
+    the saved values."""
     operations = step.phases.order.operations
     stated = any(Names.SEGMENT in op.attributes or explicit_mark(op) is not None for op in operations)
     if not named:
         return attempts_for(step.graph, selection, named is None, stated)
     outside, saved = _outside_of(step, {step.position(op) for op in named})
     return attempts_for(step.graph, selection, True, stated, STRUCTURES if outside <= MOSTLY * saved else None)
-
-
-def _distinct(attempts: Iterator[PlannedAttempt]) -> Iterator[PlannedAttempt]:
-    """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
-    seen = list[Plan]()
-    for planned in attempts:
-        if planned.plan not in seen and (planned.plan.copies or not seen):
-            seen.append(planned.plan)
-            yield planned
-
-
-def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
-    """Select by trust, then memory: among the attempts with the most trusted kind of segments, the one with the lowest
-    peak.
-
-    Attempts with copies that improve on the unchanged step are preferred. A less trusted kind replaces a more trusted
-    one only if it saves much more (`_by_trust`). Ties within `AS_GOOD` go to the lowest peak in program order, then to
-    the first attempt.
-
-    Args:
-        before: The peaks of the unchanged step.
-        keeps_barriers: Whether the target keeps the barriers that enforce the order of copies; the peak is then the one
-            under the model of XLA:CPU.
-    """
-    if len(scored) == 1:
-        return scored[0]
-
-    def size(attempt: ScoredAttempt) -> int:
-        return attempt.peaks.of_target(keeps_barriers)
-
-    copying = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
-    if keeps_barriers:
-        copying = contenders(copying, before)
-    better = [attempt for attempt in copying if why_worse(before, attempt.peaks, keeps_barriers) is None] or copying
-    better = [attempt for attempt in better if not (keeps_barriers and _needs_more(before, attempt.peaks))] or better
-    return _nearly_smallest(_nearly_smallest(_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order)[0]
-
-
-def contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[ScoredAttempt]:
-    """Return the attempts that may have the lowest peak under the model of XLA:CPU, judged by peaks that are cheap to
-    compute.
-
-    For a step with `MANY_OPERATIONS`, an attempt is left out if it raises a peak, or if its peak in program order is
-    `CLEARLY_MORE` than the lowest one. The attempt with one segment for the whole step stays, since only the model
-    shows its saving. For smaller steps the model takes little time.
-    """
-    if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
-        return scored
-    allowed = [attempt for attempt in scored if _why_peak_rises(before, attempt.peaks, True) is None] or scored
-    most = CLEARLY_MORE * min(attempt.peaks.in_order for attempt in allowed)
-    # By identity, as plans take long to compare.
-    few = {id(attempt) for attempt in allowed if attempt.peaks.in_order <= most}
-    return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
-
-
-def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
-    """Restrict the choice to named segments if there are any, else to repeated blocks, else to cuts by structure; a
-    less trusted kind replaces a more trusted one if its gain exceeds the error of the models.
-
-    The gain is the ratio of the peaks under the model of XLA:CPU, squared, times the ratio in program order.
-    """
-    believed = list[ScoredAttempt]()
-    for method in (None, CutMethod.BLOCKS, CutMethod.STRUCTURE):
-        of_method = [attempt for attempt in scored if attempt.cut_method is method]
-        gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
-        if not believed or (of_method and _total_gain(of_method, size) < gains * _total_gain(believed, size)):
-            believed = of_method
-    return believed
-
-
-def _total_gain(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
-    return min(map(size, scored)) ** 2 * min(attempt.peaks.in_order for attempt in scored)
-
-
-def _nearly_smallest(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[ScoredAttempt]:
-    """Return the attempts whose size is at most `AS_GOOD` times the smallest."""
-    smallest = min(map(size, scored))
-    return [attempt for attempt in scored if size(attempt) <= AS_GOOD * smallest]
-
-
-def _needs_more(before: Peaks, after: Peaks) -> bool:
-    """Return whether the attempt has a higher peak than the unchanged step under the model of XLA:CPU."""
-    return raises_peak(before.xla, after.xla)
-
-
-def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better; None if a peak falls by more than `WORTH_IT` and no peak
-    rises by that share.
-
-    `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
-    count too.
-    """
-    if (raised := _why_peak_rises(before, after, keeps_barriers)) is not None:
-        return raised
-    if any(is_worth_it(old, new) for _, old, new in _cheap_peaks(before, after, keeps_barriers)):
-        return None
-    if keeps_barriers and is_worth_it(before.xla, after.xla):
-        return None
-    old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
-    xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
-    old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
-    return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * WORTH_IT:g} % saved"
-
-
-def _why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
-    for peak_name, old, new in _cheap_peaks(before, after, keeps_barriers):
-        if raises_peak(old, new):
-            return f"recomputing raises {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
-    return None
-
-
-def _cheap_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
-    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and the bytes after."""
-    pairs = [("the peak", before.in_order, after.in_order)]
-    if keeps_barriers:
-        pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
-    return pairs

@@ -1,4 +1,4 @@
-"""The outcome of a rewrite: plans, remarks, and costs."""
+"""The result of a rewrite: the new module, plans, remarks, and costs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.order import functions_of
+from ..options.loop_schedule import LoopSchedule
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan
@@ -84,6 +85,29 @@ class Recomputation:
     def moved(self) -> int:
         """The number of values that are moved to the host."""
         return self.moves.values
+
+
+Written = tuple[ModuleOp | None, Recomputation]
+"""The new module, or None if the step stays unchanged, and the outcome."""
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """The result of a rewrite under a budget or without one.
+
+    Attributes:
+        module: The new module; None if the step stays unchanged.
+        outcome: The outcome of the rewrite.
+        loops: The loop schedule that the plans were made for.
+        peaks: The peak of each function in bytes; empty if they were not measured.
+        remarks: Remarks on the budget.
+    """
+
+    module: ModuleOp | None
+    outcome: Recomputation
+    loops: LoopSchedule
+    peaks: Mapping[str, int] = field(default_factory=dict[str, int])
+    remarks: tuple[Remark, ...] = ()
 
 
 def leave_unchanged(

@@ -29,10 +29,11 @@ from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
+from .best_attempt import ScoredAttempt
 from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
 from .checked_options import cost_option
-from .choose import ScoredAttempt, choose
+from .choose import choose
 from .plan_origin import PlanOrigin, PlanSource
 from .prepare import prepare
 
@@ -178,7 +179,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
         plain = forecast.without_copies()
         share = partial(_share, offload, references.setdefault(name, plain))
         attempts = _attempts(function, step, choosing, forecast)
-        steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.demands.of.get(name))
+        steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.limits.of.get(name))
         if prepared.rolled.copies:
             steps[name].forecasts.insert(0, _without_copies(PlanSource.LOOPS_ALONE, share(plain)))
     return _Variant(options.loop_schedule, offload, prepared.rolled.extra_flops, steps)

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.request.value_names import matches_of
-from ..analysis.step.order import functions_of
-from ..dialects.cloning import clone_of
-from ..dialects.dead_code import drop_dead_code
-from ..dialects.names import Names
 from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..options.selection import BadSelection, Selection
 from ..support.diagnostics import BadRequest, Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
-from ..transforms.calls.reserved import gather_reserved
-from ..transforms.flatten_tuples import read_elements
-from ..transforms.inline import inline, why_calls_stay
-from ..transforms.inline_gradient import inline_gradient
-from ..transforms.inline_segments import inline_segments
 from ..transforms.loops import Rolled, recompute_loops
 from ..transforms.offload import insert_host_moves
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
-from ..transforms.phase import numbered_steps, write_phases
+from ..transforms.phase import numbered_steps
 from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
+from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.nested_steps import NestedStep, outline_nested_steps, put_back
-from ..transforms.preparation.repeatable import mark_repeatable
 
 
 @dataclass(frozen=True)
@@ -42,24 +31,24 @@ class Prepared:
     Attributes:
         module: The copy.
         selection: The selection, with the checkpoints that the step states itself.
-        structured: Whether the module had gradient regions.
+        is_structured: Whether the module had gradient regions.
         remarks: Remarks on ignored options and on unchanged loops.
         origins: The calls that the inlined operations come from.
         nested: Steps inside loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined as functions until `put_back`.
         rolled: The recomputation in loops.
-        demands: The limits of segments with budgets; their operations are marked.
+        limits: The limits of segments with budgets; their operations are marked.
     """
 
     module: ModuleOp
     selection: Selection
-    structured: bool
+    is_structured: bool
     remarks: tuple[Remark, ...]
     origins: Origins
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
     rolled: Rolled
-    demands: StepLimits
+    limits: StepLimits
 
     @property
     def containing(self) -> Mapping[str, str]:
@@ -93,83 +82,34 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     Raises:
         Refusal: For options that do not apply to the module.
     """
-    offload = options.planned_moves
-    flat = _flat(module, options.selection)
-    work, selection = flat.module, flat.selection
-    per_device = outline_device_steps(work)
-    without_budgeted = selection_without_budgets(selection)
-    rolled = _roll(work, without_budgeted, options.loops)
+    offload, flat = options.planned_moves, flatten(module, options.selection)
+    per_device = outline_device_steps(flat.module)
+    without_budgets = selection_without_budgets(flat.selection)
+    rolled = _cut_loops(flat.module, without_budgets, options.loops)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
-    nested = outline_nested_steps(work)
-    moves = insert_host_moves(work, selection, offload) if offload.offers else []
-    demands = mark_segment_budgets(numbered_steps(work), selection) if selection.segment_budgets else StepLimits()
-    remarks = (*flat.remarks, *rolled.remarks, *moves, *demands.remarks)
-    return Prepared(work, without_budgeted, flat.structured, remarks, flat.origins, nested, per_device, rolled, demands)
+    nested = outline_nested_steps(flat.module)
+    move_remarks = list[Remark]()
+    if offload.offers:
+        move_remarks = insert_host_moves(flat.module, flat.selection, offload)
+    limits = StepLimits()
+    if flat.selection.segment_budgets:
+        limits = mark_segment_budgets(numbered_steps(flat.module), flat.selection)
+    return Prepared(
+        module=flat.module,
+        selection=without_budgets,
+        is_structured=flat.is_structured,
+        remarks=(*flat.remarks, *rolled.remarks, *move_remarks, *limits.remarks),
+        origins=flat.origins,
+        nested=nested,
+        per_device=per_device,
+        rolled=rolled,
+        limits=limits,
+    )
 
 
-def flatten(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
-    """Return a flat copy of the module, with uncut loops, and its selection. Raises `Refusal` for a selection that does
-    not apply to the module."""
-    flat = _flat(module, selection)
-    outline_device_steps(flat.module)
-    return flat.module, flat.selection
-
-
-@dataclass(frozen=True)
-class _Flat:
-    """A flat copy of the module. The fields are the fields of `Prepared`."""
-
-    module: ModuleOp
-    selection: Selection
-    structured: bool
-    remarks: tuple[Remark, ...]
-    origins: Origins
-
-
-def _flat(module: ModuleOp, selection: Selection) -> _Flat:
-    work = clone_of(module)
-    origins, stay = Origins(), why_calls_stay(work)
-    with part("inline"):
-        inline(work, origins)
-        gather_reserved(work)
-        read_elements(work)
-        structured = inline_gradient(work) > 0
-        inline_segments(work)
-    mark_repeatable(work, selection.repeatable)
-    guessed = write_phases(work, selection.phase_hint)
-    selection, overridden = with_stated_checkpoints(work, selection)
-    for function in functions_of(work):
-        function.attributes.pop(Names.CHECKPOINTS, None)
-    selection, dead = _without_dead_checkpoints(work, selection)
-    drop_dead(work)
-    return _Flat(work, selection, structured, (*stay, *guessed, *overridden, *dead), origins)
-
-
-def _roll(work: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> Rolled:
+def _cut_loops(module: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> Rolled:
     try:
-        return recompute_loops(work, selection, loops)
+        return recompute_loops(module, selection, loops)
     except BadSelection as error:
-        raise BadRequest(work, str(error)) from error
-
-
-def drop_dead(module: ModuleOp) -> None:
-    """Drop dead code, whose operands would count as outputs of their segments."""
-    for function in functions_of(module):
-        drop_dead_code(function.body)
-
-
-def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """Return the selection without the checkpoints that only dead code computes, and a remark for each of them."""
-    if selection.checkpoints is None:
-        return selection, []
-    alive = clone_of(module)
-    drop_dead(alive)
-    kept, remarks = list[str](), list[Remark]()
-    named, needed = matches_of(module.walk(), selection.checkpoints), matches_of(alive.walk(), selection.checkpoints)
-    for name in selection.checkpoints:
-        if named[name] and not needed[name]:
-            remarks.append(Remark(named[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
-        else:
-            kept.append(name)
-    return replace(selection, checkpoints=tuple(kept)), remarks
+        raise BadRequest(module, str(error)) from error

@@ -19,8 +19,8 @@ Later gradient operations read `%x` instead of `%0` too: otherwise both the valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -36,7 +36,6 @@ from ..analysis.copies.copying import (
     refused_marks,
     unrepeatable,
 )
-from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step
 from ..analysis.verify.emitted import wrong_reads
@@ -90,17 +89,10 @@ class Cloned:
     Attributes:
         steps: The applied plan of each step.
         remarks: A remark for each mark without effect.
-        before: The original peaks of the steps that may be left unchanged instead, by function name.
-        forecasts: The forecast peaks of the same steps.
-        saving: The share of the peak that is saved according to the model of XLA:CPU, if it was forecast for the whole
-            module.
     """
 
     steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
-    before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
-    forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
-    saving: float | None = None
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:

@@ -33,7 +33,6 @@ from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass
-from ..search.emit import replace_content
 from ..search.outcome import Recomputation
 from ..search.prepare import Prepared, prepare
 from ..search.rewrite import rewrite_module
@@ -42,6 +41,7 @@ from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from .calls.call_attributes import keep_whole
+from .emit import replace_content
 from .mark import NAMED_SEGMENTS
 from .offload import mark_host_moves
 from .outline_gradient import outline_gradient
@@ -64,7 +64,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
         remarks += _reasons(function, step, plan.plan)
     mark_host_moves(prepared.module)
     prepared.put_back()
-    if prepared.structured:
+    if prepared.is_structured:
         outline_gradient(prepared.module)
     return remarks
 

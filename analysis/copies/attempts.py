@@ -1,7 +1,7 @@
 """Attempts: ways to divide a step into segments and to copy these.
 
-The search plans them and chooses by trust, then by memory (`best_attempt` in `search/choose.py`). *Candidates* are the
-plans that a budget compares: plans of attempts, plans of the solvers, and parts of both.
+The search plans them and chooses by trust, then by memory (`search/best_attempt.py`). *Candidates* are the plans that a
+budget compares: plans of attempts, plans of the solvers, and parts of both.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...transforms.plans.limit_segments import SegmentLimits
 from ...options.recompute_options import RecomputeOptions
 from ...planning.by_segment.saved_storages import saved_after
 from ...planning.graph import Graph
@@ -18,7 +19,6 @@ from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan
 from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
-from ...transforms.plans.limit_segments import SegmentLimits
 from ..prepare import prepare
 
 SEGMENTS_FIRST = "with the segments planned first, which is no proof for other choices"
@@ -30,7 +30,7 @@ class BesideSegments:
     """The limits of segments with budgets, by the fingerprint of the graph of each step; empty without such
     segments."""
 
-    demands: Mapping[str, SegmentLimits]
+    limits: Mapping[str, SegmentLimits]
 
     @classmethod
     def of(cls, module: ModuleOp, options: RecomputeOptions) -> BesideSegments:
@@ -39,13 +39,13 @@ class BesideSegments:
             return cls({})
         prepared = prepare(module, replace(options, offload=""))
         steps = numbered_steps(prepared.module)
-        named = [(step.graph.fingerprint, prepared.demands.of.get(function.sym_name.data)) for function, step in steps]
-        return cls({fingerprint: demand for fingerprint, demand in named if demand is not None})
+        named = [(step.graph.fingerprint, prepared.limits.of.get(function.sym_name.data)) for function, step in steps]
+        return cls({fingerprint: limits for fingerprint, limits in named if limits is not None})
 
     def least(self, graph: Graph) -> Plan:
         """Return the plan that keeps the segment budgets, without copies for the rest."""
-        demand = self.demands.get(graph.fingerprint)
-        return Plan() if demand is None else demand.plan
+        limits = self.limits.get(graph.fingerprint)
+        return Plan() if limits is None else limits.plan
 
     def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
         """Combine the copies for the segment budgets with the copies that a planner adds outside these segments.
@@ -56,36 +56,36 @@ class BesideSegments:
         Raises:
             NoPlan: If the planner finds no plan, or the combined plan breaks a segment budget.
         """
-        demand = self.demands.get(graph.fingerprint)
-        return planner(graph) if demand is None else _beside(graph, demand, planner, chain)
+        limits = self.limits.get(graph.fingerprint)
+        return planner(graph) if limits is None else _plan_beside(graph, limits, planner, chain)
 
 
-def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
+def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
     # Only callers that need the solvers wait for their import.
     from ...planning.solvers.result import NoPlan
     from ...planning.solvers.solve_graph import pairs_with_views
 
-    program = simulate(graph, demand.plan, keeps_barriers=False)
+    program = simulate(graph, limits.plan, keeps_barriers=False)
     try:
-        more = planner(_fix_copies(graph, demand, program))
+        more = planner(_fix_copies(graph, limits, program))
     except NoPlan as error:
         raise NoPlan(f"{SEGMENTS_FIRST}: {error}") from error
     if not more.copies:
-        return demand.plan
+        return limits.plan
     place = _places(program)
-    pairs = {(group.before, op) for group in demand.plan.groups for op in group.operations}
+    pairs = {(group.before, op) for group in limits.plan.groups for op in group.operations}
     pairs |= {(place[group.before], program.operations[op].origin) for group in more.groups for op in group.operations}
     plan = plan_of_pairs(graph, pairs_with_views(graph, pairs), chain=chain)
-    if (why := demand.violation(graph, plan)) is not None:
+    if (why := limits.violation(graph, plan)) is not None:
         raise NoPlan(f"beside the budgets of segments no plan was found: {why}")
     return plan
 
 
-def _fix_copies(graph: Graph, demand: SegmentLimits, program: SimulatedProgram) -> Graph:
-    """Return the graph of the step with the demanded copies, in which operations must not run twice if a segment would
-    have to save more for it."""
-    members = frozenset[int]().union(*demand.segments.values())
-    saved = saved_after(graph, demand.plan, members)
+def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:
+    """Return the graph of the step with the copies for its segments. Operations must not run twice in it if a segment
+    would have to save more for that."""
+    members = frozenset[int]().union(*limits.segments.values())
+    saved = saved_after(graph, limits.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
     fixed = {op for op, reads in enumerate(graph.reads) if any(graph.root[v] in dropped for v in reads)}
     simulated = as_graph(graph, program)

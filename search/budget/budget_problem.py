@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -17,58 +16,17 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...support.units import format_bytes
+from ...transforms.preparation.flatten import drop_dead
 from ...transforms.preparation.timelines import flat, is_flat, peaks_of
-from ..prepare import drop_dead
+from ..outcome import RewriteResult, Written
 from .limits import Budget, BudgetLimits
 
-
-class RewriteResult(Protocol):
-    """The properties of a rewrite that a budget search reads.
-
-    `Recomputation` has them; it is not named as the type because it is defined in terms of this package.
-    """
-
-    @property
-    def plans(self) -> tuple[StepPlan, ...]: ...
-    @property
-    def extra_flops(self) -> int: ...
-    @property
-    def extra_cost(self) -> int: ...
-    @property
-    def moved(self) -> int: ...
-    @property
-    def copies(self) -> int: ...
-    @property
-    def eager(self) -> int: ...
-    @property
-    def containing(self) -> Mapping[str, str]: ...
-
-
-O = TypeVar("O", bound=RewriteResult)  # noqa: E741
-RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], tuple[ModuleOp | None, O]]
-"""A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule. It
-returns the new module, or None if the step stays unchanged, and the outcome."""
+RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], Written]
+"""A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule."""
 
 
 @dataclass(frozen=True)
-class Evaluated(Generic[O]):
-    """A rewrite with the peaks of its functions.
-
-    Attributes:
-        module: The new module; None if the step stays unchanged.
-        outcome: The outcome of the rewrite.
-        peaks: The peak of each function in bytes.
-        loops: The loop schedule.
-    """
-
-    module: ModuleOp | None
-    outcome: O
-    peaks: Mapping[str, int]
-    loops: LoopSchedule
-
-
-@dataclass(frozen=True)
-class BudgetProblem(Generic[O]):
+class BudgetProblem:
     """A module, its budget, and the function that rewrites it.
 
     Attributes:
@@ -82,20 +40,22 @@ class BudgetProblem(Generic[O]):
 
     module: ModuleOp
     budget: Budget
-    run: RunRewrite[O]
+    run: RunRewrite
     limits: BudgetLimits
     options: RecomputeOptions
     stop: Stop
 
-    def evaluate(self, planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule | None = None) -> Evaluated[O]:
+    def evaluate(
+        self, planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule | None = None
+    ) -> RewriteResult:
         """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""
         loops = loops or self.options.loop_schedule
         module, outcome = self.run(planned, loops)
         named = peaks_of(module or self.module, self.budget.model)
         peaks = {name: peak for name, peak in named.items() if name}
-        return Evaluated(module, outcome, peaks, loops)
+        return RewriteResult(module, outcome, loops, peaks)
 
-    def living(self, result: Evaluated[O]) -> Mapping[str, int]:
+    def living(self, result: RewriteResult) -> Mapping[str, int]:
         """Return the peaks in bytes without dead code, which a rewrite drops."""
         if result.module is not None:
             return result.peaks
@@ -111,11 +71,11 @@ class BudgetProblem(Generic[O]):
             return False
         return not has_dead_code(functions_of(self.module)[0])
 
-    def is_kept(self, result: Evaluated[O]) -> bool:
+    def is_kept(self, result: RewriteResult) -> bool:
         """Return whether the peaks are within the budget; False for the budget `min`."""
         return self.limits.bytes is not None and self.limits.over(result.peaks) <= 0
 
-    def eager_excess(self, result: Evaluated[O]) -> int:
+    def eager_excess(self, result: RewriteResult) -> int:
         """Return by how many bytes the peak of an eager executor exceeds the budget, after an allowance of
         `EAGER_SHARE`; 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.keeps_barriers or self.limits.bytes is None:

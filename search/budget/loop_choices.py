@@ -17,7 +17,8 @@ from ...dialects.stablehlo.control import WhileOp
 from ...options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
 from ...support.operations import every_operation
-from ..prepare import flatten
+from ...transforms.per_device.outline import outline_device_steps
+from ...transforms.preparation.flatten import flatten
 
 CORNERS = 5
 """Maximum number of sets of stacks between all stacks and the smallest set."""
@@ -33,9 +34,10 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
         return (UNCUT,)
     if schedule != SMALLEST_STACKS:
         return (UNCUT, schedule)
-    work, selection = flatten(module, options.selection)
-    may_repeat = repeatable(work, selection)
-    corners_of = [corners(function.body.block, may_repeat) for function in functions_of(work)]
+    flat = flatten(module, options.selection)
+    outline_device_steps(flat.module)
+    may_repeat = repeatable(flat.module, flat.selection)
+    corners_of = [corners(function.body.block, may_repeat) for function in functions_of(flat.module)]
     several = [choices for choices in corners_of if len(choices) > 1]
     if not several:
         # No loops, or loops only in bodies per device, which are outlined later.

@@ -15,10 +15,9 @@ from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.interface import option
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
+from ..outcome import RewriteResult
 from ..plan_cost import plain_cost
-from .budget_problem import O
 from .limits import Budget
-from .within import BudgetResult
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
@@ -39,7 +38,7 @@ def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> N
         )
 
 
-def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]], offload: Offload) -> BudgetResult[O]:
+def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult], offload: Offload) -> RewriteResult:
     """Return the result within the budget with the least work, first with marked moves alone, then with ever more
     values on offer; ties go to fewer moves.
 
@@ -64,14 +63,14 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], BudgetResult[O]
     return replace(best, remarks=(*best.remarks, *remarks))
 
 
-def _result_or_refusal(within: Callable[[Offload], BudgetResult[O]], offload: Offload) -> BudgetResult[O] | Refusal:
+def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offload) -> RewriteResult | Refusal:
     try:
         return within(offload)
     except Refusal as error:
         return error
 
 
-def _summary(offload: Offload, best: BudgetResult[O], alone: BudgetResult[O] | Refusal) -> str:
+def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
     """Summarize the moves for a remark. `alone`: the result with marked moves alone."""
     moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:

@@ -7,9 +7,8 @@ it fits and is cheaper.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic
 
 from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
@@ -17,30 +16,31 @@ from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from ...support.units import readable_bytes
+from ..outcome import Recomputation, RewriteResult
 from .beside_segments import BesideSegments
-from .budget_problem import BudgetProblem, Evaluated, O, RewriteResult
+from .budget_problem import BudgetProblem
 from .loop_choices import loop_choices
 
-MAX_RETRIES, SMALL_STEPS = 8, 4
-"""Maximum number of tries, and the number of first tries that lower the limit by only half of the excess of an eager
+MAX_ROUNDS, SMALL_STEPS = 8, 4
+"""Maximum number of rounds, and the number of first rounds that lower the limit by only half of the excess of an eager
 executor: a plan that avoids all of it may cost far more."""
 
 
-def in_program_order(problem: BudgetProblem[O]) -> Evaluated[O]:
+def in_program_order(problem: BudgetProblem) -> RewriteResult:
     """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum."""
     return _InOrder(problem).best()
 
 
 @dataclass(frozen=True)
-class _InOrder(Generic[O]):
-    problem: BudgetProblem[O]
+class _InOrder:
+    problem: BudgetProblem
 
-    def best(self) -> Evaluated[O]:
+    def best(self) -> RewriteResult:
         """Try the loop schedules in order of increasing work, until the loop cuts alone have the cost of a result.
 
         Raises `Refusal`.
         """
-        results, refused, seen = list[Evaluated[O]](), None, set[frozenset[str]]()
+        results, refused, seen = list[RewriteResult](), None, set[frozenset[str]]()
         choices = loop_choices(self.problem.module, self.problem.options)
         for loops in choices:
             if results and self.problem.stop():
@@ -61,15 +61,15 @@ class _InOrder(Generic[O]):
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
         return min(results, key=self._order_of)
 
-    def _order_of(self, result: Evaluated[O]) -> tuple[float, float, int]:
+    def _order_of(self, result: RewriteResult) -> tuple[float, float, int]:
         """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak (only
         for the budget `min`), and the extra cost."""
         least = self.problem.limits.share(result.peaks) if self.problem.limits.bytes is None else 0.0
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 
     def _with_loops(
-        self, loops: LoopSchedule, results: Sequence[Evaluated[O]], seen: set[frozenset[str]]
-    ) -> Evaluated[O] | None:
+        self, loops: LoopSchedule, results: Sequence[RewriteResult], seen: set[frozenset[str]]
+    ) -> RewriteResult | None:
         """Find the best result with a loop schedule.
 
         Args:
@@ -88,7 +88,7 @@ class _InOrder(Generic[O]):
             if seen:
                 return None
             seen.add(frozenset())
-            return self._best_of(_Around.of_single(self.problem.limits.plain), loops, segments)
+            return self._best_of(_Surroundings.of_single(self.problem.limits.plain), loops, segments)
         graphs = dict[str, Graph]()
 
         def record_and_plan(graph: Graph) -> Plan:
@@ -104,13 +104,13 @@ class _InOrder(Generic[O]):
             return None
         if self.problem.is_kept(plain):
             return plain
-        return self._best_of(_Around.of(plain.outcome, self.problem.living(plain), graphs), loops, segments)
+        return self._best_of(_Surroundings.of(plain.outcome, self.problem.living(plain), graphs), loops, segments)
 
-    def _best_of(self, around: _Around, loops: LoopSchedule, segments: BesideSegments) -> Evaluated[O]:
+    def _best_of(self, surroundings: _Surroundings, loops: LoopSchedule, segments: BesideSegments) -> RewriteResult:
         """Return the better one of the plan of the solvers and the choice without a budget. Raises `Refusal`."""
-        candidates, refused = list[Evaluated[O]](), None
+        candidates, refused = list[RewriteResult](), None
         try:
-            candidates.append(self._planned(around, loops, segments))
+            candidates.append(_SolverRounds(self.problem, loops, surroundings, segments).best())
         except Refusal as error:
             refused = error
         if candidates and _is_near_optimal(candidates[0].outcome.plans):
@@ -123,63 +123,89 @@ class _InOrder(Generic[O]):
             raise refused
         return min(candidates, key=self._order_of)
 
-    def _planned(self, around: _Around, loops: LoopSchedule, segments: BesideSegments) -> Evaluated[O]:
-        """Plan, rewrite and measure until the budget is kept. If the peak of an eager executor exceeds it, chain the
-        copy groups first, then lower the limit."""
-        from ...planning.solvers.result import NoPlan
-        from ...planning.solvers.solve_graph import bytes_within, plan_within
 
-        less, chain, kept, over = 0, False, list[tuple[int, Evaluated[O]]](), 0
-        for rounds in range(MAX_RETRIES):
+@dataclass
+class _SolverRounds:
+    """Rewrites by plans of the solvers, each after the one before exceeded the budget.
 
-            def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
-                limit, besides = around.limit_of(graph, self.problem.limits.bytes)
-                if limit is not None and limit <= 0:
-                    around_it = f"the operations around the block alone need {readable_bytes(besides)}"
-                    raise NoPlan(f"no plan keeps the budget {self.problem.wording}: {around_it}")
-                most = bytes_within(graph, "min") if limit is None else limit - less
-                try:
-                    return segments.plan(
-                        graph,
-                        partial(plan_within, budget=most, chain=chain, stop=self.problem.stop, live_sets=True),
-                        chain,
-                    )
-                except NoPlan as error:
-                    raise NoPlan(f"{error}{_beside(besides)}") from error
+    If the peak of an eager executor exceeds it, copy groups are chained first, then the limit is lowered.
 
+    Attributes:
+        problem, loops: The problem, and the loop schedule.
+        surroundings: The bytes around each step.
+        segments: The limits of segments with budgets.
+        less: The bytes by which the limit is lowered.
+        chain: Whether copy groups are chained.
+        kept: The results that keep the budget in program order, with the bytes by which an eager executor exceeds it.
+    """
+
+    problem: BudgetProblem
+    loops: LoopSchedule
+    surroundings: _Surroundings
+    segments: BesideSegments
+    less: int = 0
+    chain: bool = False
+    kept: list[tuple[int, RewriteResult]] = field(default_factory=list[tuple[int, RewriteResult]])
+
+    def best(self) -> RewriteResult:
+        """Plan, rewrite and measure until the budget is kept. Raises `Refusal` if no plan keeps it."""
+        over = 0
+        for number in range(MAX_ROUNDS):
             try:
-                result = self.problem.evaluate(planner, loops)
+                result = self.problem.evaluate(self._plan, self.loops)
             except Refusal:
-                if not kept:
+                if not self.kept:
                     raise
                 break
             over, early = self.problem.limits.over(result.peaks), self.problem.eager_excess(result)
             if over <= 0 and early <= 0:
                 return result
             if over <= 0:
-                kept.append((early, result))
-            if chain or over > 0:
-                less += max(over, early // 2 if rounds < SMALL_STEPS else early)
-            chain = chain or early > 0
-        if kept:
-            return min(kept, key=lambda kept_result: kept_result[0])[1]
+                self.kept.append((early, result))
+            self._tighten(over, early, is_first=number < SMALL_STEPS)
+        if self.kept:
+            return min(self.kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
             self.problem.module,
             f"no plan keeps the budget {self.problem.wording} as it is written: "
             f"the last is {readable_bytes(over)} above",
         )
 
+    def _tighten(self, over: int, early: int, is_first: bool) -> None:
+        """Chain copy groups, or lower the limit, by the bytes above the budget: in program order, and of an eager
+        executor."""
+        if self.chain or over > 0:
+            self.less += max(over, early // 2 if is_first else early)
+        self.chain = self.chain or early > 0
+
+    def _plan(self, graph: Graph) -> Plan:
+        """Plan a step within its current limit. Raises `NoPlan`."""
+        from ...planning.solvers.result import NoPlan
+        from ...planning.solvers.solve_graph import bytes_within, plan_within
+
+        limit, around = self.surroundings.limit_of(graph, self.problem.limits.bytes)
+        if limit is not None and limit <= 0:
+            why = f"the operations around the block alone need {readable_bytes(around)}"
+            raise NoPlan(f"no plan keeps the budget {self.problem.wording}: {why}")
+        budget = bytes_within(graph, "min") if limit is None else limit - self.less
+        planner = partial(plan_within, budget=budget, chain=self.chain, stop=self.problem.stop, live_sets=True)
+        try:
+            return self.segments.plan(graph, planner, self.chain)
+        except NoPlan as error:
+            besides = f", and {readable_bytes(around)} around the block" if around else ""
+            raise NoPlan(f"{error}{besides}") from error
+
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
     """Return whether no plan within the budget is cheaper than these by a share that is worth a search."""
     from ...planning.solvers.effort import OPEN_GAP
 
-    known = [plan.plan.optimality for plan in plans]
-    return all(optimality is not None and optimality.gap <= OPEN_GAP for optimality in known)
+    proofs = [plan.plan.optimality for plan in plans]
+    return all(optimality is not None and optimality.gap <= OPEN_GAP for optimality in proofs)
 
 
 @dataclass(frozen=True)
-class _Around:
+class _Surroundings:
     """For each graph the public function that contains the step, and the bytes that this function needs around the
     step, which is outlined if it is inside a loop.
 
@@ -190,13 +216,13 @@ class _Around:
     single: tuple[str, int] | None = None
 
     @classmethod
-    def of_single(cls, peaks: Mapping[str, int]) -> _Around:
+    def of_single(cls, peaks: Mapping[str, int]) -> _Surroundings:
         """Take the only function of the module, with its peak."""
         (single,) = peaks.items()
         return cls({}, single)
 
     @classmethod
-    def of(cls, outcome: RewriteResult, peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
+    def of(cls, outcome: Recomputation, peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Surroundings:
         """Compute the bytes around each step.
 
         Args:
@@ -206,12 +232,12 @@ class _Around:
         """
         from ...planning.liveness import peak_bytes
 
-        around = dict[str, tuple[str, int]]()
+        of_graph = dict[str, tuple[str, int]]()
         for plan in outcome.plans:
             if (graph := graphs.get(plan.graph)) is not None:
                 function = outcome.containing.get(plan.function, plan.function)
-                around[plan.graph] = function, max(0, peaks[function] - peak_bytes(graph))
-        return cls(around)
+                of_graph[plan.graph] = function, max(0, peaks[function] - peak_bytes(graph))
+        return cls(of_graph)
 
     def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
         """Return the limit of the step in bytes (None for `min`), and the bytes around the step."""
@@ -219,12 +245,7 @@ class _Around:
 
         if self.single is not None:
             function, peak = self.single
-            besides = max(0, peak - peak_bytes(graph))
+            around = max(0, peak - peak_bytes(graph))
         else:
-            function, besides = self.of_graph[graph.fingerprint]
-        return None if limits is None else limits[function] - besides, besides
-
-
-def _beside(besides: int) -> str:
-    """Return the end of a refusal for a step inside a larger function, which needs `besides` bytes around it."""
-    return f", and {readable_bytes(besides)} around the block" if besides else ""
+            function, around = self.of_graph[graph.fingerprint]
+        return None if limits is None else limits[function] - around, around

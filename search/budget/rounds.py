@@ -32,7 +32,7 @@ class Rounds(Generic[T]):
             its plans do not apply.
         stop: Ends the search once there is a result.
         is_over: Ends the planning of more candidates.
-        known: The needs that earlier searches measured, by position in the pool; extended.
+        needs: The measured needs, by position in the pool: those of earlier searches, extended by this one.
         results: The results of the measured candidates, by position in the pool.
     """
 
@@ -42,45 +42,46 @@ class Rounds(Generic[T]):
     measure: Callable[[ModuleCandidate, float], tuple[float, T] | None]
     stop: Stop
     is_over: Stop
-    known: dict[int, float] = field(default_factory=dict[int, float])
+    needs: dict[int, float] = field(default_factory=dict[int, float])
     results: dict[int, T] = field(default_factory=dict[int, T])
 
     def most_measured(self, rounds: int) -> int:
         """Return the maximum number of candidates that `best(rounds)` measures: `rounds`, then candidates of other
-        kinds before a limit is refused, and for the budget `min` the best known candidate, if its result is not
-        stored."""
-        return rounds + (MORE if self.limit else bool(self.known))
+        kinds before a limit is refused, and for the budget `min` the best candidate of an earlier search, if its
+        result is not stored."""
+        return rounds + (MORE if self.limit else bool(self.needs))
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates beyond the known ones, and `MORE` of kinds without a measurement if none
-        fits.
+        """Measure at most `rounds` candidates beyond those of earlier searches, and `MORE` of kinds without a
+        measurement if none fits.
 
         Returns:
             The result within the limit with the least work, or for the budget `min` the result with the least need;
             None if there is none.
         """
-        search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain, dict(self.known))
-
-        def corrected_bytes(position: int) -> float | None:
-            return None if self.results and self.stop() else measure(position)
-
-        def measure(position: int) -> float | None:
-            result = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
-            if result is None:
-                return None
-            need, self.results[position] = result
-            self.known[position] = need
-            return need
-
-        search.run(corrected_bytes, rounds, partial(self.pool.search, stop=self.is_over))
+        search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain, dict(self.needs))
+        measure, measure_in_time = partial(self._measure, search), partial(self._measure_unless_stopped, search)
+        search.run(measure_in_time, rounds, partial(self.pool.search, stop=self.is_over))
         if self.limit and search.best is None and search.unexplored(self.limit):
-            search.run(corrected_bytes, MORE)
+            search.run(measure_in_time, MORE)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
             # An earlier search measured it, so that this search has no result for it.
-            need = corrected_bytes(best) if self._has_result() else measure(best)
+            need = measure_in_time(best) if self._has_result() else measure(best)
             search.measured[best] = float("inf") if need is None else need
         return None if best is None else self.results[best]
 
+    def _measure(self, search: CalibratedSearch, position: int) -> float | None:
+        """Measure a candidate, and return its need; None if its plans do not apply."""
+        result = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
+        if result is None:
+            return None
+        need, self.results[position] = result
+        self.needs[position] = need
+        return need
+
+    def _measure_unless_stopped(self, search: CalibratedSearch, position: int) -> float | None:
+        return None if self.results and self.stop() else self._measure(search, position)
+
     def _has_result(self) -> bool:
         """Return whether a result of this search can be returned."""
-        return any(self.limit is None or self.known[position] <= self.limit for position in self.results)
+        return any(self.limit is None or self.needs[position] <= self.limit for position in self.results)

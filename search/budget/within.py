@@ -8,22 +8,22 @@ of them fits. The choice without a budget is taken if it fits and is cheaper.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Generic
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.order import functions_of
-from ...options.loop_schedule import UNCUT, LoopSchedule
+from ...options.loop_schedule import UNCUT
 from ...options.memory_model import ORDER
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import plan_nothing
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
+from ..outcome import RewriteResult
 from ..pool import ModuleCandidate
 from ..pool_cache import pool_of
-from .budget_problem import BudgetProblem, Evaluated, O, RunRewrite
+from .budget_problem import BudgetProblem, RunRewrite
 from .limits import MODEL_ERROR, Budget, budget_limits
 from .program_order import in_program_order
 from .rounds import Rounds
@@ -32,11 +32,11 @@ MAX_REWRITES = 6
 """Maximum number of rewrites in a search by the model of XLA:CPU."""
 
 
-def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
+def by_model(problem: BudgetProblem) -> RewriteResult:
     """Find the cheapest rewrite within the budget under the model of XLA:CPU. Raises `Refusal`."""
     limits = problem.limits
 
-    def measure(candidate: ModuleCandidate, _: float) -> tuple[float, Evaluated[O]] | None:
+    def measure(candidate: ModuleCandidate, _: float) -> tuple[float, RewriteResult] | None:
         try:
             written = problem.evaluate(candidate.plans, candidate.loops)
         except Refusal:
@@ -54,7 +54,7 @@ def by_model(problem: BudgetProblem[O]) -> Evaluated[O]:
     return best
 
 
-def _infeasible_reason(problem: BudgetProblem[O], reached: Sequence[Mapping[str, int]]) -> str:
+def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, int]]) -> str:
     words = f"no plan keeps the budget {problem.wording} {problem.budget.by}"
     if not reached:
         return f"{words}: nothing can be recomputed"
@@ -64,28 +64,9 @@ def _infeasible_reason(problem: BudgetProblem[O], reached: Sequence[Mapping[str,
     return f"{words}: {best}; no lower bound is known; bytes are by the model, {MODEL_ERROR}"
 
 
-@dataclass(frozen=True)
-class BudgetResult(Generic[O]):
-    """The result of a rewrite within a budget.
-
-    Attributes:
-        module: The new module; None if the step stays unchanged.
-        outcome: The outcome of the rewrite.
-        peaks: The peak of each function in bytes.
-        remarks: A remark on the budget.
-        loops: The loop schedule that the plans were made for.
-    """
-
-    module: ModuleOp | None
-    outcome: O
-    peaks: Mapping[str, int]
-    remarks: tuple[Remark, ...]
-    loops: LoopSchedule
-
-
 def within_budget(
-    module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite[O], stop: Stop
-) -> BudgetResult[O]:
+    module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite, stop: Stop
+) -> RewriteResult:
     """Rewrite the module within the budget.
 
     Args:
@@ -99,26 +80,22 @@ def within_budget(
     problem = BudgetProblem(module, budget, run, limits, options, stop)
     if limits.is_kept:
         if not options.selection.segment_budgets:
-            return _nothing(problem)
+            return _left_unchanged(problem)
         if problem.is_kept(alone := problem.evaluate(None)):
-            return BudgetResult(
-                alone.module, alone.outcome, alone.peaks, (_remark_on_success(problem, alone),), alone.loops
-            )
-    result = in_program_order(problem) if budget.model == ORDER else by_model(problem)
-    return BudgetResult(
-        result.module, result.outcome, result.peaks, (_remark_on_success(problem, result),), result.loops
-    )
+            return _with_remark(problem, alone)
+    return _with_remark(problem, in_program_order(problem) if budget.model == ORDER else by_model(problem))
 
 
-def _nothing(problem: BudgetProblem[O]) -> BudgetResult[O]:
+def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
     result = problem.evaluate(plan_nothing, UNCUT)
     needed = ", ".join(map(readable_bytes, problem.limits.plain.values()))
     peak = f"the step needs {needed} at its peak {problem.budget.by}"
     text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
-    return BudgetResult(None, result.outcome, result.peaks, (_remark(problem, text),), UNCUT)
+    return replace(result, module=None, remarks=(_remark(problem, text),))
 
 
-def _remark_on_success(problem: BudgetProblem[O], result: Evaluated[O]) -> Remark:
+def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult:
+    """Add the remark on a budget that is kept."""
     before, after = problem.limits.plain, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
@@ -131,8 +108,9 @@ def _remark_on_success(problem: BudgetProblem[O], result: Evaluated[O]) -> Remar
         ("operations", result.outcome.copies),
         ("flops", result.outcome.extra_flops),
     )
-    return replace(_remark(problem, text, RemarkKind.PASSED), amounts=amounts)
+    remark = replace(_remark(problem, text, RemarkKind.PASSED), amounts=amounts)
+    return replace(result, remarks=(remark,))
 
 
-def _remark(problem: BudgetProblem[O], text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:
+def _remark(problem: BudgetProblem, text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:
     return Remark(functions_of(problem.module)[0], text, kind)

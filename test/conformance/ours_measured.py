@@ -23,11 +23,11 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove
-from recompute.search.prepare import drop_dead
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.conformance.cases import Case
 from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
 from recompute.transforms.inline import inline
+from recompute.transforms.preparation.flatten import drop_dead
 
 NETS = Path(__file__).resolve().parent / "nets"
 

@@ -30,13 +30,13 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove
-from recompute.search.prepare import drop_dead
 from recompute.search.rewrite import Recomputation, rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
 from recompute.transforms.mark import mark
+from recompute.transforms.preparation.flatten import drop_dead
 from recompute.transforms.verify import verify
 
 NETS = Path(__file__).resolve().parent / "nets"

@@ -34,11 +34,11 @@ from recompute.planning.plan import Plan
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.solve_graph import problem_of_graph
 from recompute.rules.effects import is_constant
-from recompute.search.prepare import drop_dead
 from recompute.support.diagnostics import Refusal
 from recompute.test.unit.planning.solvers.exhaustive import optimum
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
+from recompute.transforms.preparation.flatten import drop_dead
 
 from .checks import is_executable
 from .programs import Shape, generate

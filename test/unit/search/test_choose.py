@@ -21,7 +21,8 @@ from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.search import choose as choose_module
 from recompute.search.attempt_plans import attempt_plans
-from recompute.search.choose import ScoredAttempt, best_attempt, choose, choose_for
+from recompute.search.best_attempt import ScoredAttempt, best_attempt
+from recompute.search.choose import choose, choose_for
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import SMALL, inlined, original, peaks_of

@@ -7,10 +7,10 @@ import pytest
 from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT
 from recompute.analysis.memory.peaks import Peaks
 from recompute.options.selection import AUTO
-from recompute.search.emit import peaks_of
+from recompute.search.carry_out import CarriedOut
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import inlined, peaks_before
-from recompute.transforms.clone import Cloned, ClonedStep
+from recompute.transforms.clone import ClonedStep
 from recompute.transforms.phase import numbered_steps
 
 NAME = "mlp.small.mlir"
@@ -27,8 +27,8 @@ def test_xla_peak_is_forecast_unless_other_peaks_exceed(in_order: int, eager: in
     plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
     name, before = function.sym_name.data, peaks_before(NAME)
     forecast = Peaks.known(before.in_order + in_order, before.eager + eager, lambda: FORECAST)
-    cloned = Cloned((ClonedStep(name, step.graph, plan, ()),), (), forecasts={name: forecast})
-    (after,) = peaks_of(steps, cloned).values()
+    carried_out = CarriedOut((ClonedStep(name, step.graph, plan, ()),), (), forecasts={name: forecast})
+    (after,) = carried_out.emitted_peaks(steps).values()
     assert (after.in_order, after.eager) == (before.in_order, before.eager)
     assert after.xla == (FORECAST if is_forecast else before.xla)
 
@@ -36,6 +36,6 @@ def test_xla_peak_is_forecast_unless_other_peaks_exceed(in_order: int, eager: in
 def test_without_a_forecast_xla_is_computed() -> None:
     ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
     plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
-    cloned = Cloned((ClonedStep(function.sym_name.data, step.graph, plan, ()),), ())
-    (after,) = peaks_of(steps, cloned).values()
+    carried_out = CarriedOut((ClonedStep(function.sym_name.data, step.graph, plan, ()),), ())
+    (after,) = carried_out.emitted_peaks(steps).values()
     assert after.xla == peaks_before(NAME).xla

@@ -13,12 +13,12 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan import Plan
-from recompute.search.prepare import drop_dead
 from recompute.support.diagnostics import Refusal
 from recompute.test.property.checks import is_executable
 from recompute.test.property.programs import Program, generate
 from recompute.test.property.requests import step_of
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
+from recompute.transforms.preparation.flatten import drop_dead
 from recompute.transforms.preparation.timelines import flat
 
 PROGRAMS = 40

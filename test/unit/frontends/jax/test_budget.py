@@ -247,10 +247,10 @@ def test_an_earlier_measurement_within_the_limit_is_kept_after_the_time_limit() 
         lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
         stop=lambda: True,
         is_over=never,
-        known={1: 900.0},
+        needs={1: 900.0},
         results={0: 2000.0},
     )
-    rounds.known[0] = 2000.0
+    rounds.needs[0] = 2000.0
     assert rounds.best(MOST_COMPILED) == 900.0
 
 

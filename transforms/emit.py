@@ -1,0 +1,63 @@
+"""Emission of a module after its copies have been made: CSE, lower, stagger and verify, as in the pass `recompute`."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..analysis.step.graph_of import Numbered
+from ..options.recompute_options import Emission
+from ..support.timing import part
+from .calls.origins import Origins
+from .cse import cse
+from .lower import lower
+from .phase import Steps, numbered_steps
+from .stagger import stagger
+from .verify import verify, verify_input
+
+
+def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
+    """Clean up, verify and lower the module in place. Calls are restored later.
+
+    Args:
+        module: The module with copies and tokens.
+        origins: The calls that inlined operations come from.
+        emission: The form of the result.
+        before: The steps of the module.
+
+    Returns:
+        The steps of the result.
+    """
+    phases_of = {function: step.phases for function, step in before}
+    graphs = dict[FuncOp, Numbered]()
+    with part("cse"):
+        if emission.calls:
+            origins.follow_copies(module)
+            cse(module, phases_of, origins.instance_of)
+        else:
+            cse(module, phases_of)
+    if not emission.keeps_barriers:
+        # Verify while there are tokens: lowering drops them, and only program order remains.
+        with part("verify"):
+            verify(module)
+    with part("lower"):
+        lower(module, emission.target)
+    if emission.staggered and emission.target == "stablehlo":
+        with part("stagger"):
+            stagger(module, phases_of=phases_of, unchanged=graphs)
+    steps = numbered_steps(module, bare=True, graphs=graphs)
+    with part("verify"):
+        if emission.keeps_barriers:
+            verify(module, steps)
+        else:
+            verify_input(module)
+    return steps
+
+
+def replace_content(module: ModuleOp, by: ModuleOp) -> None:
+    """Replace the operations of the module by the operations of another one, which is empty afterwards."""
+    for op in list(module.ops):
+        module.body.block.erase_op(op)
+    for op in list(by.ops):
+        op.detach()
+        module.body.block.add_op(op)
