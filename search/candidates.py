@@ -13,7 +13,7 @@ from functools import partial
 from math import isinf
 from typing import TYPE_CHECKING
 
-from ..transforms.plans.limit_segments import SegmentLimits
+from ..analysis.copies.segment_budgets import SegmentLimits
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
 from ..planning.calibrated_search import Prediction, Ratio

@@ -22,6 +22,7 @@ from ..transforms.phase import numbered_steps
 from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.nested_steps import NestedStep, outline_nested_steps, put_back
+from .offered_moves import offered_moves
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     nested = outline_nested_steps(flat.module)
     move_remarks = list[Remark]()
     if offload.offers:
-        move_remarks = insert_host_moves(flat.module, flat.selection, offload)
+        offered = offered_moves(flat.module, offload)
+        move_remarks = insert_host_moves(flat.module, flat.selection, offload, offered)
     limits = StepLimits()
     if flat.selection.segment_budgets:
         limits = mark_segment_budgets(numbered_steps(flat.module), flat.selection)

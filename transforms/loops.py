@@ -10,7 +10,7 @@ inside loops, branches and per-device bodies are included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,8 +22,17 @@ from xdsl.passes import ModulePass
 
 from ..analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, saved_carries_of
 from ..analysis.copies.loop_cut_curve import corner_within
-from ..analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, LoopCut, MayRepeat, loop_cut, loops_left_uncut
-from ..analysis.request.in_loops import is_recomputed_whole, repeatable
+from ..analysis.copies.loop_cuts import (
+    NOT_COUNTED,
+    SMALLEST,
+    CutOf,
+    LoopCut,
+    MayRepeat,
+    loop_cut,
+    loops_left_uncut,
+    loops_recomputed_whole,
+)
+from ..analysis.request.in_loops import repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.order import functions_of, single_block
@@ -45,6 +54,11 @@ from .rolled.chunks import save_in_chunks
 from .rolled.joined_branches import join_branches, split_branches
 from .rolled.loop_replacement import erase_loop
 from .rolled.slots import save_in_slots
+
+WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
+EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
+_TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
+"""The topics of remarks with these reasons."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +103,6 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     return Rolled(cutter.copies, cutter.extra_flops, tuple(cutter.remarks), cutter.replaced)
 
 
-Find = Callable[[LoopPair], LoopCut]
-EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
-
-
 @dataclass
 class _Cutter:
     """Cuts the loops of functions, and accumulates the fields of `Rolled`."""
@@ -110,8 +120,8 @@ class _Cutter:
         block = single_block(function)
         crossings = Crossings(block, self.selection.outputs)
         corner = corner_within(block, self.may_repeat, self.schedule)
-        find = partial(loop_cut, may_repeat=self.may_repeat, price=corner.price if corner else None)
-        self._cut_block(block, crossings, find)
+        cut_of = partial(loop_cut, may_repeat=self.may_repeat, price=corner.price if corner else None)
+        self._cut_block(block, crossings, cut_of)
         if self.schedule.kind != "cut":
             drop_dead_code(function.body)
             self._save_carries(block, crossings)
@@ -119,19 +129,19 @@ class _Cutter:
         if self.copies:
             drop_dead_carries(block, self.replaced)
 
-    def _cut_block(self, block: Block, crossings: Crossings, find: Find) -> None:
+    def _cut_block(self, block: Block, crossings: Crossings, cut_of: CutOf) -> None:
         """Cut the loops of the block, then those of the blocks inside it, while equal branches are joined."""
         self.remarks.extend(_remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
         links = partial(crossings.loop_pairs, block)
-        whole = _loops_recomputed_whole(links(), find, self.selection)
-        self.remarks.extend(_remarks_on_cuts_not_worthwhile(links(), self.may_repeat, find, whole))
-        while (cut := _next_cut(links(), find, whole)) is not None:
+        whole = loops_recomputed_whole(links(), cut_of, self.selection)
+        self.remarks.extend(_remarks_on_cuts_not_worthwhile(links(), self.may_repeat, cut_of, whole))
+        while (cut := _next_cut(links(), cut_of, whole)) is not None:
             self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
             self.extra_flops += cut.extra_flops
             self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
         for inner in reversed(_inner_blocks(operations_in(block))):
-            self._cut_block(inner, crossings, find)
+            self._cut_block(inner, crossings, cut_of)
         for joined in reversed(joined_branches):
             split_branches(joined, self.copies > copies_before, self.replaced)
 
@@ -152,40 +162,33 @@ def _inner_blocks(operations: Iterable[Operation]) -> list[Block]:
     return [block for op in operations for region in op.regions for block in region.blocks]
 
 
-_TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
-"""The topics of remarks with these reasons."""
-
-
 def _remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
     """Make the remark that a loop is left unchanged. `topic`: by default the topic of the reason."""
     return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
-def _next_cut(links: Iterable[LoopPair], find: Find, whole: Collection[Operation]) -> LoopCut | None:
+def _next_cut(links: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
     """Return the next worthwhile cut of the block; None if there is none.
 
     The cuts are searched again each time, since each one replaces its loops.
     """
-    cuts = (find(link) for link in links if link.writer.op not in whole)
+    cuts = (cut_of(link) for link in links if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
 def _remarks_on_cuts_not_worthwhile(
-    links: Iterable[LoopPair], may_repeat: MayRepeat, find: Find, whole: Collection[Operation]
+    links: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
 ) -> Iterator[Remark]:
     for link in links:
         if link.writer.op in whole:
             yield Remark(link.writer.op, WHOLE)
-        elif link.only_read and (reason := find(link).why_not) is not None:
+        elif link.only_read and (reason := cut_of(link).why_not) is not None:
             exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
             if reason == SMALLEST and exchanges:
                 note = EXCHANGES.format(name=name_of(exchanges[0]))
                 yield _remark_on_uncut(link.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
             else:
                 yield _remark_on_uncut(link.writer.op, reason)
-
-
-WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
 
 
 def _pairs_with_saved_carries(
@@ -229,19 +232,6 @@ def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
         f"{saved.iterations} iterations are run again, {size} operations of each",
         RemarkKind.PASSED,
     )
-
-
-def _loops_recomputed_whole(links: Iterable[LoopPair], find: Find, selection: Selection) -> frozenset[Operation]:
-    """Return the loops in named segments that are recomputed as a whole.
-
-    This is preferred if the stacks of the largest loop, which are live one loop after the other, need less than the
-    stacks that all cuts keep, which are live together.
-    """
-    links = [link for link in links if is_recomputed_whole(link.writer.op, selection)]
-    cuts = [cut for link in links if (cut := find(link)).why_not is None]
-    kept_bytes = sum(cut.kept_bytes for cut in cuts)
-    largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
-    return frozenset(link.writer.op for link in links) if kept_bytes > largest else frozenset()
 
 
 def _remark_on_cut(cut: LoopCut) -> Remark:

@@ -17,13 +17,15 @@ to the host is removed if no copy fetches the value (`remove_unused_moves`, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, inf
+from math import ceil
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -40,8 +42,7 @@ from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload
-from ..rules.costs.cost import PICOSECONDS, cost_named
-from ..rules.effects import why_impure
+from ..rules.costs.cost import PICOSECONDS
 from ..rules.registry import facts_of
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
@@ -49,110 +50,14 @@ from ..support.type_guards import is_tensor
 from .phase import steps_of
 from .plans.misfits import Misfits
 
-LEAST_BYTES = 1 << 12
-"""The minimum size in bytes of a value that the option `auto` offloads."""
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
 CONSTANT = "'offload' has no effect here: constant expressions take no memory"
 NOT_FORWARD = "'offload' has no effect here: only values that the forward pass computes on the device are moved"
 UNPLACED = "it is not moved: an earlier operation of unknown effect may place it outside device memory"
 NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
-
-
-def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Insert a move to the host and back after each value, redirect all uses, and return the number of values.
-
-    Args:
-        values: Results of operations.
-        speed: The speed of a transfer in bytes per second; 0 if transfers cost nothing.
-        forced: Fetch the value in the backward pass even if that saves nothing.
-    """
-    count = 0
-    for value in values:
-        on_host = to_host(value, speed)
-        on_host.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
-        back = to_device(on_host.results[0], speed)
-        if forced:
-            back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-        value.replace_uses_with_if(back.results[0], lambda use, on_host=on_host: use.operation is not on_host)
-        assert isinstance(value.owner, Operation), "arguments are not offered"
-        Rewriter.insert_op([on_host, back], InsertPoint.after(value.owner))
-        count += 1
-    return count
-
-
-def insert_host_moves(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
-    """Insert moves to the host and back that the search may use, in a flattened module.
-
-    Values with the mark `offload` or selected by an offloading policy are always moved; other candidates only if that
-    saves memory.
-
-    Returns:
-        Remarks on marks without effect.
-
-    Raises:
-        Refusal: The selection does not apply to a step, or a step is malformed.
-    """
-    remarks, misfits = list[Remark](), Misfits()
-    for function, phases in steps_of(module) if offload.offers else ():
-        constant, forced = constants_only(phases.order), list[SSAValue]()
-        unplaced = unplaced_values(function, phases.order)
-        selected = misfits.try_on(function, partial(_values_of_policy, phases, selection)) if offload.marked else None
-        for value in _values_to_offload(phases, selected or frozenset()) if offload.marked else ():
-            assert isinstance(value.owner, Operation), "marks are on operations"
-            if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
-                forced.append(value)
-            else:
-                remarks.append(Remark(value.owner, reason))
-        extra = [value for value in _worth_offering(phases, offload, constant | unplaced) if value not in forced]
-        insert_moves(forced, offload.assumed_speed, forced=True)
-        insert_moves(extra, offload.assumed_speed)
-    misfits.refuse()
-    return remarks
-
-
-def _values_of_policy(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
-    """Return the values that an offloading policy selects.
-
-    Raises:
-        BadSelection: The selection does not apply to the step.
-    """
-    return resolve(phases, selection).offloaded if selection.policy in OFFLOADING else frozenset()
-
-
-def _values_to_offload(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
-    for op in phases.order.operations:
-        for value in op.results:
-            if mark_of(value) is Policy.OFFLOAD or (value in selected and mark_of(value) is None):
-                yield value
-
-
-def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Yield the values whose recomputation costs most per byte, until transfers take their share of the forward pass's
-    time.
-
-    Values that cannot be recomputed come first.
-    """
-    if not offload.share:
-        return
-    operations = phases.order.operations
-    costs = dict(zip(operations, cost_named(offload.cost).of(operations), strict=True))
-    seconds = sum(cost for op, cost in costs.items() if phases.is_forward(op)) / PICOSECONDS
-    left, worth = seconds * offload.speed * offload.share / 100, list[tuple[float, SSAValue]]()
-    for op in operations:
-        # The viewed value may be moved itself.
-        for value in op.results if not _is_view(op) else ():
-            if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= LEAST_BYTES:
-                worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
-    for _, value in sorted(worth, key=lambda pair: -pair[0]):
-        left -= value_bytes(value)
-        if left >= 0:
-            yield value
-
-
-def _is_view(op: Operation) -> bool:
-    facts = facts_of(op)
-    return facts is not None and facts.view is not None
+_PLACED = frozenset({"stablehlo", "chlo", "sdy"})
+"""The dialects whose tensors can be moved."""
 
 
 def why_not_moved(
@@ -186,14 +91,17 @@ def _is_read_late(value: SSAValue, phases: Phases) -> bool:
     return any(
         phases.is_gradient(reader)
         or (
-            (_is_view(reader) or phases.phase[reader] == "residual")
+            (is_view(reader) or phases.phase[reader] == "residual")
             and any(_is_read_late(result, phases) for result in reader.results)
         )
         for reader in phases.order.readers(value)
     )
 
 
-_PLACED = frozenset({"stablehlo", "chlo", "sdy"})
+def is_view(op: Operation) -> bool:
+    """Return whether the operation is a view: its operand may be moved itself."""
+    facts = facts_of(op)
+    return facts is not None and facts.view is not None
 
 
 @dataclass(frozen=True)
@@ -233,6 +141,82 @@ class Moves:
 
 
 NO_MOVES = Moves()
+
+
+def insert_host_moves(
+    module: ModuleOp,
+    selection: Selection = AUTO,
+    offload: Offload = MARKED_ALONE,
+    offered: Mapping[FuncOp, Sequence[SSAValue]] = MappingProxyType({}),
+) -> list[Remark]:
+    """Insert moves to the host and back in a flattened module.
+
+    Args:
+        module: The module, which is changed in place.
+        selection: Its offloading policy selects values, as the mark `offload` does. These are always moved.
+        offload: Whether marked values are moved, and at which cost.
+        offered: Other values of each step, which are moved only if that saves memory.
+
+    Returns:
+        Remarks on marks without effect.
+
+    Raises:
+        Refusal: The selection does not apply to a step, or a step is malformed.
+    """
+    remarks, misfits = list[Remark](), Misfits()
+    for function, phases in steps_of(module) if offload.offers else ():
+        forced = list[SSAValue]()
+        selected = misfits.try_on(function, partial(_values_of_policy, phases, selection)) if offload.marked else None
+        constant, unplaced = constants_only(phases.order), unplaced_values(function, phases.order)
+        for value in _values_to_offload(phases, selected or frozenset()) if offload.marked else ():
+            assert isinstance(value.owner, Operation), "marks are on operations"
+            if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
+                forced.append(value)
+            else:
+                remarks.append(Remark(value.owner, reason))
+        extra = [value for value in offered.get(function, ()) if value not in forced]
+        insert_moves(forced, offload.assumed_speed, forced=True)
+        insert_moves(extra, offload.assumed_speed)
+    misfits.refuse()
+    return remarks
+
+
+def _values_of_policy(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
+    """Return the values that an offloading policy selects.
+
+    Raises:
+        BadSelection: The selection does not apply to the step.
+    """
+    return resolve(phases, selection).offloaded if selection.policy in OFFLOADING else frozenset()
+
+
+def _values_to_offload(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
+    for op in phases.order.operations:
+        for value in op.results:
+            if mark_of(value) is Policy.OFFLOAD or (value in selected and mark_of(value) is None):
+                yield value
+
+
+def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
+    """Insert a move to the host and back after each value, redirect all uses, and return the number of values.
+
+    Args:
+        values: Results of operations.
+        speed: The speed of a transfer in bytes per second; 0 if transfers cost nothing.
+        forced: Fetch the value in the backward pass even if that saves nothing.
+    """
+    count = 0
+    for value in values:
+        on_host = to_host(value, speed)
+        on_host.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+        back = to_device(on_host.results[0], speed)
+        if forced:
+            back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+        value.replace_uses_with_if(back.results[0], lambda use, on_host=on_host: use.operation is not on_host)
+        assert isinstance(value.owner, Operation), "arguments are not offered"
+        Rewriter.insert_op([on_host, back], InsertPoint.after(value.owner))
+        count += 1
+    return count
 
 
 def remove_unused_moves(module: ModuleOp) -> Moves:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -25,7 +26,7 @@ from ...support.diagnostics import Remark
 from ...support.operations import name_of
 from ...support.timing import part
 from ..step.exchanges import why_not_again
-from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
+from ..step.marks import ChosenMark, asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
 
 
@@ -92,10 +93,16 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
             yield op, reason
 
 
+NO_CHOSEN_MARKS: Mapping[Operation, ChosenMark] = MappingProxyType({})
+
+
 @part("plan")
-def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
-    """Return the plan that recomputes the marked values, except results of the operations in `without`."""
-    targets, marked = _targets_of_marks(step, frozenset(without))
+def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, ChosenMark] = NO_CHOSEN_MARKS) -> Plan:
+    """Return the plan that recomputes the marked values.
+
+    `chosen`: marks that are not written yet; they take precedence over those of the operations.
+    """
+    targets, marked = _targets_of_marks(step, chosen)
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 
 
@@ -109,27 +116,31 @@ def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]
     return targets_with_views(step.graph, residual_targets, marked)
 
 
-def _targets_of_marks(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
+def _targets_of_marks(step: Step, chosen: Mapping[Operation, ChosenMark]) -> tuple[Targets, frozenset[int]]:
     """Return the marked forward values as targets, and all operations with a mark.
 
     Marked operations outside segments form one segment, named "".
     """
     segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):
-        if op not in without and not _MARKS.isdisjoint(op.attributes):
+        mark = chosen.get(op, _UNCHANGED)
+        if mark.recomputed is not None or not _MARKS.isdisjoint(op.attributes):
             marked.add(index)
         if not step.graph.forward[index]:
             continue
-        segment = op.attributes.get(Names.SEGMENT)
-        if isinstance(segment, StringAttr):
-            segments[index] = segment.data
-        if op not in without and asks_to_recompute(op):
+        stated = op.attributes.get(Names.SEGMENT)
+        if (segment := mark.segment or (stated.data if isinstance(stated, StringAttr) else None)) is not None:
+            segments[index] = segment
+        flags = mark.recomputed
+        if flags is None:
+            flags = tuple(map(is_to_recompute, op.results)) if Names.RECOMPUTE in op.attributes else ()
+        if any(flags):
             segments.setdefault(index, "")
-            numbered_results = zip(step.graph.makes[index], op.results, strict=True)
-            values.update(number for number, result in numbered_results if is_to_recompute(result))
+            values.update(number for number, flag in zip(step.graph.makes[index], flags, strict=True) if flag)
     return Targets(segments, frozenset(values)), frozenset(marked)
 
 
+_UNCHANGED = ChosenMark()
 _MARKS = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
 
 

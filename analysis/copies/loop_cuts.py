@@ -10,17 +10,19 @@ The minimum cut may be the carry, as with `jax.checkpoint` around the body, or s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.control import WhileOp
+from ...options.selection import Selection
 from ...planning.min_cut import min_cut
 from ...planning.objective import is_worth_it
 from ...rules.flops import flops
 from ...support.type_guards import is_tensor
+from ..request.in_loops import is_recomputed_whole
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
 from ..step.order import Order, read_values
@@ -121,6 +123,23 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
     dropped = tuple(stack for stack in optional if stack.index not in staying)
     again = flow.closure([stack.slice for stack in dropped], kept)
     return LoopCut(link, again, tuple(standing), tuple(new), dropped)
+
+
+CutOf = Callable[[LoopPair], LoopCut]
+"""Returns the cut of a pair of loops."""
+
+
+def loops_recomputed_whole(links: Iterable[LoopPair], cut_of: CutOf, selection: Selection) -> frozenset[Operation]:
+    """Return the loops in named segments that are recomputed as a whole.
+
+    This is preferred if the stacks of the largest loop, which are live one loop after the other, need less than the
+    stacks that all cuts keep, which are live together.
+    """
+    links = [link for link in links if is_recomputed_whole(link.writer.op, selection)]
+    cuts = [cut for link in links if (cut := cut_of(link)).why_not is None]
+    kept_bytes = sum(cut.kept_bytes for cut in cuts)
+    largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
+    return frozenset(link.writer.op for link in links) if kept_bytes > largest else frozenset()
 
 
 def _is_held(stack: Stack, link: LoopPair) -> bool:

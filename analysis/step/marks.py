@@ -13,6 +13,7 @@ The names are the names of PyTorch's `CheckpointPolicy`; `offload` marks a saved
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from enum import Enum
 from typing import cast
 
@@ -48,6 +49,19 @@ class Policy(Enum):
     @property
     def recomputes(self) -> bool:
         return self in (Policy.MUST_RECOMPUTE, Policy.PREFER_RECOMPUTE)
+
+
+@dataclass(frozen=True)
+class ChosenMark:
+    """A mark that a choice gives to an operation, and that is not written yet.
+
+    Attributes:
+        segment: The segment of the operation; None if the attribute stays as it is.
+        recomputed: For each result whether it is recomputed; None if the mark of the operation stays as it is.
+    """
+
+    segment: str | None = None
+    recomputed: tuple[bool, ...] | None = None
 
 
 def mark_of(value: SSAValue) -> Policy | None:

@@ -1,0 +1,225 @@
+"""The choice under segment budgets: the values that each segment saves for its own gradient, and the marks for it.
+
+The choice is simulated on the graph, as if the marks were written. Values whose copies cannot be delayed are kept
+instead, and all other values are chosen again. `transforms/plans/limit_segments.py` writes the marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from ...dialects.names import Names
+from ...options.segment_budgets import SegmentBudget
+from ...options.selection import Selection
+from ...planning.by_segment.saved_storages import saved_after, saved_bytes
+from ...planning.by_segment.segment_limits import (
+    Segment,
+    SegmentInfeasible,
+    SegmentPlan,
+    StorageRestrictions,
+    plan_segments_within,
+)
+from ...planning.by_segment.segment_problem import KEPT_BY_MARK, TOO_EARLY
+from ...planning.graph import Graph
+from ...planning.plan import Plan
+from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.interface import option
+from ...support.units import readable_bytes
+from ..memory.timeline import describe_operation
+from ..request.budgeted_segments import BudgetedSegment
+from ..step.marks import ChosenMark, Policy, mark_of
+from ..step.step import Step
+from .copying import CloneOptions, plan_of_marks, unrepeatable
+
+MAX_SELECTIONS = 12
+"""The maximum number of iterations of choosing and simulating."""
+NAMED_BUFFERS = 3
+"""The maximum number of storages that an error lists as the cause of a minimum."""
+
+TOGETHER = (
+    "no choice keeps the budgets of all segments together, which is proved; with the other budgets the minimum is"
+)
+NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
+
+
+@dataclass(frozen=True)
+class SegmentLimits:
+    """Limits on the bytes that the segments of one step save.
+
+    Attributes:
+        segments: The operations of each segment.
+        most: The limit of each segment, in bytes.
+        plan: A plan within the limits.
+    """
+
+    segments: Mapping[str, frozenset[int]]
+    most: Mapping[str, int]
+    plan: Plan
+
+    def violation(self, graph: Graph, plan: Plan) -> str | None:
+        """Return an error text for a segment that saves more than its limit under the plan; None if all limits hold."""
+        for name, saved in saved_bytes(graph, self.segments, plan).items():
+            if saved > self.most[name]:
+                limit = readable_bytes(self.most[name])
+                return f"segment '{name}' would save {readable_bytes(saved)}, but may save {limit}"
+        return None
+
+
+@dataclass(frozen=True)
+class SegmentChoice:
+    """The choice for the segments of one step.
+
+    Attributes:
+        limits: The limits, with a plan that keeps them.
+        marks: The marks to write.
+        remarks: A remark for each set of segments with equal savings.
+    """
+
+    limits: SegmentLimits
+    marks: Mapping[Operation, ChosenMark]
+    remarks: tuple[Remark, ...]
+
+
+def choose_within_budgets(step: Step, targets: Sequence[BudgetedSegment], selection: Selection) -> SegmentChoice:
+    """Choose the values that the segments of a step save within their budgets.
+
+    Args:
+        step: The step.
+        targets: Its segments with budgets.
+        selection: The user's selection.
+
+    Raises:
+        Refusal: No choice keeps the budgets, or none was found.
+    """
+    chooser = _Chooser(step, targets, selection)
+    limits = chooser.choose()
+    return SegmentChoice(limits, chooser.marks, tuple(chooser.remarks()))
+
+
+@dataclass
+class _Chooser:
+    """Search for the operations to recompute under the segment budgets of one step.
+
+    Attributes:
+        step, targets, selection: As for `choose_within_budgets`.
+        solutions: The present choice for each segment.
+        marks: The marks that carry it out.
+    """
+
+    step: Step
+    targets: Sequence[BudgetedSegment]
+    selection: Selection
+    solutions: Mapping[str, SegmentPlan] = field(default_factory=dict[str, SegmentPlan])
+    marks: dict[Operation, ChosenMark] = field(default_factory=dict[Operation, ChosenMark])
+
+    def choose(self) -> SegmentLimits:
+        """Choose the values that the segments save within their budgets, and their marks. Raises `Refusal`."""
+        step, graph = self.step, self.step.graph
+        segments = {target.name: self._segment(target) for target in self.targets}
+        members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
+        once, constraints = unrepeatable(step, self.selection.permission), self._restrictions_of_marks(members)
+        copying = CloneOptions(permission=self.selection.permission)
+        for _ in range(MAX_SELECTIONS):
+            solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
+            if isinstance(solutions, SegmentInfeasible):
+                raise Refusal(self._first(solutions.segment), self._too_little(solutions))
+            self.solutions = solutions
+            self._update_marks()
+            plan = plan_of_marks(step, copying, self.marks)
+            if not (late := self._saved_unintentionally(saved_after(graph, plan, members))):
+                most = {name: solution.most for name, solution in solutions.items()}
+                return SegmentLimits({name: segment.operations for name, segment in segments.items()}, most, plan)
+            again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
+            constraints.stays.update((v, TOO_EARLY) for v in late & again)
+            constraints.read |= late - again
+        raise Refusal(
+            self._first(self.targets[0].name),
+            f"{option('segment-budgets')}: found no choice that keeps them (not proved to be impossible)",
+        )
+
+    def _segment(self, target: BudgetedSegment) -> Segment:
+        operations = frozenset(self.step.positions(target.operations))
+        plain = saved_bytes(self.step.graph, {target.name: operations})[target.name]
+        return Segment(operations, target.budget.most(plain))
+
+    def _restrictions_of_marks(self, members: Iterable[int]) -> StorageRestrictions:
+        """Return the constraints that the user's marks put on storages."""
+        stays, again = dict[int, str](), set[int]()
+        for op in members:
+            for value in self.step.graph.makes[op]:
+                mark = mark_of(self.step.value(value))
+                if mark in (Policy.MUST_SAVE, Policy.OFFLOAD):
+                    stays[value] = KEPT_BY_MARK
+                elif mark is Policy.MUST_RECOMPUTE:
+                    again.add(value)
+        return StorageRestrictions(stays, frozenset(again))
+
+    def _saved_unintentionally(self, saved: Collection[int]) -> frozenset[int]:
+        """Return the values that are saved although the choice does not keep them."""
+        return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
+
+    def _update_marks(self) -> None:
+        """Make the marks of the present choice. An operation keeps the name of its segment from an earlier choice."""
+        again = frozenset[int]().union(*(solution.again for solution in self.solutions.values()))
+        for target in self.targets:
+            for op in target.operations:
+                number = self.step.position(op)
+                segment = None if self.solutions[target.name].is_nothing else target.name
+                if segment is None and op in self.marks:
+                    segment = self.marks[op].segment
+                recomputed = None
+                if number not in self.step.graph.literals and op.results and not _is_forced(op):
+                    recomputed = tuple(root in again for root in self._roots(number))
+                self.marks[op] = ChosenMark(segment, recomputed)
+
+    def _roots(self, op: int) -> list[int]:
+        return [self.step.graph.root[value] for value in self.step.graph.makes[op]]
+
+    def _first(self, segment: str) -> Operation:
+        return next(target.operations[0] for target in self.targets if target.name == segment)
+
+    def _budget(self, segment: str) -> SegmentBudget:
+        return next(target.budget for target in self.targets if target.name == segment)
+
+    def _too_little(self, failure: SegmentInfeasible) -> str:
+        budget, graph = self._budget(failure.segment), self.step.graph
+        limit = f"{readable_bytes(failure.most)} ({budget.pattern}:{budget.text})"
+        refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
+        listed = [
+            f"{describe_operation(self.step.operation(graph.maker[v]))}, {readable_bytes(graph.sizes[v])}: {why}"
+            for v, why in failure.holding
+        ]
+        more = [f"and {len(listed) - NAMED_BUFFERS} more"] if len(listed) > NAMED_BUFFERS else []
+        bound = "the proven minimum is" if failure.proved else TOGETHER if failure.together else NOT_PROVED
+        return "; ".join([f"{refusal}: {bound} {readable_bytes(failure.least)}", *listed[:NAMED_BUFFERS], *more])
+
+    def remarks(self) -> Iterator[Remark]:
+        """Yield a remark for each set of segments with equal savings, at the first of them."""
+        names_by_text = dict[str, list[str]]()
+        for name, solution in self.solutions.items():
+            budget = self._budget(name)
+            limit = f"the budget {budget.pattern}:{budget.text}"
+            if solution.is_nothing:
+                saved = f"{readable_bytes(solution.plain)} for the backward pass"
+                words = f"{saved}, within {limit}: no recomputation is needed"
+            else:
+                flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
+                saved, plain = readable_bytes(solution.bytes), readable_bytes(solution.plain)
+                words = f"{saved} of {plain} for the backward pass, within {limit}, "
+                words += f"{readable_bytes(solution.most)}: {flops} FLOPs more"
+            names_by_text.setdefault(words, []).append(name)
+        for words, names in names_by_text.items():
+            first = min(names, key=lambda name: self.step.position(self._first(name)))
+            subject = (
+                f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
+            )
+            yield Remark(self._first(first), f"{subject} {words}", RemarkKind.PASSED)
+
+
+def _is_forced(op: Operation) -> bool:
+    """Return whether a mark of the user decides whether the operation is recomputed."""
+    policies = {mark_of(result) for result in op.results}
+    return Names.RECOMPUTE in op.attributes and not policies <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}

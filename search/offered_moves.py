@@ -1,0 +1,59 @@
+"""Choose the values that may be moved to the host under a budget: those whose recomputation costs most per byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from math import inf
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from ..analysis.step.order import constants_only
+from ..analysis.step.phases import Phases
+from ..analysis.step.unplaced import unplaced_values
+from ..analysis.step.views import value_bytes
+from ..planning.host_moves import Offload
+from ..rules.costs.cost import PICOSECONDS, cost_named
+from ..rules.effects import why_impure
+from ..transforms.offload import is_view, why_not_moved
+from ..transforms.phase import steps_of
+
+LEAST_BYTES = 1 << 12
+"""The minimum size in bytes of a value that is offered."""
+
+
+def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequence[SSAValue]]:
+    """Return the values of each step that may be moved to the host, for a flat module.
+
+    Raises:
+        Refusal: The module has no gradient, or a step is malformed.
+    """
+    if not offload.share:
+        return {}
+    offered = dict[FuncOp, Sequence[SSAValue]]()
+    for function, phases in steps_of(module):
+        excluded = constants_only(phases.order) | unplaced_values(function, phases.order)
+        offered[function] = list(_worth_offering(phases, offload, excluded))
+    return offered
+
+
+def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
+    """Yield the values whose recomputation costs most per byte, until transfers take their share of the forward pass's
+    time.
+
+    Values that cannot be recomputed come first.
+    """
+    operations = phases.order.operations
+    costs = dict(zip(operations, cost_named(offload.cost).of(operations), strict=True))
+    seconds = sum(cost for op, cost in costs.items() if phases.is_forward(op)) / PICOSECONDS
+    bytes_left, worth = seconds * offload.speed * offload.share / 100, list[tuple[float, SSAValue]]()
+    for op in operations:
+        # The viewed value may be moved itself.
+        for value in op.results if not is_view(op) else ():
+            if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= LEAST_BYTES:
+                worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
+    for _, value in sorted(worth, key=lambda pair: -pair[0]):
+        bytes_left -= value_bytes(value)
+        if bytes_left >= 0:
+            yield value
