@@ -119,7 +119,7 @@ unnoticed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -238,7 +238,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
     numbering_after = Numbering(
         after, AFTER, terms, pure, declared, numbering_before.constraints if options.added_constraints else None
     )
-    first = _compare_numbered(terms, numbering_before, numbering_after, options.flattened_results)
+    first = _Comparison(terms, numbering_before, numbering_after, options.flattened_results).prove()
     if first or not options.loops or not _has_loops(after):
         return first
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
@@ -246,7 +246,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
     numbering_after = LoopNumbering(
         after, AFTER, rules, pure, declared, numbering_before.constraints if options.added_constraints else None
     )
-    second = _compare_numbered(rules.terms, numbering_before, numbering_after, options.flattened_results)
+    second = _Comparison(rules.terms, numbering_before, numbering_after, options.flattened_results).prove()
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
     return replace(second if second or second.difference is None else first, tier=2)
 
@@ -263,55 +263,92 @@ def _has_loops(module: ModuleOp) -> bool:
     return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
-def _compare_numbered(
-    terms: Terms, numbering_before: Numbering, numbering_after: Numbering, flattened_results: bool
-) -> Proof:
-    """Compare two numbered programs: signatures, results and effects of each entry function, channels, and the rest of
-    the modules. The verdict names the first difference."""
-    before, after = numbering_before.module, numbering_after.module
-    numbering_before.demand_bounded_size()
-    numbering_after.demand_bounded_size()
-    first, second = (signature(side, flattened_results) for side in (numbering_before, numbering_after))
-    if (reason := signature_difference(first, second, terms)) is not None:
-        return Proof(False, reason)
-    public = public_functions(numbering_before.functions)
-    if not public:
-        raise Refusal(before, "there is no public function to compare")
-    results, exchanges = 0, (list[Exchange](), list[Exchange]())
-    for name in entry_functions(numbering_before.functions):
-        outcomes = numbering_before.function(name), numbering_after.function(name)
-        if flattened_results:
-            outcomes = (
-                _flatten_tuples(terms, numbering_before.functions[name], outcomes[0]),
-                _flatten_tuples(terms, numbering_after.functions[name], outcomes[1]),
-            )
-        for side, outcome in zip(exchanges, outcomes, strict=True):
-            side.extend(outcome.exchanges)
-        for where, number, other_number in _values(name, *outcomes):
-            if number != other_number:
-                return _different(terms, where, number, other_number)
-        if (reason := _why_not_preserved(numbering_after, terms, name, *outcomes)) is not None:
+@dataclass(frozen=True)
+class _Comparison:
+    """A comparison of two numbered programs.
+
+    Attributes:
+        terms: The terms of both.
+        before, after: The programs.
+        flattened_results: As in `ProofOptions`.
+    """
+
+    terms: Terms
+    before: Numbering
+    after: Numbering
+    flattened_results: bool
+
+    def prove(self) -> Proof:
+        """Compare signatures, results and effects of each entry function, channels, and all other parts of the modules.
+
+        Returns:
+            The proof, or the first difference.
+        """
+        self.before.demand_bounded_size()
+        self.after.demand_bounded_size()
+        first, second = (signature(side, self.flattened_results) for side in (self.before, self.after))
+        if (reason := signature_difference(first, second, self.terms)) is not None:
             return Proof(False, reason)
-        results += len(outcomes[0].results) if name in public else 0
-    if (channel := newly_shared(*exchanges)) is not None:
-        return Proof(False, f"operations of the program after share a channel, {channel}, and did not share one before")
-    if (number := numbering_before.top_level(after)) != (other_number := numbering_after.top_level(before)):
-        return _different(terms, "the top level of the module", number, other_number)
-    assumed_pure = tuple(sorted(numbering_before.assumed_pure | numbering_after.assumed_pure))
-    composites = numbering_before.composites ^ numbering_after.composites
-    return Proof(
-        True,
-        "",
-        "",
-        None,
-        results,
-        size(before),
-        size(after),
-        assumed_pure,
-        added_constraints=len(numbering_after.added_constraints),
-        flattened_results=abs(_tuples(before) - _tuples(after)) if flattened_results else 0,
-        composites=tuple(sorted({name for name, _ in composites})),
-    )
+        public = public_functions(self.before.functions)
+        if not public:
+            raise Refusal(self.before.module, "there is no public function to compare")
+        results, exchanges = 0, (list[Exchange](), list[Exchange]())
+        for name in entry_functions(self.before.functions):
+            outcomes = self._outcomes(name)
+            if (difference := self._function_difference(name, *outcomes)) is not None:
+                return difference
+            for side, outcome in zip(exchanges, outcomes, strict=True):
+                side.extend(outcome.exchanges)
+            results += len(outcomes[0].results) if name in public else 0
+        # A difference is a `Proof`, which is false.
+        difference = self._module_difference(*exchanges)
+        return self._proof(results) if difference is None else difference
+
+    def _outcomes(self, name: str) -> tuple[FunctionTerms, FunctionTerms]:
+        """Return the terms of a function, before and after."""
+        before, after = self.before.function(name), self.after.function(name)
+        if not self.flattened_results:
+            return before, after
+        return (
+            _flatten_tuples(self.terms, self.before.functions[name], before),
+            _flatten_tuples(self.terms, self.after.functions[name], after),
+        )
+
+    def _function_difference(self, name: str, before: FunctionTerms, after: FunctionTerms) -> Proof | None:
+        """Return the first difference between the results, effects and preserved operations of a function; None if
+        there is none."""
+        for where, number, other_number in _values(name, before, after):
+            if number != other_number:
+                return _different(self.terms, where, number, other_number)
+        reason = _why_not_preserved(self.after, self.terms, name, before, after)
+        return None if reason is None else Proof(False, reason)
+
+    def _module_difference(self, before: Sequence[Exchange], after: Sequence[Exchange]) -> Proof | None:
+        """Return the first difference outside single functions, in channels and at the top level; None if there is
+        none."""
+        if (channel := newly_shared(before, after)) is not None:
+            why = f"operations of the program after share a channel, {channel}, and did not share one before"
+            return Proof(False, why)
+        number, other_number = self.before.top_level(self.after.module), self.after.top_level(self.before.module)
+        if number != other_number:
+            return _different(self.terms, "the top level of the module", number, other_number)
+        return None
+
+    def _proof(self, results: int) -> Proof:
+        """Return the proof, with the assumptions that it relies on. `results`: the number of compared results."""
+        before, after = self.before, self.after
+        tuples = abs(_tuples(before.module) - _tuples(after.module)) if self.flattened_results else 0
+        return Proof(
+            True,
+            "",
+            results=results,
+            operations_before=size(before.module),
+            operations_after=size(after.module),
+            assumed_pure=tuple(sorted(before.assumed_pure | after.assumed_pure)),
+            added_constraints=len(after.added_constraints),
+            flattened_results=tuples,
+            composites=tuple(sorted({name for name, _ in before.composites ^ after.composites})),
+        )
 
 
 def _flatten_tuples(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
