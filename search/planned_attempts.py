@@ -7,16 +7,14 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ..analysis.copies.attempts import Attempt
-from ..analysis.copies.copying import CloneOptions, refused_marks, with_dependent_targets
+from ..analysis.copies.copying import CloneOptions, refused_marks, targets_of_marks, with_dependent_targets
 from ..analysis.copies.decide import Decisions, decide
-from ..analysis.copies.decided_marks import MarkSource, decided_marks
-from ..analysis.step.marks import asks_to_recompute, is_to_recompute
+from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
+from ..analysis.step.marks import ChosenMark
 from ..analysis.step.step import Step
-from ..dialects.names import Names
 from ..options.selection import Selection
 from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.by_segment.copy_requests import Targets
@@ -90,36 +88,25 @@ def _targets_of_decisions(
 
     `unrepeatable`: operations that may not run twice, regardless of their marks.
     """
-    segments, values, marked, refused = dict[int, str](), set[int](), set[int](), set[Operation]()
-    for mark in decided_marks(decided):
-        if mark.source is MarkSource.REFUSED_PREFERENCE:
-            refused.add(mark.operation)
-            continue
-        index = step.position(mark.operation)
-        marked.add(index)
-        if mark.segment:
-            segments[index] = mark.segment
-        if mark.source is MarkSource.DECISION:
-            values.update(map(step.number, (*mark.recomputed, *mark.for_own_gradient)))
-    own = {
+    chosen = {mark.operation: _as_chosen(mark, unrepeatable) for mark in decided_marks(decided)}
+    targets, marked = targets_of_marks(step, chosen, unrepeatable)
+    own_gradient_readers = {
         step.number(value): readers
         for decision in decided.decisions
         if decision.recomputed
         for value, readers in decision.own_gradient_readers.items()
     }
-    for index, op in enumerate(step.phases.order.operations):
-        if not op.attributes:
-            # Without attributes it is neither marked nor in a segment.
-            continue
-        if (Names.RECOMPUTE in op.attributes and op not in unrepeatable) or Names.CHECKPOINT in op.attributes:
-            marked.add(index)
-        if not step.graph.forward[index]:
-            continue
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr):
-            segments.setdefault(index, stated.data)
-        if op not in refused and op not in unrepeatable and asks_to_recompute(op):
-            values.update(step.number(result) for result in op.results if is_to_recompute(result))
-    for value in values:
-        segments.setdefault(step.graph.maker[value], "")
-    return Targets(segments, frozenset(values), own), frozenset(marked)
+    return Targets(targets.segments, targets.values, own_gradient_readers), marked
+
+
+def _as_chosen(mark: DecidedMark, unrepeatable: Set[Operation]) -> ChosenMark:
+    """Return the mark as one that is not written yet."""
+    results = mark.operation.results
+    match mark.source:
+        case MarkSource.DECISION:
+            values = {*mark.recomputed, *mark.for_own_gradient}
+            return ChosenMark(mark.segment or None, tuple(result in values for result in results))
+        case MarkSource.USER if mark.operation not in unrepeatable:
+            return ChosenMark(mark.segment or None)
+        case MarkSource.USER | MarkSource.REFUSED_PREFERENCE:
+            return ChosenMark(mark.segment or None, (False,) * len(results))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -102,7 +102,7 @@ def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, 
 
     `chosen`: marks that are not written yet; they take precedence over those of the operations.
     """
-    targets, marked = _targets_of_marks(step, chosen)
+    targets, marked = targets_of_marks(step, chosen)
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 
 
@@ -116,24 +116,32 @@ def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]
     return targets_with_views(step.graph, residual_targets, marked)
 
 
-def _targets_of_marks(step: Step, chosen: Mapping[Operation, ChosenMark]) -> tuple[Targets, frozenset[int]]:
+def targets_of_marks(
+    step: Step, chosen: Mapping[Operation, ChosenMark], ignored: Set[Operation] = frozenset()
+) -> tuple[Targets, frozenset[int]]:
     """Return the marked forward values as targets, and all operations with a mark.
 
     Marked operations outside segments form one segment, named "".
+
+    Args:
+        step: The step.
+        chosen: Marks that are not written yet; they take precedence over those of the operations.
+        ignored: Operations whose own mark for recomputation does not count.
     """
     segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):
-        mark = chosen.get(op, _UNCHANGED)
-        if mark.recomputed is not None or not _MARKS.isdisjoint(op.attributes):
+        mark, attributes = chosen.get(op, _UNCHANGED), op.attributes
+        has_own_mark = Names.RECOMPUTE in attributes and op not in ignored
+        if mark.recomputed is not None or has_own_mark or Names.CHECKPOINT in attributes:
             marked.add(index)
         if not step.graph.forward[index]:
             continue
-        stated = op.attributes.get(Names.SEGMENT)
+        stated = attributes.get(Names.SEGMENT)
         if (segment := mark.segment or (stated.data if isinstance(stated, StringAttr) else None)) is not None:
             segments[index] = segment
         flags = mark.recomputed
         if flags is None:
-            flags = tuple(map(is_to_recompute, op.results)) if Names.RECOMPUTE in op.attributes else ()
+            flags = tuple(map(is_to_recompute, op.results)) if has_own_mark else ()
         if any(flags):
             segments.setdefault(index, "")
             values.update(number for number, flag in zip(step.graph.makes[index], flags, strict=True) if flag)
@@ -141,7 +149,6 @@ def _targets_of_marks(step: Step, chosen: Mapping[Operation, ChosenMark]) -> tup
 
 
 _UNCHANGED = ChosenMark()
-_MARKS = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
 
 
 def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
