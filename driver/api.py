@@ -41,10 +41,10 @@ from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.checked_options import with_moves
-from ..search.left_steps import LEFT, remark_on_left_step
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.rewrite import rewrite_module
+from ..search.unchanged_steps import UNCHANGED, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
@@ -226,9 +226,9 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
         chosen = Remark(functions_of(choice.least.module)[0], choice.summary)
         return replace(choice.least, remarks=(chosen, *choice.least.remarks))
     if options.strict:
-        raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {LEFT}")
+        raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {UNCHANGED}")
     left = clone_of(original)
-    return Rewritten(left, (), (remark_on_left_step(functions_of(left)[0], choice.summary),), None, 0, 0, original)
+    return Rewritten(left, (), (remark_on_unchanged_step(functions_of(left)[0], choice.summary),), None, 0, 0, original)
 
 
 def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:

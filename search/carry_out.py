@@ -26,7 +26,7 @@ from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
 from .choose import ChosenAttempt, choose_for
-from .left_steps import as_rest, remark_on_left_step
+from .unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
 from .vetoes import why_worse
 
 
@@ -108,7 +108,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
     is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
     per_step = [
-        as_rest(remarks) if is_rewritten and not plans.get(function, Plan()).copies else remarks
+        reword_beside_rewritten(remarks) if is_rewritten and not plans.get(function, Plan()).copies else remarks
         for function, remarks in remarks_of.items()
     ]
     return CarriedOut(
@@ -142,7 +142,7 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
     if choice.refused is None:
         remarks.extend(choice.remarks(function))
     else:
-        remarks.append(remark_on_left_step(function, choice.refused))
+        remarks.append(remark_on_unchanged_step(function, choice.refused))
     if choice.refused is not None or not choice.chosen.planned.plan.copies:
         remarks.extend(_collective_remarks(step, selection.permission))
     return remarks

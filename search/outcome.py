@@ -18,7 +18,7 @@ from ..transforms.clone import ClonedStep
 from ..transforms.loops import NOTHING_ROLLED, Rolled
 from ..transforms.offload import NO_MOVES, Moves
 from ..transforms.phase import Steps
-from .left_steps import remark_on_left_step
+from .unchanged_steps import remark_on_unchanged_step
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,6 @@ def leave_unchanged(
         topic: The topic of the remark with the reason.
     """
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
-        remarks = (*remarks, remark_on_left_step(functions_of(module)[0], reason, topic))
+        remarks = (*remarks, remark_on_unchanged_step(functions_of(module)[0], reason, topic))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
     return Recomputation(nothing, tuple(remarks), containing=containing)

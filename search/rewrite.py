@@ -48,11 +48,11 @@ from .budget.move_choices import cheapest_moves, require_order_model, waits_for
 from .budget.within import within_budget
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned
 from .checked_options import cost_option, with_moves
-from .left_steps import reword_for_cut_loops
 from .options_at_fault import option_at_fault
 from .outcome import Recomputation, RewriteResult, Written, leave_unchanged
 from .plan_cost import cost_remarks
 from .prepare import Prepared, prepare
+from .unchanged_steps import reword_for_cut_loops
 from .vetoes import calls_may_raise_peak, peaks_in_order, why_all_worse, why_calls_stay_inlined
 
 

@@ -27,7 +27,7 @@ from ..support.diagnostics import Remark
 from ..support.units import readable_bytes
 from ..transforms.cse import cse
 from ..transforms.preparation.timelines import flat
-from .left_steps import remark_on_left_step
+from .unchanged_steps import remark_on_unchanged_step
 
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
@@ -80,7 +80,7 @@ def why_all_worse(before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], 
         reason = None if peaks is None else why_worse(peaks, after, keeps_barriers)
         if reason is None:
             return None
-        remark = remark_on_left_step(function, reason)
+        remark = remark_on_unchanged_step(function, reason)
     return remark
 
 

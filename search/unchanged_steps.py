@@ -9,26 +9,26 @@ from xdsl.ir import Operation
 
 from ..support.diagnostics import Remark, Topic
 
-LEFT = "the step is left as it is"
-_REST_LEFT = "the rest of the step is left as it is"
-_REST = "in the rest of the step: "
+UNCHANGED = "the step is left as it is"
+_OTHERS_UNCHANGED = "the rest of the step is left as it is"
+_IN_OTHERS = "in the rest of the step: "
 
 
 def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """Reword remarks for a step whose loops have been cut: only the rest of the step is left unchanged."""
     return tuple(
-        replace(remark, reason=remark.reason.removesuffix(LEFT) + _REST_LEFT)
+        replace(remark, reason=remark.reason.removesuffix(UNCHANGED) + _OTHERS_UNCHANGED)
         if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED)
         else remark
         for remark in remarks
     )
 
 
-def remark_on_left_step(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
+def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
     """Make the remark that the step is left unchanged."""
-    return Remark(op, f"{reason}: {LEFT}", topic=topic)
+    return Remark(op, f"{reason}: {UNCHANGED}", topic=topic)
 
 
-def as_rest(remarks: Sequence[Remark]) -> list[Remark]:
+def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
     """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten."""
-    return [replace(remark, reason=f"{_REST}{remark.reason}") for remark in reword_for_cut_loops(remarks)]
+    return [replace(remark, reason=f"{_IN_OTHERS}{remark.reason}") for remark in reword_for_cut_loops(remarks)]
