@@ -128,6 +128,21 @@ class StepCandidates:
             ratio: The expected need of a prediction as a multiple of the limit.
             stop: Ends the search.
         """
+        solver_plans = self._search_solver_plans(ratio, stop)
+        for whole, family in self._families:
+            self._search_family(whole, family, ratio, stop)
+        solutions = filter(None, map(self._forecast, solver_plans.made.values()))
+        fitting = [candidate for candidate in solutions if ratio(candidate.prediction) <= 1]
+        for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:THINNED_SOLUTIONS]:
+            if candidate.plan not in self._thinned:
+                self._thinned.append(candidate.plan)
+                families = [(candidate, family) for family in _by_place(self.graph, candidate, self._family_size)]
+                self._families += families
+                for whole, family in families:
+                    self._search_family(whole, family, ratio, stop)
+
+    def _search_solver_plans(self, ratio: Ratio, stop: Stop) -> PlanFamily:
+        """Search the plans of the solvers, for budgets in program order; return them."""
         if self._solvers is None:
             self._solvers = PlanFamily(self._solver_plans())
         judge = partial(self._judge, ratio, None)
@@ -136,20 +151,14 @@ class StepCandidates:
         if has_limit and not any(ratio(candidate.prediction) <= 1 for candidate in self.forecasts):
             # Needs do not fall steadily with the budgets of the solvers: a plan between those visited may fit.
             self._solvers.visit_all(judge, stop)
-        for whole, family in self._families:
-            self._search(whole, family, ratio, stop)
-        solved = filter(None, map(self._forecast, self._solvers.made.values()))
-        fitting = [candidate for candidate in solved if ratio(candidate.prediction) <= 1]
-        for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:THINNED_SOLUTIONS]:
-            if candidate.plan not in self._thinned:
-                self._thinned.append(candidate.plan)
-                steps = FAMILY_SIZE if len(self.graph) < FEWER_BUDGETS_FROM else FAMILY_SIZE // 2
-                families = [(candidate, family) for family in _by_place(self.graph, candidate, steps)]
-                self._families += families
-                for whole, family in families:
-                    self._search(whole, family, ratio, stop)
+        return self._solvers
 
-    def _search(self, whole: StepCandidate, family: PlanFamily, ratio: Ratio, stop: Stop) -> None:
+    @property
+    def _family_size(self) -> int:
+        """The approximate number of smaller plans of a solver's plan, in each order."""
+        return FAMILY_SIZE if len(self.graph) < FEWER_BUDGETS_FROM else FAMILY_SIZE // 2
+
+    def _search_family(self, whole: StepCandidate, family: PlanFamily, ratio: Ratio, stop: Stop) -> None:
         """Search the family of a plan's smaller plans for a plan with less work than all candidates that fit. A plan
         that needs more than `NEARLY_FITS` times the limit is skipped."""
         if ratio(whole.prediction) <= NEARLY_FITS:
@@ -182,9 +191,9 @@ class StepCandidates:
 
     def _solver_plans(self) -> list[Callable[[Stop], UnscoredPlan | None]]:
         shares = SHARES if len(self.graph) < FEWER_BUDGETS_FROM else SHARES[::2]
-        return [partial(self._solved, share_of_peak) for share_of_peak in shares]
+        return [partial(self._solver_plan, share_of_peak) for share_of_peak in shares]
 
-    def _solved(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
+    def _solver_plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
         # Only callers that need the solvers wait for their import.
         from ..planning.solvers.result import NoPlan
         from ..planning.solvers.solve_graph import PreparedGraph, plan_within

@@ -57,6 +57,25 @@ NOT_DIFFERENTIATED = (
 )
 
 
+GUESSED_LOSS = (
+    "a guess: the phase of no operation is known, and result {number}, the first scalar, is assumed to be "
+    "the loss; give {hint} to confirm it, or name another result or value"
+)
+GUESSED_TURN = (
+    "a guess: the phase of no operation is known and no result looks like a loss; the forward pass is assumed to "
+    "end with this {name}, after which values are read again in reverse order; to choose another end, name a value of "
+    "the program ({values}=%loss)"
+)
+NO_FORWARD_OPERATION = (
+    "no gradient found: with {hint} no operation belongs to the forward pass, because it names an argument or a "
+    "constant, not a result of an operation: give the number of the loss among the results"
+)
+NO_GRADIENT_OPERATION = (
+    "no gradient found: with {hint} the forward pass ends with {name}, and nothing after it reads a value of the "
+    "forward pass; name the loss itself, or a value that is computed before the gradient begins ({values}=%loss)"
+)
+
+
 class NoGradient(Refusal):
     """A refusal because the module contains no gradient."""
 
@@ -147,31 +166,11 @@ def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     for function, guess in guessed:
         _state(function, guess.hint, [] if guess.turn is None else [guess.turn])
         if guess.turn is None:
-            remarks.append(
-                Remark(
-                    function, GUESSED_LOSS.format(number=guess.hint.results[0], hint=guess.hint), RemarkKind.ANALYSIS
-                )
-            )
+            text = GUESSED_LOSS.format(number=guess.hint.results[0], hint=guess.hint)
         else:
-            remarks.append(
-                Remark(
-                    guess.turn,
-                    GUESSED_TURN.format(name=name_of(guess.turn), values=option("primal-values")),
-                    RemarkKind.ANALYSIS,
-                )
-            )
+            text = GUESSED_TURN.format(name=name_of(guess.turn), values=option("primal-values"))
+        remarks.append(Remark(guess.turn or function, text, RemarkKind.ANALYSIS))
     return remarks
-
-
-GUESSED_LOSS = (
-    "a guess: the phase of no operation is known, and result {number}, the first scalar, is assumed to be "
-    "the loss; give {hint} to confirm it, or name another result or value"
-)
-GUESSED_TURN = (
-    "a guess: the phase of no operation is known and no result looks like a loss; the forward pass is assumed to "
-    "end with this {name}, after which values are read again in reverse order; to choose another end, name a value of "
-    "the program ({values}=%loss)"
-)
 
 
 def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
@@ -187,35 +186,35 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
 
     `primal`: operations of the forward pass, in addition to the operations of the hint.
     """
-    block = single_block(function)
-    order = Order.of(block)
-    end, late = late_operations(order, hint, primal)
-    if late and all(why_impure(order.operations[index]) is None for index in late):
-        end_op = order.operations[end]
-        for index in late:
-            op = order.operations[index]
-            op.detach()
-            block.insert_op_after(op, end_op)
-            end_op = op
-        order = Order.of(block)
+    order = _move_late_operations(Order.of(single_block(function)), hint, primal)
     op_phases = phases_by_results(order, hint, primal)
     if "gradient" not in op_phases.values():
-        last = max((order.position[op] for op, phase in op_phases.items() if phase == "primal"), default=-1)
-        if last < 0:
-            raise NoGradient(
-                function,
-                f"no gradient found: with {hint} no operation belongs to the forward pass, because it names an "
-                "argument or a constant, not a result of an operation: give the number of the loss among the results",
-            )
-        behind = order.operations[last]
-        raise NoGradient(
-            behind,
-            f"no gradient found: with {hint} the forward pass ends with {name_of(behind)}, and nothing after it reads "
-            "a value of the forward pass; name the loss itself, or a value that is computed before the gradient begins "
-            f"({option('primal-values')}=%loss)",
-        )
+        raise _no_gradient_by_hint(function, hint, [op for op in order.operations if op_phases.get(op) == "primal"])
     for op, phase in op_phases.items():
         op.attributes[Names.PHASE] = StringAttr(phase)
+
+
+def _move_late_operations(order: Order, hint: PhaseHint, primal: Sequence[Operation]) -> Order:
+    """Move the operations that only primal results need before the gradient, unless they have effects; return the new
+    order."""
+    end, late = late_operations(order, hint, primal)
+    if not late or any(why_impure(order.operations[index]) is not None for index in late):
+        return order
+    previous = order.operations[end]
+    for index in late:
+        op = order.operations[index]
+        op.detach()
+        order.block.insert_op_after(op, previous)
+        previous = op
+    return Order.of(order.block)
+
+
+def _no_gradient_by_hint(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> NoGradient:
+    """Return the refusal of a hint after which no gradient operation is left. `primal`: the forward pass, in order."""
+    if not primal:
+        return NoGradient(function, NO_FORWARD_OPERATION.format(hint=hint))
+    last, values = primal[-1], option("primal-values")
+    return NoGradient(last, NO_GRADIENT_OPERATION.format(hint=hint, name=name_of(last), values=values))
 
 
 def annotate_phases(module: ModuleOp) -> None:

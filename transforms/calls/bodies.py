@@ -140,14 +140,14 @@ def _reads_alike(op: Operation, other: Operation) -> bool:
             return False
         _number(block.args, numbers)
         _number(other_block.args, other_numbers)
-        for one, two in zip(inner, other_inner, strict=True):
-            read = [numbers.get(id(value)) for value in one.operands]
-            if one.regions or two.regions or None in read:
+        for inner_op, other_op in zip(inner, other_inner, strict=True):
+            read = [numbers.get(id(value)) for value in inner_op.operands]
+            if inner_op.regions or other_op.regions or None in read:
                 return False
-            if read != [other_numbers.get(id(value)) for value in two.operands]:
+            if read != [other_numbers.get(id(value)) for value in other_op.operands]:
                 return False
-            _number(one.results, numbers)
-            _number(two.results, other_numbers)
+            _number(inner_op.results, numbers)
+            _number(other_op.results, other_numbers)
     return True
 
 
