@@ -13,6 +13,7 @@ from functools import partial
 from math import isinf
 from typing import TYPE_CHECKING
 
+from ..analysis.copies.attempts import Attempt
 from ..analysis.copies.segment_budgets import SegmentLimits
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
@@ -28,7 +29,7 @@ from .best_attempt import ScoredAttempt
 from .budget.beside_segments import BesideSegments
 from .plan_family import NEARLY_FITS, PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource, Reduction
-from .smaller_plans import FAMILY_SIZE, fewer_groups, thin_out, with_groups
+from .smaller_plans import FAMILY_SIZE, fewer_groups, mix, thin_out, with_groups
 
 if TYPE_CHECKING:
     from ..planning.solvers.solve_graph import PreparedGraph
@@ -107,17 +108,23 @@ class StepCandidates:
     ) -> StepCandidates:
         """Start with scored attempts. The candidates refer to operations by number, so that the step can be freed."""
         of_step = cls(step.graph, forecast, share, limits, tuple(notes_of(step)))
-        thinned = {
-            *_smallest_attempts(attempts, lambda attempt: attempt.peaks.xla),
-            *_smallest_attempts(attempts, lambda attempt: attempt.planned.plan.extra_flops),
-        }
+        thinned = {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
+        wholes = dict[Attempt, StepCandidate]()
         for at, attempt in enumerate(attempts):
             planned = attempt.planned
             notes = tuple(notes_of(step, marked_attributes(planned.decided)))
             unscored = UnscoredPlan(PlanOrigin(planned.attempt.kind), planned.plan, notes, planned.segments)
             whole = of_step._forecast(unscored, attempt.peaks)
-            if whole is not None and at in thinned:
+            if whole is None:
+                continue
+            wholes[planned.attempt] = whole
+            if at in thinned:
                 of_step._families += [(whole, family) for family in _by_segment(whole, planned.segments)]
+            if policy := planned.attempt.policy:
+                for other, larger in wholes.items():
+                    if replace(other, policy=policy) == planned.attempt and larger is not whole:
+                        mixtures = _by_policy(larger, whole, policy, planned.segments)
+                        of_step._families += [(larger, family) for family in mixtures]
         return of_step
 
     @part("plan")
@@ -210,10 +217,17 @@ class StepCandidates:
         return UnscoredPlan(PlanOrigin(PlanSource.SOLVER, share_of_peak), plan, self.notes, {})
 
 
-def _smallest_attempts(attempts: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> list[int]:
-    """Return the indices of the smallest attempts with copies, by `size`: at most `THINNED // 2` of them."""
-    copying = [at for at, attempt in enumerate(attempts) if attempt.planned.plan.copies]
-    return sorted(copying, key=lambda at: size(attempts[at]))[: THINNED // 2]
+def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
+    """Return the indices of the attempts that are tried with fewer segments: of the attempts with copies that have a
+    policy of their own or not, half of `THINNED` with the lowest peaks, and as many with the fewest extra FLOPs."""
+    eligible = [
+        at
+        for at, attempt in enumerate(attempts)
+        if attempt.planned.plan.copies and bool(attempt.planned.attempt.policy) is has_policy
+    ]
+    by_peak = sorted(eligible, key=lambda at: attempts[at].peaks.xla)
+    by_work = sorted(eligible, key=lambda at: attempts[at].planned.plan.extra_flops)
+    return {*by_peak[: THINNED // 2], *by_work[: THINNED // 2]}
 
 
 def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[PlanFamily]:
@@ -225,6 +239,24 @@ def _by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[PlanF
 
     thinned = thin_out(whole.plan)
     return [PlanFamily([partial(smaller, names, plan) for names, plan in sequence]) for sequence in thinned]
+
+
+def _by_policy(
+    whole: StepCandidate, cheaper: StepCandidate, policy: str, segments: Mapping[int, str]
+) -> list[PlanFamily]:
+    """Make the families of the plan in which ever more segments are copied as in `cheaper`, its attempt under
+    `policy`."""
+
+    def mixed(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
+        origin = whole.origin.reduced(Reduction(len(kept), policy=policy))
+        own = [note for note in whole.notes if note.segment is None or note.segment in kept]
+        others = [note for note in cheaper.notes if note.segment is not None and note.segment not in kept]
+        notes = tuple(sorted((*own, *others), key=lambda note: note.operation))
+        return UnscoredPlan(origin, plan, notes, segments)
+
+    return [
+        PlanFamily([partial(mixed, names, plan) for names, plan in plans]) for plans in mix(whole.plan, cheaper.plan)
+    ]
 
 
 def _by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[PlanFamily]:

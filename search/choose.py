@@ -3,7 +3,7 @@ lowest peak."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 from ..analysis.copies.attempts import DEFAULT_ATTEMPT, Attempt, attempts_for
 from ..analysis.copies.decide import explicit_mark
 from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.request.policies import SelectionByFunction
 from ..analysis.request.segments import named_segments
 from ..analysis.step.marks import is_forced
 from ..analysis.step.step import Step
@@ -29,6 +30,11 @@ from ..support.units import format_bytes
 from .best_attempt import ScoredAttempt, best_attempt
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 from .vetoes import why_worse
+
+POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
+"""The policies of `jax.checkpoint` under which budgets try attempts again: recomputation without matrix products."""
+POLICY_ATTEMPTS = 2
+"""Number of attempts that are tried again with each policy."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,29 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     return ChosenAttempt(forecast, before, best, tuple(scored), veto, is_free)
 
 
+def policy_attempts(
+    step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
+) -> Iterator[ScoredAttempt]:
+    """Yield the `POLICY_ATTEMPTS` attempts with the lowest peaks again, with each policy of `POLICIES`: they need more
+    memory and less work. Yield nothing if the user has chosen the values to save.
+
+    Args:
+        tried: The attempts at the step that `choose` scored.
+    """
+    selection = options.selection
+    if selection.policy != Selection.policy or isinstance(selection, SelectionByFunction) or selection.save:
+        return
+    attempts, plans = _StepAttempts(step, options, forecast), [scored.planned.plan for scored in tried]
+    copying = [scored for scored in tried if scored.planned.plan.copies]
+    smallest = sorted(copying, key=lambda scored: scored.peaks.of_target(forecast.keeps_barriers))[:POLICY_ATTEMPTS]
+    for scored in smallest:
+        for policy in POLICIES:
+            planned = attempts.with_policy(scored.planned.attempt, policy)
+            if planned.plan.copies and planned.plan not in plans:
+                plans.append(planned.plan)
+                yield attempts.score(planned)
+
+
 @dataclass
 class _StepAttempts:
     """The attempts at one step: their plans and forecasts. Attempts with the same segments share their decisions and
@@ -125,8 +154,8 @@ class _StepAttempts:
     step: Step
     options: RecomputeOptions
     forecast: Forecast
-    _targets: dict[tuple[Cuts | None, bool], AttemptTargets] = field(
-        default_factory=dict[tuple[Cuts | None, bool], AttemptTargets]
+    _targets: dict[tuple[Cuts | None, bool, str], AttemptTargets] = field(
+        default_factory=dict[tuple[Cuts | None, bool, str], AttemptTargets]
     )
 
     @cached_property
@@ -140,6 +169,10 @@ class _StepAttempts:
     def chained(self, scored: ScoredAttempt) -> ScoredAttempt:
         """Return the attempt with chained copy groups."""
         return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
+
+    def with_policy(self, attempt: Attempt, policy: str) -> PlannedAttempt:
+        """Plan the attempt with another policy."""
+        return self._plan(replace(attempt, policy=policy))
 
     def distinct(self) -> Iterator[PlannedAttempt]:
         """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
@@ -159,7 +192,9 @@ class _StepAttempts:
 
     def _plan(self, attempt: Attempt) -> PlannedAttempt:
         """Plan an attempt. Raises `BadSelection` for a selection that does not apply to the step."""
-        selection, segmentation = self.options.selection, (attempt.cuts, attempt.own_outputs)
+        selection, segmentation = self.options.selection, (attempt.cuts, attempt.own_outputs, attempt.policy)
+        if attempt.policy:
+            selection = replace(selection, policy=attempt.policy)
         if segmentation not in self._targets:
             named = None if attempt.cuts or selection.segment_count else self.named
             self._targets[segmentation] = AttemptTargets.of(self.step, selection, attempt, named)

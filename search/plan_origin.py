@@ -23,13 +23,23 @@ PlanKind = AttemptKind | PlanSource
 
 @dataclass(frozen=True)
 class Reduction:
-    """The part of a plan that is kept: `kept` of its segments, or `kept` of its `places` copy groups."""
+    """The part of a plan that is kept.
+
+    Attributes:
+        kept: The number of segments, or of copy groups, that are kept.
+        places: The number of copy groups of the plan; None for segments.
+        policy: The policy under which the other segments are recomputed; "" if they are not recomputed.
+    """
 
     kept: int
     places: int | None = None
+    policy: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kept} of them" if self.places is None else f"{self.kept} of its {self.places} places"
+        if self.places is not None:
+            return f"{self.kept} of its {self.places} places"
+        others = f", the others with {self.policy} inside" if self.policy else ""
+        return f"{self.kept} of them{others}"
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from .best_attempt import ScoredAttempt
 from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
 from .checked_options import cost_option
-from .choose import choose
+from .choose import choose, policy_attempts
 from .plan_origin import PlanOrigin, PlanSource
 from .prepare import prepare
 
@@ -187,7 +187,8 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
 
 def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
     try:
-        return choose(step, options, forecast).tried
+        tried = choose(step, options, forecast).tried
+        return (*tried, *policy_attempts(step, options, forecast, tried))
     except BadSelection as error:
         if not any(map(is_stand_in, every_operation(function))):
             raise BadRequest(function, str(error)) from error

@@ -1,8 +1,9 @@
-"""Smaller plans from one plan: copies are dropped segment by segment or place by place, in the order of the backward
-pass, or by bytes saved per FLOP, the least first."""
+"""Smaller plans from one plan: copies are dropped, or replaced by the copies of a cheaper plan, segment by segment or
+place by place, in the order of the backward pass, or by bytes saved per FLOP, the least first."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -19,16 +20,39 @@ T = TypeVar("T")
 
 def thin_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
     """Yield two sequences of plans with ever fewer segments, each with the names of the remaining segments."""
+    for names in _segment_sequences(plan):
+        yield [(kept, _with_segments(plan, kept)) for kept in names]
+
+
+def mix(plan: Plan, cheaper: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
+    """Yield two sequences of plans in which ever more segments are copied as in `cheaper`, a plan with the same
+    segments, each with the names of the segments that are copied as in `plan`."""
+    for names in _segment_sequences(plan):
+        yield [(kept, _with_others(_with_segments(plan, kept), cheaper, kept)) for kept in names]
+
+
+def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
+    """Yield two sequences of ever smaller sets of the plan's segments."""
     groups = dict[str, list[CopyGroup]]()
     for group in sorted(plan.groups, key=lambda group: group.before):
         groups.setdefault(group.segment, []).append(group)
     names = [name for name in groups if name]
     for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
-        yield [(frozenset(kept), _with_segments(plan, frozenset(kept))) for kept in _fewer(order, FAMILY_SIZE)]
+        yield [frozenset(kept) for kept in _fewer(order, FAMILY_SIZE)]
 
 
 def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
     return replace(plan, groups=tuple([group for group in plan.groups if not group.segment or group.segment in names]))
+
+
+def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
+    """Add the copies of the other segments as in `cheaper`, and number the copies of each operation anew."""
+    others = [group for group in cheaper.groups if group.segment and group.segment not in names]
+    groups, counts = list[CopyGroup](), Counter[int]()
+    for group in sorted((*plan.groups, *others), key=lambda group: group.before):
+        counts.update(group.operations)
+        groups.append(replace(group, numbers=tuple([counts[op] for op in group.operations])))
+    return replace(plan, groups=tuple(groups))
 
 
 def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:

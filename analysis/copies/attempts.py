@@ -25,6 +25,7 @@ class Attempt:
             readers.
         splits_only_concurrent, chain: See `GroupOptions`.
         each_pass: See `CloneOptions`.
+        policy: The policy for the values that are saved inside segments; "" for the policy of the selection.
     """
 
     cuts: Cuts | None = None
@@ -32,6 +33,7 @@ class Attempt:
     splits_only_concurrent: bool = True
     chain: bool = False
     each_pass: bool = False
+    policy: str = ""
 
     @property
     def kind(self) -> AttemptKind:
@@ -63,6 +65,7 @@ class AttemptKind:
             "in two stages" * (not self.copying.splits_only_concurrent),
             "one after the other" * self.copying.chain,
             "again in each backward pass" * self.copying.each_pass,
+            self.copying.policy and f"{self.copying.policy} inside",
         ]
         return ", ".join([self._segments, *filter(None, variations)])
 
