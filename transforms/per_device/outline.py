@@ -23,13 +23,14 @@ from typing import cast
 from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp, NameLoc, StringAttr, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
+from xdsl.rewriter import Rewriter
 
 from ...analysis.step.jax_paths import path_of, split_path
 from ...analysis.step.order import functions_of
 from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
-from ...support.operations import every_operation
+from ...support.operations import block_of, every_operation, terminator_of
 from .device_pairs import Arrival, DevicePair, has_cotangents, insert_arrival, pairs_of, residual_bytes_between
 
 
@@ -90,8 +91,7 @@ def rebuild(
         regions=[Region(block)],
     )
     rebuilt.location = op.location
-    parent = op.parent
-    assert parent is not None, "the body stands in a block"
+    parent = block_of(op)
     parent.insert_op_before(rebuilt, op)
     return rebuilt
 
@@ -145,8 +145,7 @@ def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
 
 
 def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held: int) -> DeviceStep:
-    forward, backward, last = pair.forward, pair.backward, pair.backward.body.block.last_op
-    assert last is not None, "a body ends"
+    forward, backward, last = pair.forward, pair.backward, terminator_of(pair.backward.body.block)
     kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
     alone = [index for index, link in enumerate(pair.links) if link is None]
     is_late = has_cotangents(pair)
@@ -170,8 +169,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
         backward, [*cotangents, *own], parts, range(len(backward.results)), last.operands
     )
     for op in (backward, forward):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     return DeviceStep(function, empty_forward, empty_backward, pair.mesh, stated, arrival, parent)
 
 
@@ -200,15 +198,14 @@ def _join(pair: DevicePair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAVa
         argument.replace_all_uses_with(value)
     continue_paths(pair.forward, forward_block.ops)
     continue_paths(pair.backward, backward_block.ops)
-    last = forward_block.last_op
-    assert last is not None, "a body ends"
+    last = terminator_of(forward_block)
     for index, (argument, link) in enumerate(zip(backward_block.args, pair.links, strict=True)):
         if link is None:
             argument.replace_all_uses_with(backward_arguments[index])
         else:
             argument.replace_all_uses_with(last.operands[link.index] if link.kind == "residual" else own[link.index])
     move([op for op in forward_block.ops if op is not last], inside)
-    gradient = [op for op in backward_block.ops if op is not backward_block.last_op]
+    *gradient, _ = backward_block.ops
     move(gradient, inside)
     return inside, tuple(last.operands), gradient
 

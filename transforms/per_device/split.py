@@ -22,6 +22,7 @@ from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
@@ -84,8 +85,7 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
         for op in step.stated:
             op.attributes.pop(Names.PHASE, None)
         for op in (step.backward, step.forward, step.function):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 @dataclass(frozen=True)
