@@ -1,1 +1,2 @@
-"""Search for the operations to recompute: candidates, forecasts, budgets. Transforms rewrite, and never choose."""
+"""Search for the operations to recompute: attempts, forecasts, vetoes, and candidates of budgets. It chooses; the
+transforms rewrite."""

@@ -83,15 +83,15 @@ class _Variant:
 
     def candidates(self) -> Iterator[ModuleCandidate]:
         """Yield the combinations of the candidates of all steps."""
-        for together in _together([step.forecasts for step in self.steps.values()]):
+        for combination in _combinations([step.forecasts for step in self.steps.values()]):
             plans = tuple(
                 StepPlan(name, step.graph.fingerprint, chosen.plan, chosen.notes, self.offload)
-                for (name, step), chosen in zip(self.steps.items(), together, strict=True)
+                for (name, step), chosen in zip(self.steps.items(), combination, strict=True)
             )
-            work = self.extra_flops + sum(chosen.work for chosen in together)
-            origins = tuple(dict.fromkeys(chosen.origin for chosen in together))
-            kinds = tuple(dict.fromkeys(chosen.origin.kind for chosen in together))
-            need = max(chosen.need for chosen in together)
+            work = self.extra_flops + sum(chosen.work for chosen in combination)
+            origins = tuple(dict.fromkeys(chosen.origin for chosen in combination))
+            kinds = tuple(dict.fromkeys(chosen.origin.kind for chosen in combination))
+            need = max(chosen.need for chosen in combination)
             yield ModuleCandidate(origins, plans, self.loops, Prediction(need, float(work), kinds))
 
 
@@ -201,7 +201,7 @@ def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
-def _together(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[StepCandidate]]:
+def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[StepCandidate]]:
     """Yield combinations of one candidate for each step: all candidates of a single step; of several steps, for each of
     some memory shares, the cheapest candidate of each step within the share."""
     if len(per_step) == 1:

@@ -1,4 +1,5 @@
-"""Prepare a module for the choice of candidates: a copy, inlined and flat, without dead code."""
+"""Prepare a module for the choice: flatten a copy, cut its loops, outline nested steps, offer moves to the host, and
+mark segments with budgets."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ from ..transforms.offload import Moves, remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.phase import Steps, numbered_steps
 from ..transforms.plans.limit_segments import check_limits
+from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.shard_kept import shard_kept
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
@@ -53,7 +54,7 @@ from .outcome import Recomputation, RewriteResult, Written, leave_unchanged
 from .plan_cost import cost_remarks
 from .prepare import Prepared, prepare
 from .unchanged_steps import reword_for_cut_loops
-from .vetoes import calls_may_raise_peak, peaks_in_order, why_all_worse, why_calls_stay_inlined
+from .vetoes import calls_may_raise_peak, why_all_worse, why_calls_stay_inlined
 
 
 def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:

@@ -20,13 +20,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
-from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.order import functions_of
 from ..planning.objective import WORTH_IT, is_worth_it, raises_peak
 from ..support.diagnostics import Remark
 from ..support.units import readable_bytes
 from ..transforms.cse import cse
-from ..transforms.preparation.timelines import flat
+from ..transforms.preparation.timelines import flat, peaks_in_order
 from .unchanged_steps import remark_on_unchanged_step
 
 
@@ -82,11 +81,6 @@ def why_all_worse(before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], 
             return None
         remark = remark_on_unchanged_step(function, reason)
     return remark
-
-
-def peaks_in_order(module: ModuleOp) -> Mapping[str, int]:
-    """Compute the peak of each function of a flat module, in program order and in bytes."""
-    return {function.sym_name.data: peak_in_order(function) for function in functions_of(module)}
 
 
 def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:

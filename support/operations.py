@@ -33,6 +33,18 @@ def is_private(function: FuncOp) -> bool:
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
+def terminator_of(block: Block) -> Operation:
+    """Return the last operation of a block. The block must have one, as the verifier demands of blocks in regions."""
+    assert block.last_op is not None, "verified: a block ends with a terminator"
+    return block.last_op
+
+
+def block_of(op: Operation) -> Block:
+    """Return the block that contains the operation, which must not be detached or a module."""
+    assert op.parent is not None, "the operation stands in a block"
+    return op.parent
+
+
 def operations_in(block: Block) -> list[Operation]:
     """Return the operations of a block as `list(block.ops)` does, which follows the block twice, the first time to
     count."""

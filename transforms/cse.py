@@ -29,7 +29,7 @@ from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code, erase_unread
 from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
-from ..support.operations import every_operation, name_of, operations_in
+from ..support.operations import block_of, every_operation, name_of, operations_in
 from .offload import remove_unused_moves
 from .preparation.nested_steps import outline_temporarily
 
@@ -201,8 +201,7 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
     if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False
     saved = other if Names.ID in op.attributes else op
-    block = saved.parent
-    assert block is not None, "twins stand in a block"
+    block = block_of(saved)
     readers = (block.find_ancestor_op_in_block(use.operation) for result in saved.results for use in result.uses)
     return any(reader is not None and place(reader) in BACKWARD for reader in readers)
 

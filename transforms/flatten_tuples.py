@@ -22,12 +22,13 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.step.order import functions_of, single_block
 from ..dialects.names import Names
 from ..dialects.stablehlo.tuples import GetTupleElementOp, TupleOp
 from ..support.diagnostics import Refusal
-from ..support.operations import every_operation
+from ..support.operations import block_of, every_operation, terminator_of
 
 
 def flatten_tuples(module: ModuleOp) -> int:
@@ -62,8 +63,7 @@ def read_elements(module: ModuleOp) -> None:
 
 
 def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
 
 
 def _has_attributes(op: Operation) -> bool:
@@ -86,8 +86,7 @@ def _element(op: GetTupleElementOp) -> SSAValue | None:
 def _flatten_results(function: FuncOp) -> None:
     if any(_attributes_of_result(function)):
         raise Refusal(function, "the attributes of a result that is a tuple would be lost; remove them first")
-    return_op = single_block(function).last_op
-    assert return_op is not None, "a function ends with a return"
+    return_op = terminator_of(single_block(function))
     returned = [leaf for value in return_op.operands for leaf in _leaves(value, return_op)]
     return_op.operands = returned
     outputs = [value.type for value in returned]
@@ -120,8 +119,7 @@ def _leaves(value: SSAValue, return_op: Operation) -> Sequence[SSAValue]:
 def _read(value: SSAValue[Attribute], index: int, return_op: Operation) -> SSAValue:
     element = GetTupleElementOp(value, index)
     element.location = return_op.location
-    block = return_op.parent
-    assert block is not None, "a return stands in a block"
+    block = block_of(return_op)
     block.insert_op_before(element, return_op)
     return element.result
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRef
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.request.value_names import propagate_names
 from ..analysis.step.marks import mark_result
@@ -29,7 +30,7 @@ from ..dialects.cloning import Cloner
 from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
-from ..support.operations import every_operation, is_private
+from ..support.operations import block_of, every_operation, is_private
 from .calls.call_attributes import Inherited, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins
 
@@ -157,8 +158,7 @@ class _Inliner:
 
 
 def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
-    block = call.parent
-    assert block is not None, "a call stands in a block"
+    block = block_of(call)
     cloner = Cloner(dict(zip(map(id, single_block(callee).args), call.operands, strict=True)))
     returned = list[SSAValue]()
     copies = list[Operation]()
@@ -178,8 +178,7 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
     for result, value in zip(call.results, returned, strict=True):
         result.replace_all_uses_with(value)
     block.insert_ops_before(copies, call)
-    call.detach()
-    call.erase()
+    Rewriter.erase_op(call)
 
 
 def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
@@ -205,8 +204,7 @@ def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
     named = set(_names_in(attributes.values()))
     for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
         if (name := op.sym_name.data) not in named and name not in staying:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def _names_in(attributes: Iterable[Attribute]) -> Iterator[str]:

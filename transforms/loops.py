@@ -147,7 +147,7 @@ class _Cutter:
 
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
         """Replace the stacks of the remaining pairs of loops by saved carries, where that needs fewer bytes."""
-        for saved in _pairs_with_saved_carries(block, crossings, self.schedule, self.may_repeat, self.remarks):
+        for saved in self._pairs_with_saved_carries(block, crossings):
             self.extra_flops += saved.extra_flops
             if isinstance(saved, Chunks):
                 self.copies += save_in_chunks(saved, self.numbers, self.replaced)
@@ -156,6 +156,34 @@ class _Cutter:
                 self.copies += save_in_slots(saved, self.numbers, self.replaced)
             erase_loop(saved.link.reader)  # First: it reads results of the writer.
             erase_loop(saved.link.writer)
+
+    def _pairs_with_saved_carries(self, block: Block, crossings: Crossings) -> Iterator[SavedCarries]:
+        """Yield the schedule of each pair of loops that needs fewer bytes with saved carries, outer loops first.
+
+        The caller must replace each pair before it requests the next one. Loops that this creates are skipped.
+        """
+        visited, pending = set[Operation](), [block]
+        while pending:
+            block = pending.pop()
+            unpaired = {op for op in block.ops if op not in visited}
+            while (saved := self._next_pair_with_saved_carries(block, crossings, unpaired)) is not None:
+                link = saved.link
+                unpaired.discard(link.writer.op)
+                reason = saved.why_not(self.may_repeat)
+                if reason is not None:
+                    self.remarks.append(_remark_on_uncut(link.writer.op, reason))
+                else:
+                    self.remarks.append(_remark_on_saved_carries(saved))
+                    unpaired.discard(link.reader.op)
+                    yield saved
+            pending.extend(_inner_blocks(unpaired))
+
+    def _next_pair_with_saved_carries(
+        self, block: Block, crossings: Crossings, unpaired: Collection[Operation]
+    ) -> SavedCarries | None:
+        links = (link for link in crossings.loop_pairs(block) if {link.writer.op, link.reader.op} <= set(unpaired))
+        candidates = (saved_carries_of(link, block, self.schedule) for link in links)
+        return next((saved for saved in candidates if saved is not None), None)
 
 
 def _inner_blocks(operations: Iterable[Operation]) -> list[Block]:
@@ -189,38 +217,6 @@ def _remarks_on_cuts_not_worthwhile(
                 yield _remark_on_uncut(link.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
             else:
                 yield _remark_on_uncut(link.writer.op, reason)
-
-
-def _pairs_with_saved_carries(
-    block: Block, crossings: Crossings, schedule: LoopSchedule, may_repeat: MayRepeat, remarks: list[Remark]
-) -> Iterator[SavedCarries]:
-    """Yield the schedule of each pair of loops that needs fewer bytes with saved carries, outer loops first.
-
-    The caller must replace each pair before it requests the next one. Loops that this creates are skipped.
-    """
-    visited, pending = set[Operation](), [block]
-    while pending:
-        block = pending.pop()
-        unpaired = {op for op in block.ops if op not in visited}
-        while (saved := _next_pair_with_saved_carries(block, crossings, schedule, unpaired)) is not None:
-            link = saved.link
-            unpaired.discard(link.writer.op)
-            reason = saved.why_not(may_repeat)
-            if reason is not None:
-                remarks.append(_remark_on_uncut(link.writer.op, reason))
-            else:
-                remarks.append(_remark_on_saved_carries(saved))
-                unpaired.discard(link.reader.op)
-                yield saved
-        pending.extend(_inner_blocks(unpaired))
-
-
-def _next_pair_with_saved_carries(
-    block: Block, crossings: Crossings, schedule: LoopSchedule, unpaired: Collection[Operation]
-) -> SavedCarries | None:
-    links = (link for link in crossings.loop_pairs(block) if {link.writer.op, link.reader.op} <= set(unpaired))
-    candidates = (saved_carries_of(link, block, schedule) for link in links)
-    return next((saved for saved in candidates if saved is not None), None)
 
 
 def _remark_on_saved_carries(saved: SavedCarries) -> Remark:

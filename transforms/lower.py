@@ -26,7 +26,7 @@ from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..options.recompute_options import EMISSION_TARGETS
 from ..support.diagnostics import Refusal
-from ..support.operations import every_operation
+from ..support.operations import block_of, every_operation
 
 
 def lower(module: ModuleOp, target: str) -> None:
@@ -39,14 +39,12 @@ def lower(module: ModuleOp, target: str) -> None:
         raise ValueError(f"unknown target '{target}' for recompute-lower; expected {', '.join(EMISSION_TARGETS)}")
     orders = dict[Block, Order]()
     for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
-        block = token.parent
-        assert block is not None, "a token stands in a block"
+        block = block_of(token)
         if block not in orders:
             # Lowering keeps the operations in their order, so positions stay comparable.
             orders[block] = Order.of(block)
         _LOWERINGS[target](token, orders[block])
-        token.detach()
-        token.erase()
+        Rewriter.erase_op(token)
 
 
 def _to_stablehlo(token: TokenOp, order: Order) -> None:
@@ -71,8 +69,7 @@ def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAV
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
     _read_behind(gates, passed, depend, order)
-    depend.detach()
-    depend.erase()
+    Rewriter.erase_op(depend)
     return [passed[gate] for gate in gates]
 
 
@@ -93,8 +90,7 @@ def _drop(token: TokenOp, order: Order) -> None:
             raise Refusal(depend, "only recompute.depend can wait for a token")
         for value, delayed in zip(depend.values, depend.delayed, strict=True):
             delayed.replace_all_uses_with(value)
-        depend.detach()
-        depend.erase()
+        Rewriter.erase_op(depend)
 
 
 _LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(

@@ -18,6 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
@@ -149,8 +150,7 @@ def _state_forward(op: Operation) -> None:
 def _remove(barrier: Operation) -> None:
     for result, value in zip(barrier.results, barrier.operands, strict=True):
         result.replace_all_uses_with(value)
-    barrier.detach()
-    barrier.erase()
+    Rewriter.erase_op(barrier)
 
 
 @dataclass(frozen=True)

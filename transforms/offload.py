@@ -257,8 +257,7 @@ def _owner(value: SSAValue) -> Operation:
 
 def _erase(op: Operation, value: SSAValue) -> None:
     op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.request.checkpoints import add_checkpoints
 from ..analysis.request.value_names import add_names
@@ -68,8 +69,7 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
         add_checkpoints(function, checkpoints)
     for mark in marks:
         mark.results[0].replace_all_uses_with(mark.operands[0])
-        mark.detach()
-        mark.erase()
+        Rewriter.erase_op(mark)
     return ImportedMarks(len(marks), tuple(remarks.values()))
 
 

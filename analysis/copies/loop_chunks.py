@@ -248,13 +248,13 @@ def saved_carries_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> Sa
     dropped = tuple(stack for stack in link.stacks if stack.index in link.only_read - shared)
     if not dropped:
         return None
-    again = needed_part(link.writer, [stack.slice for stack in dropped], ())
+    recomputed = needed_part(link.writer, [stack.slice for stack in dropped], ())
     trips = link.writer.trips
     if schedule.kind == "binomial":
-        return _slots(Slots(link, dropped, again, trips), schedule)
+        return _slots(Slots(link, dropped, recomputed, trips), schedule)
     if schedule.every is not None:
-        return Chunks(link, dropped, again, min(schedule.every, trips))
-    return _min_chunks(link, dropped, again)
+        return Chunks(link, dropped, recomputed, min(schedule.every, trips))
+    return _min_chunks(link, dropped, recomputed)
 
 
 def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
@@ -270,13 +270,13 @@ NEARLY = 1.02
 needs no extra loops for an incomplete chunk."""
 
 
-def _min_chunks(link: LoopPair, dropped: tuple[Stack, ...], again: LoopPart) -> Chunks:
+def _min_chunks(link: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
     """Return the chunk size that needs the fewest bytes; among nearly equal ones, prefer a divisor of the trip
     count."""
-    trips, chunks = link.writer.trips, Chunks(link, dropped, again, 1)
+    trips, chunks = link.writer.trips, Chunks(link, dropped, recomputed, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes
     total_bytes = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
     least = min(total_bytes.values())
     divisors = [every for every in total_bytes if trips % every == 0 and total_bytes[every] <= NEARLY * least]
     best = min(divisors or total_bytes, key=total_bytes.__getitem__)
-    return Chunks(link, dropped, again, best)
+    return Chunks(link, dropped, recomputed, best)

@@ -121,8 +121,8 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
         elif not _is_invariant(value, writer):
             new.append(value)
     dropped = tuple(stack for stack in optional if stack.index not in staying)
-    again = flow.closure([stack.slice for stack in dropped], kept)
-    return LoopCut(link, again, tuple(standing), tuple(new), dropped)
+    repeated = flow.closure([stack.slice for stack in dropped], kept)
+    return LoopCut(link, repeated, tuple(standing), tuple(new), dropped)
 
 
 CutOf = Callable[[LoopPair], LoopCut]

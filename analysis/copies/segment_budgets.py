@@ -132,9 +132,9 @@ class _Chooser:
             if not (late := self._saved_unintentionally(saved_after(graph, plan, members))):
                 most = {name: solution.most for name, solution in solutions.items()}
                 return SegmentLimits({name: segment.operations for name, segment in segments.items()}, most, plan)
-            again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
-            constraints.stays.update((v, TOO_EARLY) for v in late & again)
-            constraints.read |= late - again
+            recomputed = frozenset[int]().union(*(solution.again for solution in solutions.values()))
+            constraints.stays.update((v, TOO_EARLY) for v in late & recomputed)
+            constraints.read |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
             f"{option('segment-budgets')}: found no choice that keeps them (not proved to be impossible)",
@@ -147,15 +147,15 @@ class _Chooser:
 
     def _restrictions_of_marks(self, members: Iterable[int]) -> StorageRestrictions:
         """Return the constraints that the user's marks put on storages."""
-        stays, again = dict[int, str](), set[int]()
+        stays, recomputed = dict[int, str](), set[int]()
         for op in members:
             for value in self.step.graph.makes[op]:
                 mark = mark_of(self.step.value(value))
                 if mark in (Policy.MUST_SAVE, Policy.OFFLOAD):
                     stays[value] = KEPT_BY_MARK
                 elif mark is Policy.MUST_RECOMPUTE:
-                    again.add(value)
-        return StorageRestrictions(stays, frozenset(again))
+                    recomputed.add(value)
+        return StorageRestrictions(stays, frozenset(recomputed))
 
     def _saved_unintentionally(self, saved: Collection[int]) -> frozenset[int]:
         """Return the values that are saved although the choice does not keep them."""
@@ -163,17 +163,17 @@ class _Chooser:
 
     def _update_marks(self) -> None:
         """Make the marks of the present choice. An operation keeps the name of its segment from an earlier choice."""
-        again = frozenset[int]().union(*(solution.again for solution in self.solutions.values()))
+        recomputed_roots = frozenset[int]().union(*(solution.again for solution in self.solutions.values()))
         for target in self.targets:
             for op in target.operations:
                 number = self.step.position(op)
                 segment = None if self.solutions[target.name].is_nothing else target.name
                 if segment is None and op in self.marks:
                     segment = self.marks[op].segment
-                recomputed = None
+                flags = None
                 if number not in self.step.graph.literals and op.results and not _is_forced(op):
-                    recomputed = tuple(root in again for root in self._roots(number))
-                self.marks[op] = ChosenMark(segment, recomputed)
+                    flags = tuple(root in recomputed_roots for root in self._roots(number))
+                self.marks[op] = ChosenMark(segment, flags)
 
     def _roots(self, op: int) -> list[int]:
         return [self.step.graph.root[value] for value in self.step.graph.makes[op]]

@@ -19,7 +19,7 @@ from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.elementwise import CompareOp
-from ...support.operations import name_of
+from ...support.operations import name_of, terminator_of
 from ...support.type_guards import is_unsigned
 
 LARGEST = 2**31 - 1
@@ -71,8 +71,7 @@ class CountedLoop:
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
         """The values that the body yields to the next iteration."""
-        last = self.block.last_op
-        assert last is not None, "verified: a body has a terminator"
+        last = terminator_of(self.block)
         return tuple(last.operands)
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 
 from ...options.loop_schedule import LoopSchedule
@@ -28,38 +29,52 @@ executor: a plan that avoids all of it may cost far more."""
 
 def in_program_order(problem: BudgetProblem) -> RewriteResult:
     """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum."""
-    return _InOrder(problem).best()
+    return _OrderSearch(problem).best()
 
 
-@dataclass(frozen=True)
-class _InOrder:
+class _Skipped(Enum):
+    """The reason to skip a loop schedule."""
+
+    SAME_GRAPHS = "it leads to the same graphs as another schedule"
+    TOO_MUCH_WORK = "its loop cuts alone cost at least as much as a result with another schedule"
+
+
+@dataclass
+class _OrderSearch:
+    """The search among loop schedules.
+
+    Attributes:
+        problem: The problem.
+        results: The results with the schedules so far.
+        seen: The fingerprints of the graphs that these led to.
+    """
+
     problem: BudgetProblem
+    results: list[RewriteResult] = field(default_factory=list[RewriteResult])
+    seen: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def best(self) -> RewriteResult:
         """Try the loop schedules in order of increasing work, until the loop cuts alone have the cost of a result.
 
         Raises `Refusal`.
         """
-        results, refused, seen = list[RewriteResult](), None, set[frozenset[str]]()
-        choices = loop_choices(self.problem.module, self.problem.options)
+        refused, choices = None, loop_choices(self.problem.module, self.problem.options)
         for loops in choices:
-            if results and self.problem.stop():
+            if self.results and self.problem.stop():
                 break
-            seen_before = len(seen)
             try:
-                result = self._with_loops(loops, results, seen)
+                result = self._with_loops(loops)
             except Refusal as error:
                 refused = error
                 continue
-            if result is None and len(seen) == seen_before:
-                continue
-            if result is None:
+            if result is _Skipped.TOO_MUCH_WORK:
                 break
-            results.append(result)
-        if refused is not None and not results:
+            if isinstance(result, RewriteResult):
+                self.results.append(result)
+        if refused is not None and not self.results:
             hint = f"; that is with {choices[-1].pass_option}, more is kept otherwise" if len(choices) > 2 else ""
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
-        return min(results, key=self._order_of)
+        return min(self.results, key=self._order_of)
 
     def _order_of(self, result: RewriteResult) -> tuple[float, float, int]:
         """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak (only
@@ -67,27 +82,13 @@ class _InOrder:
         least = self.problem.limits.share(result.peaks) if self.problem.limits.bytes is None else 0.0
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 
-    def _with_loops(
-        self, loops: LoopSchedule, results: Sequence[RewriteResult], seen: set[frozenset[str]]
-    ) -> RewriteResult | None:
-        """Find the best result with a loop schedule.
-
-        Args:
-            results: The results with other schedules.
-            seen: The fingerprints of the graphs that other schedules led to; extended.
-
-        Returns:
-            The result; None if the loop cuts alone cost at least as much as one of the `results`, or if the schedule
-            leads to the same graphs as another one.
-
-        Raises:
-            Refusal: If no plan keeps the budget.
-        """
+    def _with_loops(self, loops: LoopSchedule) -> RewriteResult | _Skipped:
+        """Find the best result with a loop schedule. Raises `Refusal` if no plan keeps the budget."""
         segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
         if self.problem.is_single_step:
-            if seen:
-                return None
-            seen.add(frozenset())
+            if self.seen:
+                return _Skipped.SAME_GRAPHS
+            self.seen.add(frozenset())
             return self._best_of(_Surroundings.of_single(self.problem.limits.plain), loops, segments)
         graphs = dict[str, Graph]()
 
@@ -95,16 +96,17 @@ class _InOrder:
             graphs[graph.fingerprint] = graph
             return segments.least(graph)
 
-        plain = self.problem.evaluate(record_and_plan, loops)
-        if frozenset(graphs) in seen:
-            return None
-        seen.add(frozenset(graphs))
-        kept = [result.outcome.extra_cost for result in results if self.problem.eager_excess(result) <= 0]
-        if self.problem.limits.bytes is not None and kept and plain.outcome.extra_cost >= min(kept):
-            return None
-        if self.problem.is_kept(plain):
-            return plain
-        return self._best_of(_Surroundings.of(plain.outcome, self.problem.living(plain), graphs), loops, segments)
+        loops_alone = self.problem.evaluate(record_and_plan, loops)
+        if frozenset(graphs) in self.seen:
+            return _Skipped.SAME_GRAPHS
+        self.seen.add(frozenset(graphs))
+        costs = [result.outcome.extra_cost for result in self.results if self.problem.eager_excess(result) <= 0]
+        if self.problem.limits.bytes is not None and costs and loops_alone.outcome.extra_cost >= min(costs):
+            return _Skipped.TOO_MUCH_WORK
+        if self.problem.is_kept(loops_alone):
+            return loops_alone
+        surroundings = _Surroundings.of(loops_alone.outcome, self.problem.living(loops_alone), graphs)
+        return self._best_of(surroundings, loops, segments)
 
     def _best_of(self, surroundings: _Surroundings, loops: LoopSchedule, segments: BesideSegments) -> RewriteResult:
         """Return the better one of the plan of the solvers and the choice without a budget. Raises `Refusal`."""

@@ -12,9 +12,9 @@ from recompute.dialects.names import Names
 from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.search import carry_out
-from recompute.search import emit as pipeline
 from recompute.support.operations import name_of
 from recompute.transforms import clone, cse, lower
+from recompute.transforms import emit as pipeline
 from recompute.transforms.phase import Steps
 
 from .checks import CHECKS, EXECUTION

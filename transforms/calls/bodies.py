@@ -20,7 +20,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.cloning import clone_of
-from ...support.operations import every_operation, name_of, operations_in
+from ...support.operations import every_operation, name_of, operations_in, terminator_of
 from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"
@@ -223,15 +223,9 @@ def body_of(reading: CallReading, arguments: Mapping[int, SSAValue], returned: t
     if not all(value in new for value in returned):
         raise LeftInlined("it no longer defines one of its results")
     return_op = ReturnOp(*(new[value] for value in returned))
-    return_op.location = template.locations[template.index[_return_of(template)]].location
+    return_op.location = template.locations[template.index[terminator_of(template.block)]].location
     block.add_op(return_op)
     return InlinedBody(block, tuple(arguments.items()), returned)
-
-
-def _return_of(template: CallTemplate) -> Operation:
-    return_op = template.block.last_op
-    assert return_op is not None, "a function ends with a return"
-    return return_op
 
 
 def _clone_operation(reading: CallReading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:

@@ -38,7 +38,7 @@ from ...dialects.sdy.computations import ManualComputationOp
 from ...dialects.sdy.operations import axes_of_mesh
 from ...dialects.sdy.shardings import layout_of
 from ...rules.effects import is_constant
-from ...support.operations import every_operation, operations_in
+from ...support.operations import block_of, every_operation, operations_in, terminator_of
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,7 @@ def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Device
 def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: int) -> OperandSource | None:
     value, sharding = backward.inputs[index], backward.in_shardings.data[index]
     part = backward.body.block.args[index].type
-    last = forward.body.block.last_op
-    assert last is not None, "a body ends"
+    last = terminator_of(forward.body.block)
     if isinstance(value, OpResult) and value.op is forward:
         same = forward.out_shardings.data[value.index] == sharding and last.operands[value.index].type == part
         return OperandSource("residual", value.index) if same else None
@@ -184,14 +183,12 @@ def remove_arrival(arrival: Arrival) -> None:
         if any(result.uses):
             result.replace_all_uses_with(operand)
     for op in (arrived, arrival.left):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
 
 def has_cotangents(pair: DevicePair) -> bool:
     """Return whether a cotangent of the pair is not a constant, so that it exists only after the forward pass."""
-    block = pair.backward.parent
-    assert block is not None, "the body stands in a block"
+    block = block_of(pair.backward)
     constants = Order.of(block).constants
     return any(
         link is None and value not in constants for link, value in zip(pair.links, pair.backward.inputs, strict=True)
@@ -200,8 +197,7 @@ def has_cotangents(pair: DevicePair) -> bool:
 
 def residual_bytes_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
     """Return the bytes per device of the residuals of the pairs that run between the two bodies of this pair."""
-    block = pair.forward.parent
-    assert block is not None, "the body stands in a block"
+    block = block_of(pair.forward)
     position = {op: index for index, op in enumerate(block.ops)}
     inner = [
         other
@@ -214,7 +210,6 @@ def residual_bytes_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int
 
 
 def _residual_bytes(pair: DevicePair) -> int:
-    last = pair.forward.body.block.last_op
-    assert last is not None, "a body ends"
+    last = terminator_of(pair.forward.body.block)
     indices = {link.index for link in pair.links if link is not None and link.kind == "residual"}
     return sum(value_bytes(last.operands[index]) for index in indices)

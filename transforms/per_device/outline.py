@@ -23,13 +23,14 @@ from typing import cast
 from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp, NameLoc, StringAttr, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
+from xdsl.rewriter import Rewriter
 
 from ...analysis.step.jax_paths import path_of, split_path
 from ...analysis.step.order import functions_of
 from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
-from ...support.operations import every_operation
+from ...support.operations import block_of, every_operation, terminator_of
 from .device_pairs import Arrival, DevicePair, has_cotangents, insert_arrival, pairs_of, residual_bytes_between
 
 
@@ -90,8 +91,7 @@ def rebuild(
         regions=[Region(block)],
     )
     rebuilt.location = op.location
-    parent = op.parent
-    assert parent is not None, "the body stands in a block"
+    parent = block_of(op)
     parent.insert_op_before(rebuilt, op)
     return rebuilt
 
@@ -145,72 +145,104 @@ def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
 
 
 def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held: int) -> DeviceStep:
-    forward, backward, last = pair.forward, pair.backward, pair.backward.body.block.last_op
-    assert last is not None, "a body ends"
-    kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
+    """Outline a pair.
+
+    Args:
+        module: The module, to which the function is added.
+        pair: The pair.
+        parent, number: The function that contains the pair, and the number of the pair there.
+        held: The bytes of other values that are live when the cotangents arrive.
+    """
+    kept = [
+        result.index for result in pair.forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)
+    ]
     alone = [index for index, link in enumerate(pair.links) if link is None]
     is_late = has_cotangents(pair)
-    inside, forward_results, gradient = _join(pair, alone)
-    stated, arrival = _state_gradient(gradient), None
-    if is_late and gradient:
-        arrival = insert_arrival(
-            inside.args[len(forward.inputs) :], [forward_results[index] for index in kept], held, gradient[0]
-        )
-    results = [*(forward_results[index] for index in kept), *last.operands]
-    inside.add_op(ReturnOp(*results))
-    types = FunctionType.from_lists(inside.arg_types, [value.type for value in results])
-    function = FuncOp(f"{parent}/devices{number}", types, Region(inside))
-    function.location = forward.location
+    joined = _join(pair, alone)
+    stated, arrival = _state_gradient(joined.gradient), None
+    if is_late and joined.gradient:
+        needed = [joined.forward_results[index] for index in kept]
+        arrival = insert_arrival(joined.cotangents, needed, held, joined.gradient[0])
+    # A cotangent that the gradient returns has been delayed by now.
+    returned = terminator_of(pair.backward.body.block).operands
+    values = [*(joined.forward_results[index] for index in kept), *returned]
+    joined.block.add_op(ReturnOp(*values))
+    types = FunctionType.from_lists(joined.block.arg_types, [value.type for value in values])
+    function = FuncOp(f"{parent}/devices{number}", types, Region(joined.block))
+    function.location = pair.forward.location
     module.body.block.add_op(function)
-    own, taken = list(zip(forward.inputs, forward.in_shardings.data, strict=True)), len(forward.inputs)
-    empty_forward = _replace_by_empty(forward, own, inside.arg_types[:taken], kept, forward_results)
-    cotangents = [(backward.inputs[index], backward.in_shardings.data[index]) for index in alone]
-    parts = [*inside.arg_types[taken:], *inside.arg_types[:taken]]
-    empty_backward = _replace_by_empty(
-        backward, [*cotangents, *own], parts, range(len(backward.results)), last.operands
+    forward, backward = _empty_bodies(pair, joined, kept, alone)
+    for op in (pair.backward, pair.forward):
+        Rewriter.erase_op(op)
+    return DeviceStep(function, forward, backward, pair.mesh, stated, arrival, parent)
+
+
+def _empty_bodies(
+    pair: DevicePair, joined: _JoinedBodies, kept: Sequence[int], alone: Sequence[int]
+) -> tuple[ManualComputationOp, ManualComputationOp]:
+    """Insert empty bodies in place of the two.
+
+    Args:
+        pair, joined: The pair, and its bodies as one block.
+        kept: The indices of the forward results that other operations read.
+        alone: The indices of the gradient's operands that are not values of the forward pass.
+    """
+    own = list(zip(pair.forward.inputs, pair.forward.in_shardings.data, strict=True))
+    own_types, cotangent_types = ([value.type for value in values] for values in (joined.own, joined.cotangents))
+    forward = _replace_by_empty(pair.forward, own, own_types, kept, joined.forward_results)
+    cotangents = [(pair.backward.inputs[index], pair.backward.in_shardings.data[index]) for index in alone]
+    returned = terminator_of(pair.backward.body.block).operands
+    every_result = range(len(pair.backward.results))
+    backward = _replace_by_empty(
+        pair.backward, [*cotangents, *own], [*cotangent_types, *own_types], every_result, returned
     )
-    for op in (backward, forward):
-        op.detach()
-        op.erase()
-    return DeviceStep(function, empty_forward, empty_backward, pair.mesh, stated, arrival, parent)
+    return forward, backward
 
 
 def _is_read_elsewhere(use: Use, pair: DevicePair) -> bool:
     return use.operation is not pair.backward or pair.links[use.index] is None
 
 
-def _join(pair: DevicePair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
-    """Join both bodies in one block without a terminator.
+@dataclass(frozen=True)
+class _JoinedBodies:
+    """The bodies of a pair in one block without a terminator.
 
-    `alone`: the indices of the gradient's operands that are not values of the forward pass.
-
-    Returns:
-        The block, the results of the forward pass, and the gradient operations.
+    Attributes:
+        block: The block.
+        own, cotangents: Its arguments for the forward pass, and those for the gradient alone.
+        forward_results: The results of the forward pass.
+        gradient: The gradient operations.
     """
+
+    block: Block
+    own: Sequence[SSAValue]
+    cotangents: Sequence[SSAValue]
+    forward_results: Sequence[SSAValue]
+    gradient: Sequence[Operation]
+
+
+def _join(pair: DevicePair, alone: Sequence[int]) -> _JoinedBodies:
+    """Join both bodies. `alone`: the indices of the gradient's operands that are not values of the forward pass."""
     forward_block, backward_block = pair.forward.body.block, pair.backward.body.block
-    outer = [*forward_block.args, *(backward_block.args[index] for index in alone)]
-    inside = Block(arg_types=[argument.type for argument in outer])
-    own, backward_arguments = (
-        inside.args[: len(forward_block.args)],
-        dict(zip(alone, inside.args[len(forward_block.args) :], strict=True)),
-    )
-    for argument, value in zip(outer, inside.args, strict=True):
+    arguments = [*forward_block.args, *(backward_block.args[index] for index in alone)]
+    block = Block(arg_types=[argument.type for argument in arguments])
+    for argument, value in zip(arguments, block.args, strict=True):
         value.name_hint = argument.name_hint
+    own, cotangents = block.args[: len(forward_block.args)], block.args[len(forward_block.args) :]
     for argument, value in zip(forward_block.args, own, strict=True):
         argument.replace_all_uses_with(value)
     continue_paths(pair.forward, forward_block.ops)
     continue_paths(pair.backward, backward_block.ops)
-    last = forward_block.last_op
-    assert last is not None, "a body ends"
+    last, cotangent_of = terminator_of(forward_block), dict(zip(alone, cotangents, strict=True))
     for index, (argument, link) in enumerate(zip(backward_block.args, pair.links, strict=True)):
         if link is None:
-            argument.replace_all_uses_with(backward_arguments[index])
+            argument.replace_all_uses_with(cotangent_of[index])
         else:
             argument.replace_all_uses_with(last.operands[link.index] if link.kind == "residual" else own[link.index])
-    move([op for op in forward_block.ops if op is not last], inside)
-    gradient = [op for op in backward_block.ops if op is not backward_block.last_op]
-    move(gradient, inside)
-    return inside, tuple(last.operands), gradient
+    move([op for op in forward_block.ops if op is not last], block)
+    *gradient, _ = backward_block.ops
+    move(gradient, block)
+    return _JoinedBodies(block, own, cotangents, tuple(last.operands), gradient)
 
 
 def _state_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:

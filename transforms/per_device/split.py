@@ -20,8 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
@@ -39,7 +40,7 @@ from .outline import DeviceStep, move, rebuild, replace_results
 NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
 
 
-def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
+def _type_on_one_device(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
     """Return the type of a residual on one device.
 
     Raises:
@@ -51,7 +52,7 @@ def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
     return type_ if type_.get_num_dims() else TensorType(type_.element_type, [1], type_.encoding)
 
 
-def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
+def _type_on_all_devices(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
     """Return the type of a residual on all devices together.
 
     `part`: its type on one device.
@@ -62,7 +63,7 @@ def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attr
     return TensorType(part.element_type, [rows * devices, *others], part.encoding)
 
 
-def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
+def _residual_sharding(step: DeviceStep, part: TensorType[Attribute]) -> str:
     """Return the sharding of a residual: the first dimension over all manual axes; other axes are left to the
     partitioner."""
     manual = step.forward.manual_axes.data
@@ -80,12 +81,11 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
     for step in reversed(steps):
         if step.arrival is not None:
             remove_arrival(step.arrival)
-        _write(step, _parts(step))
+        _Bodies(step).write()
         for op in step.stated:
             op.attributes.pop(Names.PHASE, None)
         for op in (step.backward, step.forward, step.function):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 @dataclass(frozen=True)
@@ -149,63 +149,91 @@ def _crossing(parts: _Parts) -> _Crossing:
     )
 
 
-def _write(step: DeviceStep, parts: _Parts) -> None:
-    crossing = _crossing(parts)
-    types = [part_type(step, value) for value in crossing.residuals]
-    shardings = [sharding_of(step, type_) for type_ in types]
-    # Build the gradient first: its uses of forward values are found by position.
-    second = _gradient(parts, crossing, types, step.backward.location)
-    first = _forward(parts, crossing, types)
-    inputs = list(zip(step.forward.inputs, step.forward.in_shardings.data, strict=True))
-    results = [
-        (result.type, sharding)
-        for result, sharding in zip(step.forward.results, step.forward.out_shardings.data, strict=True)
-    ]
-    handed_on = [(whole_type(step, type_), sharding) for type_, sharding in zip(types, shardings, strict=True)]
-    forward = rebuild(step.forward, inputs, [*results, *handed_on], first)
-    replace_results(step.forward, range(len(results)), forward)
-    read = list(zip(step.backward.inputs, step.backward.in_shardings.data, strict=True))
-    cotangents, own = read[: len(parts.cotangents)], read[len(parts.cotangents) :]
-    residuals = zip(forward.results[len(results) :], shardings, strict=True)
-    returned = list(zip(step.backward.result_types, step.backward.out_shardings.data, strict=True))
-    backward = rebuild(
-        step.backward, [*cotangents, *(own[index] for index in crossing.shared), *residuals], returned, second
-    )
-    replace_results(step.backward, range(len(returned)), backward)
+class _Bodies:
+    """The two bodies of a step, to be written.
 
+    Attributes:
+        step: The step.
+        parts: Its operations.
+        crossing: The forward values that the gradient reads.
+        types, shardings: The types of the residuals on one device, and their shardings.
+    """
 
-def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute], location: LocationAttr) -> Block:
-    shared = [parts.own[index] for index in crossing.shared]
-    values = [*parts.cotangents, *shared, *crossing.residuals]
-    block = Block(arg_types=[*(value.type for value in (*parts.cotangents, *shared)), *types])
-    mapping = dict[SSAValue, SSAValue]()
-    for value in crossing.constants:
+    def __init__(self, step: DeviceStep):
+        self.step, self.parts = step, _parts(step)
+        self.crossing = _crossing(self.parts)
+        self.types = [_type_on_one_device(step, value) for value in self.crossing.residuals]
+        self.shardings = [_residual_sharding(step, type_) for type_ in self.types]
+
+    def write(self) -> None:
+        """Insert the bodies in place of the empty ones."""
+        # Build the gradient first: its uses of forward values are found by position.
+        gradient = self._gradient_block()
+        residuals = self._write_forward(self._forward_block())
+        self._write_backward(gradient, residuals)
+
+    def _write_forward(self, block: Block) -> Sequence[SSAValue]:
+        """Insert the forward body; return the residuals on all devices."""
+        empty = self.step.forward
+        inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
+        results = [
+            (result.type, sharding) for result, sharding in zip(empty.results, empty.out_shardings.data, strict=True)
+        ]
+        whole_types = [_type_on_all_devices(self.step, type_) for type_ in self.types]
+        residuals = list(zip(whole_types, self.shardings, strict=True))
+        forward = rebuild(empty, inputs, [*results, *residuals], block)
+        replace_results(empty, range(len(results)), forward)
+        return forward.results[len(results) :]
+
+    def _write_backward(self, block: Block, residuals: Sequence[SSAValue]) -> None:
+        """Insert the backward body, which reads the residuals."""
+        empty = self.step.backward
+        inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
+        cotangents, own = inputs[: len(self.parts.cotangents)], inputs[len(self.parts.cotangents) :]
+        shared = [own[index] for index in self.crossing.shared]
+        results = list(zip(empty.result_types, empty.out_shardings.data, strict=True))
+        operands = [*cotangents, *shared, *zip(residuals, self.shardings, strict=True)]
+        backward = rebuild(empty, operands, results, block)
+        replace_results(empty, range(len(results)), backward)
+
+    def _gradient_block(self) -> Block:
+        parts, crossing = self.parts, self.crossing
+        shared = [parts.own[index] for index in crossing.shared]
+        values = [*parts.cotangents, *shared, *crossing.residuals]
+        block = Block(arg_types=[*(value.type for value in (*parts.cotangents, *shared)), *self.types])
+        mapping = dict[SSAValue, SSAValue]()
+        for value in crossing.constants:
+            mapping[value] = self._clone_constant(value, block)
+        for value, argument in zip(values, block.args, strict=True):
+            argument.name_hint = value.name_hint
+            mapping[value] = _reshape(argument, value.type, block)
+        _replace_operands(mapping, parts.backward)
+        move(parts.backward, block)
+        block.add_op(ShardyReturnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
+        return block
+
+    def _clone_constant(self, value: OpResult, block: Block) -> SSAValue:
+        """Add a clone of a constant to the block, without attributes of this dialect."""
         constant = value.op.clone()
         constant.attributes = {
-            name: value for name, value in constant.attributes.items() if not name.startswith(Names.PREFIX)
+            name: attribute for name, attribute in constant.attributes.items() if not name.startswith(Names.PREFIX)
         }
-        constant.location = location
+        constant.location = self.step.backward.location
         block.add_op(constant)
-        mapping[value] = constant.results[value.index]
-    for value, argument in zip(values, block.args, strict=True):
-        argument.name_hint = value.name_hint
-        mapping[value] = _reshape(argument, value.type, block)
-    _replace_operands(mapping, parts.backward)
-    move(parts.backward, block)
-    block.add_op(ShardyReturnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
-    return block
+        return constant.results[value.index]
 
-
-def _forward(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> Block:
-    block = Block(arg_types=[value.type for value in parts.own])
-    mapping = dict[SSAValue, SSAValue](zip(parts.own, block.args, strict=True))
-    for value, argument in mapping.items():
-        argument.name_hint = value.name_hint
-    _replace_operands(mapping, parts.forward)
-    move(parts.forward, block)
-    handed_on = [_reshape(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
-    block.add_op(ShardyReturnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *handed_on]))
-    return block
+    def _forward_block(self) -> Block:
+        parts = self.parts
+        block = Block(arg_types=[value.type for value in parts.own])
+        mapping = dict[SSAValue, SSAValue](zip(parts.own, block.args, strict=True))
+        for value, argument in mapping.items():
+            argument.name_hint = value.name_hint
+        _replace_operands(mapping, parts.forward)
+        move(parts.forward, block)
+        residuals = zip(self.crossing.residuals, self.types, strict=True)
+        passed = [_reshape(value, type_, block) for value, type_ in residuals]
+        block.add_op(ShardyReturnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *passed]))
+        return block
 
 
 def _reshape(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:

@@ -105,10 +105,10 @@ def apply_plan(step: Step, plan: Plan, numbers: FreeNumbers) -> None:
 
     Operation numbers of the step still refer to the original operations.
     """
-    cloner = _Cloner(step, numbers)
+    inserter = _CopyInserter(step, numbers)
     for group in plan.groups:
-        cloner.add(group)
-    cloner.redirect_to_delayed()
+        inserter.add(group)
+    inserter.redirect_to_delayed()
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class _LatestCopy:
 
 
 @dataclass
-class _Cloner:
+class _CopyInserter:
     """Inserts the copy groups of one function, in the order of the backward pass.
 
     Attributes:
@@ -137,6 +137,7 @@ class _Cloner:
     )
 
     def add(self, group: CopyGroup) -> None:
+        """Insert the copies of a group before the operation that needs them first, and redirect later uses to them."""
         numbered = self.step.numbered
         before, inputs = self.step.operation(group.before), numbered.values_of(group.inputs)
         # Values that were copied for the same reader wait for the same gates already.

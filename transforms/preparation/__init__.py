@@ -1,1 +1,2 @@
-"""Preparation of modules for the passes: outlining of nested steps, repeatable custom calls, and memory timelines."""
+"""Preparation of modules for the passes: flattening, outlining of nested steps, repeatable custom calls, and memory
+timelines."""

@@ -25,13 +25,14 @@ from itertools import pairwise
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...analysis.step.direction import Direction
 from ...analysis.step.order import Order, functions_of, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
 from ...analysis.step.phases import step_starts
 from ...dialects.stablehlo.control import OptimizationBarrierOp
-from ...support.operations import every_operation, operations_in
+from ...support.operations import block_of, every_operation, operations_in, terminator_of
 from ..per_device.outline import outline_device_steps
 from ..per_device.split import split_device_steps
 
@@ -80,9 +81,8 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
     gradient of the previous step is complete.
     """
     for step in reversed(nested):
-        inside, holder = step.function.body.block, step.placeholder.parent
-        returned = inside.last_op
-        assert returned is not None and holder is not None, "a function ends, and a placeholder stands in a block"
+        inside, holder = step.function.body.block, block_of(step.placeholder)
+        returned = terminator_of(inside)
         for result, value in zip(step.placeholder.results, list(returned.operands), strict=True):
             result.replace_all_uses_with(value)
         inside.erase_op(returned)
@@ -91,8 +91,7 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
         for argument, value in zip(inside.args, (*step.first, *step.placeholder.operands), strict=True):
             argument.replace_all_uses_with(value)
         holder.erase_op(step.placeholder)
-        step.function.detach()
-        step.function.erase()
+        Rewriter.erase_op(step.function)
         if is_held_back and step.is_later:
             _hold_back(operations)
 
@@ -101,30 +100,21 @@ def _hold_back(operations: Sequence[Operation]) -> None:
     """Insert a barrier before the values that the forward pass of a later step reads.
 
     Its gate is a value of the previous step's gradient: one that the forward pass reads, or else the last one.
+
+    Args:
+        operations: The operations of the later step.
     """
-    block = operations[0].parent
-    assert block is not None, "a step stands in a block"
-    order, phase_sources = Order.of(block), sources()
+    block, phase_sources = block_of(operations[0]), sources()
+    order = Order.of(block)
     start = order.position[operations[0]]
-    backward = [
-        index for index in range(start) if _has_direction(phase_sources, order.operations[index], Direction.BACKWARD)
-    ]
-    behind = {result for index in backward for result in order.operations[index].results}
-    for op in order.operations[backward[0] if backward else start : start]:
-        if not behind.isdisjoint(read_values(op)):
-            behind.update(op.results)
     forward = [op for op in operations if _has_direction(phase_sources, op, Direction.FORWARD)]
-    last = max((order.position[op] for op in forward), default=start)
+    backward = [op for op in order.operations[:start] if _has_direction(phase_sources, op, Direction.BACKWARD)]
+    behind = _values_behind(order, backward, start)
     outside = dict.fromkeys(value for op in forward for value in order.reads[order.position[op]])
     read = [value for value in outside if order.definition(value) < start and value not in order.constants]
     waiting, late = ([value for value in read if (value in behind) is is_late] for is_late in (False, True))
-    gates = [
-        result
-        for index in reversed(backward)
-        for result in order.operations[index].results
-        if any(order.position[reader] > last for reader in order.readers(result))
-    ]
-    gate = next(iter((*late, *gates)), None)
+    end = max((order.position[op] for op in forward), default=start)
+    gate = late[0] if late else _last_read_after(order, backward, end)
     if not waiting or gate is None:
         return
     barrier = OptimizationBarrierOp([*waiting, gate])
@@ -137,9 +127,25 @@ def _hold_back(operations: Sequence[Operation]) -> None:
             result,
             lambda use, value=value: (
                 (owner := order.owner_here(use.operation)) is not None
-                and (owner in inside if value is not gate or late else order.position[owner] > last)
+                and (owner in inside if value is not gate or late else order.position[owner] > end)
             ),
         )
+
+
+def _values_behind(order: Order, backward: Sequence[Operation], start: int) -> set[SSAValue]:
+    """Return the values before position `start` that backward operations compute, or that depend on such values."""
+    behind = set[SSAValue](result for op in backward for result in op.results)
+    for op in order.operations[order.position[backward[0]] if backward else start : start]:
+        if not behind.isdisjoint(read_values(op)):
+            behind.update(op.results)
+    return behind
+
+
+def _last_read_after(order: Order, backward: Sequence[Operation], end: int) -> SSAValue | None:
+    """Return the first result of the last backward operation with one that is read after position `end`; None if there
+    is none."""
+    results = (result for op in reversed(backward) for result in op.results)
+    return next((value for value in results if any(order.position[op] > end for op in order.readers(value))), None)
 
 
 def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, direction: Direction) -> bool:

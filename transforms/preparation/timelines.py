@@ -39,8 +39,12 @@ def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
     """
     if model != ORDER:
         return {name: timeline.peak_bytes for name, timeline in timelines_of(module, model)}
-    flattened = module if is_flat(module) else flat(module)
-    return {function.sym_name.data: peak_in_order(function) for function in functions_of(flattened)}
+    return peaks_in_order(module if is_flat(module) else flat(module))
+
+
+def peaks_in_order(module: ModuleOp) -> dict[str, int]:
+    """Return the peak in bytes of every public function of a flat module, in program order."""
+    return {function.sym_name.data: peak_in_order(function) for function in functions_of(module)}
 
 
 def is_flat(module: ModuleOp) -> bool:

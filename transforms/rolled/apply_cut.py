@@ -26,6 +26,7 @@ from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...dialects.stablehlo.slices import DynamicUpdateSliceOp
+from ...support.operations import terminator_of
 from ..plans.apply_plan import FreeNumbers, copy_of_original
 from .carries import Replaced, with_more_carries, without_dead_carries
 from .loop_builder import Builder, builder_before
@@ -76,8 +77,7 @@ def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like:
 
     `index`: the index of the carry.
     """
-    block, last = writer.body.block, writer.body.block.last_op
-    assert last is not None, "verified: a body ends"
+    block, last = writer.body.block, terminator_of(writer.body.block)
     update = last.operands[like.index].owner
     assert isinstance(update, DynamicUpdateSliceOp), "a stack is updated by a slice"
     place = update.start_indices[0]

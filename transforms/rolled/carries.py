@@ -14,6 +14,7 @@ from ...analysis.step.order import read_values
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.stablehlo.control import WhileOp
 from ...rules.effects import why_impure
+from ...support.operations import terminator_of
 
 Replaced = dict[SSAValue, SSAValue]
 """Maps results of erased loops to their replacements."""
@@ -27,8 +28,7 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
         for value in initial:
             argument = region.block.insert_arg(value.type, len(region.block.args))
             argument.name_hint = value.name_hint
-    last = loop.body.block.last_op
-    assert last is not None, "verified: a body ends"
+    last = terminator_of(loop.body.block)
     last.operands = [*last.operands, *loop.body.block.args[len(loop.operands) :]]
     return _rebuild(loop, [*loop.operands, *initial], range(len(loop.operands)), replaced)
 
@@ -70,8 +70,7 @@ def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
     kept = [index for index in range(len(loop.operands)) if index in needed]
     if len(kept) == len(loop.operands):
         return loop
-    last = loop.body.block.last_op
-    assert last is not None, "verified: a body ends"
+    last = terminator_of(loop.body.block)
     last.operands = [last.operands[index] for index in kept]
     drop_dead_code(loop.body)
     for region in (loop.cond, loop.body):
@@ -95,16 +94,14 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
         result.name_hint = loop.results[index].name_hint
         loop.results[index].replace_all_uses_with(result)
         replaced[loop.results[index]] = result
-    loop.detach()
-    loop.erase()
+    Rewriter.erase_op(loop)
     return new
 
 
 def _needed_carries(loop: WhileOp) -> set[int]:
     """Return the carries that the condition reads, whose results are read, or on which such a carry or an effect
     depends."""
-    block, last = loop.body.block, loop.body.block.last_op
-    assert last is not None, "verified: a body ends"
+    block, last = loop.body.block, terminator_of(loop.body.block)
     needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}
     needed |= {result.index for result in loop.results if any(result.uses)}
     behind: dict[SSAValue, frozenset[int]] = {argument: frozenset({argument.index}) for argument in block.args}

@@ -27,7 +27,7 @@ from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp
 from ...rules.effects import is_constant
-from ...support.operations import every_operation, operations_in
+from ...support.operations import block_of, every_operation, operations_in, terminator_of
 from ...support.type_guards import is_tensor
 from .carries import Replaced
 
@@ -80,8 +80,7 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
     forward = [_ops_before(marker) for marker in joined.markers]
     crossing = [_crossing(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)]
     for region, operations, marker in zip(joined.forward.regions, forward, joined.markers, strict=True):
-        last = region.block.last_op
-        assert last is not None, "verified: a region ends"
+        last = terminator_of(region.block)
         for op in operations:
             op.detach()
             region.block.insert_op_before(op, last)
@@ -90,8 +89,7 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
         _rebuild_forward(joined, crossing, replaced)
         return
     for region, returned in zip(joined.forward.regions, joined.returned, strict=True):
-        last = region.block.last_op
-        assert last is not None, "verified: a region ends"
+        last = terminator_of(region.block)
         last.operands = returned
     for op, index, value in joined.reads:
         op.operands[index] = value
@@ -143,25 +141,39 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
         if any(not _is_inside(use.operation, backward) for use in result.uses)
     )
     returned, reads, markers = list[tuple[SSAValue, ...]](), list[Read](), list[Operation]()
-    for first, second in zip(forward.regions, backward.regions, strict=True):
-        last, marker = first.block.last_op, UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
-        assert last is not None, "checked: a region ends"
+    for region, gradient in zip(forward.regions, backward.regions, strict=True):
+        last = terminator_of(region.block)
         yielded = tuple(last.operands)
-        for op in [op for top in second.block.ops for op in every_operation(top)]:
-            for index, value in enumerate(op.operands):
-                if isinstance(value, OpResult) and value.op is forward:
-                    reads.append((op, index, value))
-                    op.operands[index] = yielded[value.index]
+        reads += _read_directly(forward, yielded, gradient.block)
         last.operands = [yielded[index] for index in outer]
-        before = second.block.first_op
-        assert before is not None, "checked: a region ends"
-        second.block.insert_op_before(marker, before)
-        for op in [op for op in first.block.ops if op is not last]:
-            op.detach()
-            second.block.insert_op_before(op, marker)
         returned.append(yielded)
-        markers.append(marker)
+        markers.append(_move_before_gradient(region.block, gradient.block))
     return JoinedBranches(forward, backward, tuple(markers), outer, tuple(returned), tuple(reads))
+
+
+def _read_directly(forward: Operation, yielded: Sequence[SSAValue], gradient: Block) -> list[Read]:
+    """Let the operations of the gradient read values of the forward branch itself instead of results of the
+    conditional; return these operands."""
+    reads = list[Read]()
+    for op in [op for top in gradient.ops for op in every_operation(top)]:
+        for index, value in enumerate(op.operands):
+            if isinstance(value, OpResult) and value.op is forward:
+                reads.append((op, index, value))
+                op.operands[index] = yielded[value.index]
+    return reads
+
+
+def _move_before_gradient(branch: Block, gradient: Block) -> Operation:
+    """Move the operations of a branch to the start of its gradient; return a marker at which those of the gradient
+    begin."""
+    marker = UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
+    first, last = gradient.first_op, terminator_of(branch)
+    assert first is not None, "checked: a region ends"
+    gradient.insert_op_before(marker, first)
+    for op in [op for op in branch.ops if op is not last]:
+        op.detach()
+        gradient.insert_op_before(op, marker)
+    return marker
 
 
 def _ops_before(marker: Operation) -> list[Operation]:
@@ -189,8 +201,7 @@ def _crossing(operations: Sequence[Operation], marker: Operation) -> list[OpResu
 
 
 def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
-    block = marker.parent
-    assert block is not None, "the marker stands in a region of the gradient"
+    block = block_of(marker)
     position = {op: number for number, op in enumerate(block.ops)}
 
     def is_behind(op: Operation) -> bool:
@@ -202,27 +213,14 @@ def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
 
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
     """Rebuild the forward conditional: it returns the results that others use, then the results that the gradient
-    reads."""
+    reads.
+
+    `crossing`: the values of each branch that the gradient reads.
+    """
     old = joined.forward
-    kept = [_returned_values(region.block) for region in old.regions]
-    new = [[value for value in values if value not in already] for values, already in zip(crossing, kept, strict=True)]
-    types = _result_types(new)
-    for region, values in zip(old.regions, new, strict=True):
-        last, free = region.block.last_op, list(values)
-        assert last is not None, "verified: a region ends"
-        handed_on = list[SSAValue]()
-        for type_ in types:
-            value = next((value for value in free if value.type == type_), None)
-            if value is None:
-                handed_on.append(_zeros(type_, last, old))
-            else:
-                free.remove(value)
-                handed_on.append(value)
-        last.operands = [*last.operands, *handed_on]
-    results = [*(old.results[index].type for index in joined.outer), *types]
     rebuilt = type(old).create(
         operands=list(old.operands),
-        result_types=results,
+        result_types=[*(old.results[index].type for index in joined.outer), *_return_too(old, crossing)],
         properties=dict(old.properties),
         attributes=dict(old.attributes),
         regions=[old.detach_region(region) for region in list(old.regions)],
@@ -234,18 +232,34 @@ def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResul
         old.results[index].replace_all_uses_with(result)
         replaced[old.results[index]] = result
     for region, values in zip(rebuilt.regions, crossing, strict=True):
-        last = region.block.last_op
-        assert last is not None, "verified: a region ends"
-        places = {value: index for index, value in reversed(list(enumerate(last.operands)))}
+        places = {value: index for index, value in reversed(list(enumerate(terminator_of(region.block).operands)))}
         for value in values:
             result = rebuilt.results[places[value]]
             value.replace_uses_with_if(result, lambda use: _is_inside(use.operation, joined.backward))
     Rewriter.erase_op(old)
 
 
-def _returned_values(block: Block) -> set[SSAValue]:
-    assert block.last_op is not None, "verified: a region ends"
-    return set(block.last_op.operands)
+def _return_too(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) -> Sequence[Attribute]:
+    """Let each branch return its values in `crossing` too, or zeros in their place; return the types of the additional
+    results."""
+    ends = [terminator_of(region.block) for region in conditional.regions]
+    returned_already = [set(end.operands) for end in ends]
+    new = [
+        [value for value in values if value not in already]
+        for values, already in zip(crossing, returned_already, strict=True)
+    ]
+    types = _result_types(new)
+    for end, values in zip(ends, new, strict=True):
+        left, returned = list(values), list[SSAValue]()
+        for type_ in types:
+            value = next((value for value in left if value.type == type_), None)
+            if value is None:
+                returned.append(_zeros(type_, end, conditional))
+            else:
+                left.remove(value)
+                returned.append(value)
+        end.operands = [*end.operands, *returned]
+    return types
 
 
 def _result_types(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:

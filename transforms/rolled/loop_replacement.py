@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...analysis.step.counted_loops import CountedLoop
 from .carries import Replaced
@@ -41,13 +42,11 @@ def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builde
 def erase_loop(loop: CountedLoop) -> None:
     """Erase a loop and the operations that still read it, whose results are not needed."""
     _erase_readers(loop.op.results)
-    loop.op.detach()
-    loop.op.erase()
+    Rewriter.erase_op(loop.op)
 
 
 def _erase_readers(values: Sequence[SSAValue]) -> None:
     for value in values:
         for use in list(value.uses):
             _erase_readers(use.operation.results)
-            use.operation.detach()
-            use.operation.erase()
+            Rewriter.erase_op(use.operation)

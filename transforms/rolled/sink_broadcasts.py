@@ -16,7 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.order import captured_values
 from ...analysis.step.views import value_bytes
 from ...dialects.stablehlo.control import WhileOp
-from ...support.operations import name_of
+from ...support.operations import name_of, terminator_of
 
 _SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert"})
 
@@ -41,8 +41,7 @@ def sink_broadcasts(loop: WhileOp) -> None:
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
     """Yield each loop-invariant value as it is outside the loop and as it is in the body."""
-    block, last = loop.body.block, loop.body.block.last_op
-    assert last is not None, "verified: a body ends"
+    block, last = loop.body.block, terminator_of(loop.body.block)
     for index, argument in enumerate(block.args):
         if last.operands[index] is argument:
             yield loop.operands[index], argument

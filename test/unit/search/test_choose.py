@@ -19,7 +19,7 @@ from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
-from recompute.search import choose as choose_module
+from recompute.search import best_attempt as best_attempt_module
 from recompute.search.attempt_plans import attempt_plans
 from recompute.search.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choose import choose, choose_for
@@ -181,7 +181,7 @@ def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: p
     compute, and for one segment of everything."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
-    monkeypatch.setattr(choose_module, "MANY_OPERATIONS", len(step.graph) + (not is_large))
+    monkeypatch.setattr(best_attempt_module, "MANY_OPERATIONS", len(step.graph) + (not is_large))
     items = list[int]()
 
     def attempt(in_order: int, eager: int, cuts: Cuts | None = None) -> ScoredAttempt:
