@@ -42,6 +42,8 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
         "`python -m recompute.benchmarks.against_jax_checkpoint` with jax {jax}:",
         "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
+        "allocates {gpt_train ours mib} of {gpt_train plain mib} MiB for the same step, or "
+        "{gpt_train ours temporaries}.",
     ),
     "docs/coming_from_jax.md": (
         "under XLA:CPU a GPT with dropout takes {gpt jax temporaries} of the plain step's temporaries with "
