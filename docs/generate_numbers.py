@@ -37,7 +37,7 @@ TITLES = {
     "paddle_fleet": "Paddle's Fleet page, five blocks with dropout",
 }
 
-# Page -> sentences with holes. A hole is a version, or an example, a form and a quantity.
+# Page -> sentences with placeholders. A placeholder is a version, or an example, a form and a quantity.
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
         "`python -m recompute.benchmarks.against_jax_checkpoint` with jax {jax}:",
@@ -60,7 +60,7 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
 
 
 def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, str]:
-    """Return the number for each hole."""
+    """Return the number for each placeholder."""
     texts = dict[str, str]()
     for example, costs in measured["against_jax_checkpoint"].items():
         plain = costs[PLAIN]

@@ -134,7 +134,7 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
 
 @dataclass(frozen=True)
 class _Decider:
-    """Decides segment by segment, for one step and one candidate.
+    """The decisions on the segments of one step, for one candidate.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes.
     """
