@@ -22,8 +22,10 @@ from ...support.locations import parts_of
 from .direction import Direction
 
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
-# Parts that JAX and this library insert; not scopes of the user.
-_PLUMBING = frozenset({"checkpoint", "rematted_computation", "recompute"})
+# Parts that mark repeated computation.
+_REPETITIONS = frozenset({"checkpoint", "rematted_computation", "recompute"})
+# Parts that JAX and this library insert; not scopes of the user. From jax 0.12 on, loop bodies are in `eval_jaxpr`.
+_PLUMBING = _REPETITIONS | {"eval_jaxpr"}
 _CALLS = frozenset({"jit", "pjit"})
 
 
@@ -187,6 +189,6 @@ def as_forward(path: str) -> str:
     for part in split_path(path):
         is_backward = _direction(unwrap(part)[0]) is Direction.BACKWARD
         forward = part.replace("transpose(", "", 1)[:-1] if is_backward else part
-        if part not in _PLUMBING and [forward] != parts[-1:]:
+        if part not in _REPETITIONS and [forward] != parts[-1:]:
             parts.append(forward)
     return "/".join(parts)

@@ -103,7 +103,7 @@ def ranked(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant]:
     The user's own `jax.checkpoint` is preferred over a second rewrite, and never runs without a measurement. A step
     without barriers of its own has two variants at most, and the rewrite is predicted to be smaller.
     """
-    if len(variants) <= 2:
+    if Variant.KEEPING not in variants or len(variants) == 1:
         return list(variants)
     predicted = {variant: size for variant in variants if (size := _predicted_bytes(lowered, variant)) is not None}
     first = min(reversed(predicted), key=predicted.__getitem__)
@@ -140,8 +140,12 @@ def _variants(lowered: Lowered) -> list[Variant]:
     if lowered.within is not None:
         return [Variant.PLAIN if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
-    own = lowered.drops_barriers and measure is not False
-    plain = [Variant.KEEPING, Variant.PLAIN] if own else [Variant.PLAIN]
+    own = lowered.own_barriers and measure is not False
+    # Where `jax.jit` keeps barriers, the two plain variants are the same program.
+    plain = [
+        *([Variant.KEEPING] if own else []),
+        *([Variant.PLAIN] if not own or lowered.drops_barriers else []),
+    ]
     merged = [Variant.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
@@ -149,14 +153,14 @@ def _variants(lowered: Lowered) -> list[Variant]:
         # The user has fixed the bytes that segments save: a measurement must not override them.
         measure = False
     if measure == "auto":
-        measure = lowered.drops_barriers or rewritten.predicted_saving < SURE
+        measure = lowered.own_barriers or rewritten.predicted_saving < SURE
     return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
 
 
 def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
     if variant is Variant.MERGED:
         return lowered.compile_merged(options)
-    if variant is Variant.PLAIN:
+    if variant is Variant.PLAIN or (variant is Variant.KEEPING and not lowered.drops_barriers):
         return lowered.plain_compiled if options is None else lowered.plain_measured
     return lowered.compile(options) if variant is Variant.RECOMPUTED else lowered.compile_plain(options, keeping=True)
 

@@ -23,7 +23,7 @@ from ..bridge import crossing
 from ..compilation.allocation import reported_bytes
 from ..compilation.budgeted import BudgetedCompile
 from ..compilation.choice import CompiledStep, chosen
-from ..compilation.compiler_options import MEASURING, keeping_barriers
+from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..keywords.jit_options import JitOptions
 from ..reports.step_report import Report, compared
 from .merged import merged
@@ -48,8 +48,7 @@ class Lowered:
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
-        drops_barriers: Whether the plain step has barriers of its own, such as the barriers of `jax.checkpoint`, which
-            `jax.jit` drops on this platform.
+        own_barriers: Whether the plain step has barriers of its own, such as the barriers of `jax.checkpoint`.
         within: The result of the search for a budget; None without a budget.
         read: Returns `module`, which is read at its first use.
         cache: The disk cache of the step.
@@ -62,7 +61,7 @@ class Lowered:
     rewritten: Rewritten | None
     remarks: tuple[Remark | str, ...]
     why: str | None
-    drops_barriers: bool = False
+    own_barriers: bool = False
     within: BudgetedCompile | None = None
     read: Callable[[], ModuleOp | None] = field(default=_nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
@@ -71,6 +70,11 @@ class Lowered:
     def module(self) -> ModuleOp | None:
         """The plain step as a module of xDSL, with its marks; None if it cannot be parsed."""
         return self.read()
+
+    @property
+    def drops_barriers(self) -> bool:
+        """Whether `jax.jit` drops the step's own barriers on this platform, and merges the copies behind them."""
+        return self.own_barriers and merges_copies(private.platforms(self.plain))
 
     @cached_property
     def choice(self) -> CompiledStep:
@@ -127,7 +131,7 @@ class Lowered:
     @cached_property
     def _merged(self) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
         """The rewrite of the merged step, and the lowered step that JAX compiles."""
-        if not self.drops_barriers:
+        if not self.own_barriers:
             return None, None
         options = searching_options(self.options, self.plain)
         return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))

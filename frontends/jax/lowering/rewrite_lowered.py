@@ -29,7 +29,6 @@ from .. import private
 from ..annotations.marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.budgeted import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
-from ..compilation.compiler_options import merges_copies
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
@@ -81,13 +80,12 @@ def _rewritten(
         return _PlainStep(name, options, traced.lower(), False, None, cache).because(error)
     demand_names(name, module, options.named)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
-    has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
-    drops_barriers = has_barriers and merges_copies(private.platforms(plain))
+    own_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     options, host_remarks = supported_options(options, private.platforms(plain))
     try:
         with progress(f"recompute.jax: {name}") as line:
             if options.budget is not None:
-                step = _PlainStep(name, options, plain, drops_barriers, module, cache)
+                step = _PlainStep(name, options, plain, own_barriers, module, cache)
                 lowered = _within(step, options.budget, module, line)
                 return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
             rewritten = rewrite(module, searching_options(options, plain))
@@ -97,16 +95,14 @@ def _rewritten(
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _PlainStep(name, options, plain, drops_barriers, module, cache).because(error)
+        return _PlainStep(name, options, plain, own_barriers, module, cache).because(error)
     why, less = None, plain
     if rewritten.copies:
         less = crossing.with_module(plain, rewritten.module)
     else:
         why = why_plain.nothing_recomputed(name, rewritten.remarks)
     remarks = (*rewritten.remarks, *host_remarks)
-    return Lowered(
-        name, options, plain, less, rewritten, remarks, why, drops_barriers, read=lambda: module, cache=cache
-    )
+    return Lowered(name, options, plain, less, rewritten, remarks, why, own_barriers, read=lambda: module, cache=cache)
 
 
 def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
@@ -146,7 +142,7 @@ def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
-        drops_barriers=lowered.drops_barriers,
+        own_barriers=lowered.own_barriers,
         why=lowered.why,
         rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
         remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
@@ -184,9 +180,7 @@ def _from_cache(
         if result is None:
             return None
     remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)
-    return Lowered(
-        name, options, plain, less, rewritten, remarks, stored.why, stored.drops_barriers, result, read, cache
-    )
+    return Lowered(name, options, plain, less, rewritten, remarks, stored.why, stored.own_barriers, result, read, cache)
 
 
 def _result_of(within: BudgetedCompile) -> str:
@@ -207,7 +201,7 @@ class _PlainStep:
     name: str
     options: JitOptions
     plain: jax.stages.Lowered
-    drops_barriers: bool
+    own_barriers: bool
     module: ModuleOp | None
     cache: StepCache
 
@@ -217,7 +211,7 @@ class _PlainStep:
             raise why_plain.in_jax_terms(self.name, error) from error.__cause__
         why = why_plain.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
-        plain, drops, module = self.plain, self.drops_barriers, self.module
+        plain, barriers, module = self.plain, self.own_barriers, self.module
         return Lowered(
-            self.name, self.options, plain, plain, None, (remark,), why, drops, read=lambda: module, cache=self.cache
+            self.name, self.options, plain, plain, None, (remark,), why, barriers, read=lambda: module, cache=self.cache
         )

@@ -41,7 +41,7 @@ class StoredStep:
 
     Attributes:
         has_marks: Whether the module had marks, so that the plain step is another lowering.
-        drops_barriers: As in `Lowered`.
+        own_barriers: As in `Lowered`.
         why: As in `Lowered`.
         rewritten: The record of the rewrite; None if it was refused.
         remarks: The remarks that are not remarks of the rewrite.
@@ -50,7 +50,7 @@ class StoredStep:
     """
 
     has_marks: bool
-    drops_barriers: bool
+    own_barriers: bool
     why: str | None
     rewritten: RewriteRecord | None
     remarks: tuple[Remark | str, ...]
@@ -61,7 +61,7 @@ class StoredStep:
         """Return the step as an entry of the cache."""
         record = {
             "has_marks": self.has_marks,
-            "drops_barriers": self.drops_barriers,
+            "own_barriers": self.own_barriers,
             "why": self.why,
             "rewritten": None if self.rewritten is None else self.rewritten.to_json(),
             "remarks": [remark if isinstance(remark, str) else remark_to_json(remark) for remark in self.remarks],
@@ -75,7 +75,7 @@ class StoredStep:
         record = entry.record
         return cls(
             has_marks=record["has_marks"],
-            drops_barriers=record["drops_barriers"],
+            own_barriers=record["own_barriers"],
             why=record["why"],
             rewritten=None if record["rewritten"] is None else RewriteRecord.from_json(record["rewritten"]),
             remarks=tuple(

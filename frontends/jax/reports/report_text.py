@@ -108,6 +108,8 @@ def verdict(report: Report) -> str:
     before, each = format_bytes(plain.temporaries), " per device" if report.devices > 1 else ""
     if report.why is not None and report.variant is not Variant.KEEPING:
         return f"{report.name}: {before} of temporaries{each}, nothing recomputed"
+    if report.variant is Variant.KEEPING and plain.temporaries == less.temporaries:
+        return f"{report.name}: {before} of temporaries{each}, recomputed only by its own jax.checkpoint"
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
     if plain.flops and less.flops is not None:

@@ -25,6 +25,7 @@ PATHS = {
     "jit(f)/jvp(loss)/transpose(jvp(s))/mul": (("loss", "s"), (), Direction.FORWARD),
     "jit(f)/jvp(vmap(jvp(s)))/mul": (("s",), (), Direction.FORWARD),
     "jit(f)/transpose(jvp(b))/jvp(b)/checkpoint/rematted_computation/sin": (("b", "b"), (), Direction.BACKWARD),
+    "jit(f)/jvp(LM)/while/body/eval_jaxpr/Block/sin": (("LM", "while", "body", "Block"), (), Direction.FORWARD),
     "jit(f)/jvp(model/block0)": ((), (), Direction.NONE),
     "jit(f)/jvp(a/b)/c(d/e)": (("a", "b"), (), Direction.FORWARD),
     "jit(f)/jvp(a(/sin": ((), (), Direction.NONE),

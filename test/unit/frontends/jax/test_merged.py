@@ -99,9 +99,17 @@ def test_ahead_of_time_compilation_does_not_measure():
 
 @pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
 def test_merged_variant_loses_ties(tied: Variant, monkeypatch: pytest.MonkeyPatch):
-    actual = lowered(every=2)
-    sizes = iter([*(100 if way in (Variant.MERGED, tied) else 200 for way in Variant), 100])
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
+    actual, ways = lowered(every=2), list[Variant]()
+    if tied is Variant.PLAIN and not actual.drops_barriers:
+        pytest.skip("XLA keeps the barriers of the plain step, so that it is the variant KEEPING")
+    compiled_variant = choice._compiled  # pyright: ignore[reportPrivateUsage]
+
+    def compiled(lowered: Any, way: Variant, options: Any = None) -> Any:
+        ways.append(way)
+        return compiled_variant(lowered, way, options)
+
+    monkeypatch.setattr(choice, "_compiled", compiled)
+    monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if ways[-1] in (Variant.MERGED, tied) else 200)
     monkeypatch.setattr(choice, "ranked", lambda lowered, ways: ways)
     assert choice.chosen(actual).variant is tied
 
@@ -154,7 +162,7 @@ def test_barriers_of_the_user_alone():
         return jnp.mean(x**2)
 
     actual = recompute.jax.jit(descent(loss)).lower(*arguments())
-    assert actual.drops_barriers and actual.merged is None
+    assert actual.own_barriers and actual.merged is None
 
 
 @pytest.mark.slow
@@ -224,7 +232,7 @@ def test_marks_in_step_disable_merging(mark: str):
         return jnp.mean(gelu(parameters[2], x) ** 2)
 
     actual = recompute.jax.jit(descent(loss)).lower(*arguments())
-    assert actual.drops_barriers and actual.merged is None
+    assert actual.own_barriers and actual.merged is None
 
 
 def test_checkpoint_names_do_not_disable_merging():

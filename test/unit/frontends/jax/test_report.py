@@ -18,6 +18,7 @@ import pytest
 
 import recompute
 from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.compilation.compiler_options import merges_copies
 from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
 from recompute.reports.by_module import ModuleRow
 from recompute.reports.explain import to_summary
@@ -74,7 +75,14 @@ def test_the_first_line_of_a_step_with_its_own_checkpoint():
     report = recompute.jax.jit(jax.value_and_grad(loss)).report([jnp.ones((32, 32)) / 10] * 4, jnp.ones((256, 32)))
     assert report.variant is Variant.KEEPING and report.why is not None
     before, after = report.plain.temporaries, report.less.temporaries
-    assert before is not None and after is not None and after < before
+    assert before is not None and after is not None
+    if not merges_copies(("cpu",)):
+        assert before == after
+        assert str(report).splitlines()[0] == (
+            f"loss: {format_bytes(before)} of temporaries, recomputed only by its own jax.checkpoint"
+        )
+        return
+    assert after < before
     first, _, titles, *_ = str(report).splitlines()
     assert first.startswith(f"loss: {format_bytes(before)} -> {format_bytes(after)} of temporaries (-")
     assert first.endswith(" % FLOPs, by its own jax.checkpoint")

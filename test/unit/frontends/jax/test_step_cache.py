@@ -21,7 +21,7 @@ from recompute.driver import cache_keys
 from recompute.frontends.jax.compilation import budgeted as budget
 from recompute.frontends.jax.compilation import choice
 from recompute.frontends.jax.compilation.choice import Variant
-from recompute.frontends.jax.lowering import lowered, merged
+from recompute.frontends.jax.lowering import merged, rewrite_lowered
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.support.disk_cache import SUFFIX
 from recompute.test.imports import ROOT
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rewrites(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that records each later rewrite, as the name of the module that asked for it."""
     seen: list[str] = []
-    for module in (lowered, merged, budget):
+    for module in (rewrite_lowered, merged, budget):
 
         def counted(*args: Any, rewrite: Any = module.rewrite, name: str = module.__name__, **keywords: Any) -> Any:
             seen.append(name.rpartition(".")[2])
@@ -68,7 +68,7 @@ def entries(folder: Path) -> list[Path]:
 def answer(actual: Lowered) -> tuple[object, ...]:
     """Return everything that a user can see of a lowered step."""
     rewritten = actual.rewritten
-    message = actual.as_text(debug_info=True), actual.why, list(map(str, actual.remarks)), actual.drops_barriers
+    message = actual.as_text(debug_info=True), actual.why, list(map(str, actual.remarks)), actual.own_barriers
     if rewritten is None:
         return message
     again = rewritten.text, rewritten.plan_text, rewritten.proof, rewritten.copies, rewritten.extra_flops
@@ -131,7 +131,7 @@ def test_a_damaged_entry_is_ignored(damage: Callable[[bytes], bytes], folder: Pa
     intact = entry.read_bytes()
     entry.write_bytes(damage(intact))
     assert answer(lower(mlp().step, weights(), batch())) == expected
-    assert rewrites == ["lowered"] * 2 and entry.read_bytes() == intact
+    assert rewrites == ["rewrite_lowered"] * 2 and entry.read_bytes() == intact
 
 
 def test_entry_of_other_version_is_ignored(folder: Path, rewrites: list[str], monkeypatch: pytest.MonkeyPatch):
@@ -139,7 +139,7 @@ def test_entry_of_other_version_is_ignored(folder: Path, rewrites: list[str], mo
     versions = {**cache_keys.versions(), "recompute": "of yesterday"}
     monkeypatch.setattr(cache_keys, "versions", lambda: versions)
     lower(mlp().step, weights(), batch())
-    assert rewrites == ["lowered"] * 2 and len(entries(folder)) == 2
+    assert rewrites == ["rewrite_lowered"] * 2 and len(entries(folder)) == 2
 
 
 def test_other_steps_and_options_have_entries_of_their_own(folder: Path, rewrites: list[str]):
@@ -150,7 +150,7 @@ def test_other_steps_and_options_have_entries_of_their_own(folder: Path, rewrite
         ((weights(), batch()), {"strict": True}),
     ):
         lower(mlp().step, *arguments, **options)
-    assert rewrites == ["lowered"] * 4 and len(entries(folder)) == 4
+    assert rewrites == ["rewrite_lowered"] * 4 and len(entries(folder)) == 4
 
 
 def test_function_options_are_not_cached(folder: Path, rewrites: list[str]):
@@ -160,14 +160,14 @@ def test_function_options_are_not_cached(folder: Path, rewrites: list[str]):
     for name, function in functions.items():
         for _ in range(2):
             lower(mlp().step, weights(), batch(), **{name: function})
-    assert rewrites == ["lowered"] * 5 and len(entries(folder)) == 1
+    assert rewrites == ["rewrite_lowered"] * 5 and len(entries(folder)) == 1
 
 
 def test_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrites: list[str]):
     monkeypatch.setattr(recompute.config, "cache_dir", "")
     for _ in range(2):
         lower(mlp().step, weights(), batch())
-    assert rewrites == ["lowered"] * 2
+    assert rewrites == ["rewrite_lowered"] * 2
 
 
 @pytest.fixture
@@ -246,19 +246,19 @@ def test_a_budget_that_the_compiler_does_not_confirm(folder: Path, rewrites: lis
     arguments = weights(8, 32, 128), batch(512, 32)
     lower(mlp().step, *arguments, budget=0.6)
     rewrites.clear()
-    monkeypatch.setattr(lowered, "within_from", lambda *_: None)
+    monkeypatch.setattr(rewrite_lowered, "within_from", lambda *_: None)
     assert lower(mlp().step, *arguments, budget=0.6).within is not None and rewrites
 
 
 PROCESS = """
 import jax, jax.numpy as jnp, recompute
-from recompute.frontends.jax.lowering.rewrite_lowered import lowered
-rewrite, count = lowered.rewrite, 0
+from recompute.frontends.jax.lowering import rewrite_lowered
+rewrite, count = rewrite_lowered.rewrite, 0
 def counted(*args, **keywords):
     global count
     count += 1
     return rewrite(*args, **keywords)
-lowered.rewrite = counted
+rewrite_lowered.rewrite = counted
 hits = []
 jax.monitoring.register_event_listener(lambda event, **_: hits.append(event))
 def loss(weights, x):
