@@ -15,8 +15,20 @@ import numpy as np
 
 from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
+from .kernels.board import (
+    BEST_COPIES,
+    BEST_COST,
+    BEST_COUNT,
+    EXTRA_COST,
+    LOG_LENGTH,
+    ORDERED_COPIES,
+    OVERFLOW_BYTES,
+    RANDOM_STATE,
+    as_arrays,
+    as_lists,
+    board_of,
+)
 from .kernels.entries import CHOICE, PLAIN, Kernels
-from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, as_arrays, as_lists, board_of
 from .problem import Pair, Problem
 from .provenance import Improvement, Provenance
 from .result import Stop, never
@@ -41,7 +53,7 @@ class LocalSearch:
         """Return the peak in bytes with these copies."""
         with self._running() as kernels:
             self._fill(kernels, 0, pairs)
-            return kernels.most_bytes(self._board)
+            return kernels.peak_bytes(self._board)
 
     def repaired(
         self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT
@@ -58,7 +70,7 @@ class LocalSearch:
         with self._running() as kernels:
             self._fill(kernels, budget, pairs)
             kernels.greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
-            if self._board[OVER] > 0:
+            if self._board[OVERFLOW_BYTES] > 0:
                 return None
             kernels.reverse_delete(self._board, True, 10)
             return self._pairs(kernels)
@@ -78,19 +90,19 @@ class LocalSearch:
         """
         with self._running() as kernels:
             self._fill(kernels, budget, pairs)
-            self._board[SEED] = 1 + seed * 7919 % 1_000_003
-            self._board[BEST] = -1
-            if self._board[OVER] == 0:
-                kernels.remember(self._board)
+            self._board[RANDOM_STATE] = 1 + seed * 7919 % 1_000_003
+            self._board[BEST_COST] = -1
+            if self._board[OVERFLOW_BYTES] == 0:
+                kernels.record_best(self._board)
         chunk, whole = _chunk(len(self.problem)), float(self.problem.total_cost)
         for first in range(0, count, chunk):
-            if stop() or 0 <= self._board[BEST] <= good:
+            if stop() or 0 <= self._board[BEST_COST] <= good:
                 break
             with self._running() as kernels:
-                kernels.rounds(self._board, self._keys, first, min(count, first + chunk), count, whole)
-        if self._board[BEST] < 0:
+                kernels.anneal(self._board, self._keys, first, min(count, first + chunk), count, whole)
+        if self._board[BEST_COST] < 0:
             return None
-        return self._decoded(SAVED_PAIRS, self._board[SAVED])
+        return self._decoded(BEST_COPIES, self._board[BEST_COUNT])
 
     @contextmanager
     def _running(self) -> Generator[Kernels, None, None]:
@@ -107,7 +119,7 @@ class LocalSearch:
     @property
     def cost(self) -> int:
         """The cost of the copies in the current state."""
-        return int(self._board[COST])
+        return int(self._board[EXTRA_COST])
 
     def _fill(self, kernels: Kernels, budget: int, pairs: Iterable[Pair]) -> None:
         rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
@@ -115,12 +127,12 @@ class LocalSearch:
         if len(rows):
             columns = [np.ascontiguousarray(rows[:, index]) for index in range(2)]
             stages, operations = [column.tolist() for column in columns] if kernels is PLAIN else columns
-            kernels.add_all(self._board, cast("list[int]", stages), cast("list[int]", operations))
-        self._board[LOG] = 0
+            kernels.add_copies(self._board, cast("list[int]", stages), cast("list[int]", operations))
+        self._board[LOG_LENGTH] = 0
 
     def _pairs(self, kernels: Kernels) -> frozenset[Pair]:
-        count = kernels.list_pairs(self._board, ORDERED)
-        return self._decoded(ORDERED, count)
+        count = kernels.list_copies(self._board, ORDERED_COPIES)
+        return self._decoded(ORDERED_COPIES, count)
 
     def _decoded(self, part: int, count: int) -> frozenset[Pair]:
         stride, start = len(self.problem) + 1, self._board[part]
