@@ -13,8 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from ..graph import Graph
-from ..objective import BATCH_CANDIDATES, BATCH_SHARE
 from ..plan import Batch
+
+BATCH_SHARE = 0.25
+"""Share of the bytes that a group frees which a separate batch must delay. A batch has a barrier, which prevents
+fusion, so that a smaller gain may be lost again. The same holds for a barrier before an early part of a segment in the
+forward pass (`early_parts.py`)."""
+BATCH_CANDIDATES = 32
+"""Maximum number of parts of a segment that are considered for a batch, so that the work is linear in its size."""
 
 
 def split_into_batches(

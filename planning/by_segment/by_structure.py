@@ -19,8 +19,11 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from ..graph import Graph
-from ..objective import MOST_SEGMENTS
 from ..solvers.repeats import runs_in
+
+MAX_SEGMENTS = 40
+"""Maximum number of segments of a forward pass without names. More are rarely better, and the cuts are
+computed for each number."""
 
 
 class CutMethod(Enum):
@@ -69,7 +72,7 @@ UNEVEN = (3 / 4, 2 / 3)
 convolutional network often has such a share."""
 
 
-def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
+def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
     """Return distinct cuts into at most `most` segments, the best score first, then uneven cuts."""
     sizes = _Sizes.of(graph)
     even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])

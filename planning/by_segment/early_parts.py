@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph import NO_MAKER, Graph
-from ..objective import BATCH_SHARE
-from .batches import excess_bytes
+from .batches import BATCH_SHARE, excess_bytes
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from .compiled import kernel
 
 Board = list[int]
 Keys = list[float]
-"""The scores of the candidates on the heap, as cost per byte of removed overflow; infinite scores are not pushed."""
+"""The scores of the candidates on the heap: cost per byte of removed overflow."""
 
 BLOCK = 64
 """Number of stages in a block of `sqrt_blocks.py`."""
@@ -172,8 +172,7 @@ def _problem_parts(problem: Problem) -> dict[int, Any]:
 def _state_lengths(problem: Problem) -> dict[int, int]:
     """Return the number of entries of the parts that hold the state.
 
-    The lengths of the pool, the log, the heap and the lists of copies limit the copies of one state. The largest plans
-    of the benchmarks use less than half of each.
+    The lengths of the pool, the log, the heap and the lists of copies are limits: they grow linearly with the problem.
     """
     operations, storages, reads = len(problem), len(problem.sizes), len(problem.reads)
     stages = operations + 1

@@ -97,8 +97,10 @@ def _size_class(capacity: int) -> int:
 
 @kernel
 def _allocate(board: Board, size_class: int) -> int:
-    """Return the board position of a place for 2 ** size_class entries. Marks the board as full once a quarter of the
-    pool is left, which is enough for the rest of a move."""
+    """Return the board position of a place for 2 ** size_class entries.
+
+    Marks the board as full when less than a quarter of the pool is left, so that the present move still has room.
+    """
     free_place = board[FREE_PLACES] + size_class
     place = board[free_place]
     if place >= 0:
