@@ -35,7 +35,7 @@ class Effort:
         seeds: The number of anneals.
         nodes: The limit of branching nodes of each integer program.
         pairs: Whether two cuts at once are tried.
-        many: Whether more cuts are tried, on small problems.
+        many: Whether more than two cuts at once are tried, on small problems.
     """
 
     rounds: int | None = None
