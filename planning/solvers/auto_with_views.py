@@ -1,4 +1,4 @@
-"""The portfolio with copies of views: choose the views to copy, and solve with them."""
+"""The portfolio solver with copies of views: choose the views to copy, and solve with them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def auto_with_views(
     if (refused := refusal(relaxed.problem, budget)) is not None:
         return refused
     # Half of the time limit is reserved for the search with copies of views.
-    first = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
-    plain = auto(first, starts, effort)
+    without_views = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
+    plain = auto(without_views, starts, effort)
     if not problem.views or (isinstance(plain, Result) and plain.extra_cost == 0):
         return plain
     bounds = bounds_for(relaxed, effort)
