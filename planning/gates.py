@@ -134,15 +134,21 @@ def is_gate(graph: Graph, value: int) -> bool:
 
 
 def can_delay(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
-    """Return whether a gate delays copies of the values: it depends on a forward operation after all of them, or on a
-    cotangent argument."""
+    """Return whether a gate delays copies: whether it depends on a forward operation after all copied values, or on a
+    cotangent argument.
+
+    Args:
+        graph: The graph of the step.
+        gates: The gates of the copies.
+        values: The copied values.
+    """
     after = max(graph.maker[value] for value in values)
     return any(graph.maker[gate] in graph.needs_cotangent or _waits(graph, gate, after) for gate in gates)
 
 
 def _waits(graph: Graph, value: int, after: int) -> bool:
     """Return whether the value depends on a forward operation after the operation `after`."""
-    return graph.known_after[graph.maker[value]] > after
+    return graph.available_after[graph.maker[value]] > after
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:

@@ -150,7 +150,7 @@ class Graph:
         return frozenset(self.reads[-1])
 
     @cached_property
-    def handed_out(self) -> frozenset[int]:
+    def returned_forward(self) -> frozenset[int]:
         """Storages of returned forward values, if returned values count. They are live to the end and never recomputed,
         because the caller receives them before the backward pass begins."""
         if not self.counts_returned:
@@ -159,8 +159,8 @@ class Graph:
         return frozenset(owner for owner in owners if self.maker[owner] >= 0 and self.forward[self.maker[owner]])
 
     @cached_property
-    def lives_on(self) -> frozenset[int]:
-        """Storages that the update or the caller reads: they are live after the backward pass anyway."""
+    def live_after_backward(self) -> frozenset[int]:
+        """Storages that the update or the caller reads, and that are live after the backward pass anyway."""
         return frozenset(
             self.root[value]
             for op, values in enumerate(self.reads)
@@ -170,7 +170,7 @@ class Graph:
         )
 
     @cached_property
-    def known_after(self) -> tuple[int, ...]:
+    def available_after(self) -> tuple[int, ...]:
         """For each operation the last forward operation that it depends on; -1 if it depends on none.
 
         An eager executor may run a gradient operation right after that operation, independently of its position in

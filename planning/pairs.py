@@ -37,7 +37,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
     for place in sorted(operations_at, reverse=True):
         operations = sorted(operations_at[place])
         replaced = [v for v in graph.results_of(operations) if v in copied_later or _is_read_from(graph, v, place)]
-        replaced = [v for v in replaced if not (v in graph.returned and graph.root[v] in graph.handed_out)]
+        replaced = [v for v in replaced if not (v in graph.returned and graph.root[v] in graph.returned_forward)]
         readers = {op for v in replaced for op in graph.readers[v] if op >= place and not graph.forward[op]}
         gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:

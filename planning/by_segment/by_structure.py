@@ -52,6 +52,7 @@ class Cuts:
 
     @property
     def segment_count(self) -> int:
+        """The number of segments."""
         return len(self.bounds) - 1
 
     @property
@@ -67,7 +68,7 @@ class Cuts:
         return segment_of
 
 
-UNEVEN_SHARES = (3 / 4, 2 / 3)
+UNEVEN = (3 / 4, 2 / 3)
 """Larger shares of the residual bytes that one segment may have, for additional cuts: the first stage of a
 convolutional network often has such a share."""
 
@@ -76,7 +77,7 @@ def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
     """Return distinct cuts into at most `most` segments, the best score first, then uneven cuts."""
     sizes = _Sizes.of(graph)
     even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])
-    uneven = sizes.cuts_within([int(sizes.total * share) for share in UNEVEN_SHARES])
+    uneven = sizes.cuts_within([int(sizes.total * share) for share in UNEVEN])
     return [*even, *(cuts for cuts in uneven if cuts not in even)]
 
 
@@ -155,6 +156,7 @@ class _Sizes:
 
     @property
     def total(self) -> int:
+        """The residual bytes of the whole forward pass."""
         return self.inside[-1]
 
     @classmethod

@@ -57,8 +57,13 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies pin: those of their inputs that would otherwise be dead at `before`, the operation
-    before which the copies are made. Arguments never die."""
+    """Return the bytes that copies pin: those of their inputs that would otherwise be dead. Arguments never die.
+
+    Args:
+        graph: The graph of the step.
+        inputs: The values that the copies read.
+        before: The operation before which the copies are made.
+    """
     return sum(
         graph.sizes[root]
         for root in dict.fromkeys([graph.root[value] for value in inputs])

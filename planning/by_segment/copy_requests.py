@@ -87,38 +87,51 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
     """Return the targets, without values that must not be copied or are live after the backward pass in any case.
 
-    `refused`: operations that must not run twice.
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        refused: Operations that must not run twice.
     """
     values = frozenset(
         value
         for value in targets.values
         if (op := graph.maker[value]) not in refused
         and op not in graph.literals
-        and graph.root[value] not in graph.lives_on
+        and graph.root[value] not in graph.live_after_backward
     )
     return Targets(targets.segments, values, targets.own)
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
-    """Return the reason that no target of a segment is copied. `refused`: operations that must not run twice."""
+    """Return the reason that no target of a segment is copied.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        segment: The name of the segment.
+        refused: Operations that must not run twice.
+    """
     operations = (op for op, name in targets.segments.items() if name == segment)
     read = [op for op in operations if any(graph.gradient_readers[value] for value in graph.makes[op])]
     refused_read = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
     if refused_read:
-        names, reason = (
-            " and ".join(dict.fromkeys(graph.names[op] for op in refused_read)),
-            graph.effects[refused_read[0]],
-        )
+        names = " and ".join(dict.fromkeys(graph.names[op] for op in refused_read))
+        reason = graph.effects[refused_read[0]]
         return f"gradient operations read results of {names}, which must not run twice: {reason}"
     copyable = copyable_targets(graph, targets, refused).values
     return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ_BY_GRADIENT
 
 
 def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
-    """Add the values of the residual phase that are computed from the `demanded` values, except for `marked`
-    operations.
+    """Add the values of the residual phase that are computed from demanded values.
 
     For `y = h * h` the backward pass reads `2 * h`: a demand to recompute `h` includes this value.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        demanded: The values whose recomputation is demanded.
+        marked: Operations with a mark, whose results are not added.
     """
     segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
     for op in range(len(graph)) if sources else ():
@@ -132,9 +145,14 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
 
 
 def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
-    """Add views and casts of targets to the segments of their operands, except for `marked` operations.
+    """Add views and casts of targets to the segments of their operands.
 
     If they were kept, they would pin the storage of their operand.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        marked: Operations with a mark, whose results are not added.
     """
     segments, values = dict(targets.segments), set(targets.values)
     for op, source in enumerate(graph.viewed):
@@ -155,6 +173,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
     together.
 
     Args:
+        graph: The graph of the step.
         uses: The first use of each operation whose copy is needed.
         is_inside: Whether an operation is in the segment.
     """
@@ -211,8 +230,14 @@ def _last_read(graph: Graph, operations: Iterable[int]) -> int:
 def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
     """Return for each operation the first gradient operation that needs a copy of it.
 
-    Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
-    without such a use are omitted; the others are in program order.
+    Either a gradient operation reads one of its results, or the copy of another operation does. Operations without such
+    a use are omitted; the others are in program order.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        operations: The operations that may be copied.
+        values: The results that may be copied.
     """
     uses = dict[int, int]()
     for op in sorted(operations, reverse=True):
@@ -236,6 +261,11 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle, and
     copies of both would be live while the backward pass differentiates the operations in between. Independent entries
     are separate too if the backward pass finishes one before it reaches the next.
+
+    Args:
+        graph: The graph of the step.
+        uses: The first use of each operation whose copy is needed.
+        is_inside: Whether an operation is in the segment.
     """
     first = dict[int, int]()
     for op, entry in _entries(graph, uses, is_inside).items():

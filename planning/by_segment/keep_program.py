@@ -59,7 +59,14 @@ def rerunnable_operations(piece: SegmentProblem) -> list[int]:
 
 
 def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProblem, budget: int) -> None:
-    """Add the rows of a segment. `budget`: in bytes. Operands of other segments without columns are ignored."""
+    """Add the rows of a segment. Operands of other segments are ignored if these have no columns.
+
+    Args:
+        rows: The rows of the program, which are extended.
+        columns: The columns of the program.
+        piece: The problem of the segment.
+        budget: The budget of the segment in bytes.
+    """
     unit = gcd(*piece.sizes.values()) or 1
     rows.at_least(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
 

@@ -30,7 +30,13 @@ def is_read_by_gradient(graph: Graph, storage: int) -> bool:
 
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
-    """Return the storages that these operations save under a plan, as values of the graph."""
+    """Return the storages that segments save under a plan, as values of the graph.
+
+    Args:
+        graph: The graph of the step.
+        plan: The plan for the graph.
+        operations: The forward operations of the segments.
+    """
     program = simulate(graph, plan, keeps_barriers=False)
     members = set(operations)
     instructions = enumerate(program.operations)

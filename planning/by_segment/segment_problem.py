@@ -146,7 +146,7 @@ def _why_kept(
     """Return the reason that a storage must not be recomputed; None if it may. `inside`: the operations of the
     segment."""
     op = graph.maker[storage]
-    if storage in graph.lives_on:
+    if storage in graph.live_after_backward:
         return LIVES
     if op in rules.once or op in graph.literals or op in graph.copies:
         return ONCE

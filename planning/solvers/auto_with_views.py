@@ -20,8 +20,16 @@ MAX_SINGLE_VIEWS = 48
 def auto_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
 ) -> Result | Infeasible:
-    """Solve as `auto` does, with copies of views. The bound of the result holds for schedules with any copies of
-    views."""
+    """Solve as `auto` does, with copies of views. The bound of the result holds for schedules with any copies of views.
+
+    Args:
+        best: The incumbent of the problem without copies of views, with the budget and the limits.
+        starts: As in `auto`.
+        effort: As in `auto`.
+
+    Returns:
+        The result, whose extra cost is relative to the plain step, or the reason that there is no plan.
+    """
     problem, budget, effort = best.problem, best.budget, effort or Effort()
     relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
     if (refused := refusal(relaxed.problem, budget)) is not None:

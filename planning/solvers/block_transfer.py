@@ -23,7 +23,13 @@ TRIES, MOST_TRIES = 60_000, 150
 
 def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
     """Replace the copies of all blocks by the copies of one row of blocks, for each row, and repeat while the plan gets
-    cheaper."""
+    cheaper.
+
+    Args:
+        best: The incumbent, to which the plans are offered.
+        search: The search that repairs them.
+        bounds: The bounds: nothing is tried once the gap is closed.
+    """
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or is_closed(best, bounds) or best.should_stop() or not tries:
         return

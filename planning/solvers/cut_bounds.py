@@ -135,7 +135,13 @@ def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list
 
 
 def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
-    """Return the bytes above the budget in the stage of each operation."""
+    """Return the bytes above the budget in the stage of each operation: an array of one entry for each.
+
+    Args:
+        problem: The problem.
+        pairs: The copies.
+        budget: The budget in bytes.
+    """
     sequence = sequence_of(problem, pairs)
     peaks = np.zeros(len(problem) + 1, np.int64)
     np.maximum.at(peaks, _stages(problem, sequence), evaluate(problem, sequence).bytes_at)
@@ -174,7 +180,7 @@ def _stages(problem: Problem, sequence: Ints) -> Ints:
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of `cut` and one more cut, spread over the operations after it."""
+    """Yield pairs of `cut` and one of `count` more cuts, spread over the operations after it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)

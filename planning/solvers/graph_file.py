@@ -74,6 +74,7 @@ class _Reading:
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     def bad(self, node: JsonNode, problem: str) -> BadGraph:
+        """Make the error for a node."""
         return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
 

@@ -20,6 +20,7 @@ NOT_FOUND = Provenance("no plan")
 
 
 def silent(_: str) -> None:
+    """Ignore a progress message."""
     return None
 
 

@@ -231,7 +231,8 @@ class _Model:
 
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
-    """Return whether the hints cover all variables, and form a solution of the model."""
+    """Return whether the hints of a window cover all variables, and form a solution of the model. The arguments are
+    the same as of `better`."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

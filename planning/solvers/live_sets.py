@@ -114,7 +114,7 @@ class _StateSearch:
             if not len(states):
                 break
         if len(states) and _has_superset(self._after_copies(states, end), self._outputs):
-            return frozenset(self._traced_back_copies())
+            return frozenset(self._trace_back())
         self._demand_all_states()
         return None
 
@@ -143,11 +143,12 @@ class _StateSearch:
         """Return the states after an execution and, if it is a copy, also the states without it. Records the layer."""
         if self.stop():
             raise TooManyStates("the search was stopped")
-        states = self._executed(states, stage, op)
+        states = self._execute(states, stage, op)
         self.layers.append(_Layer(stage, op, states))
         return states
 
-    def _executed(self, states: States, stage: int, op: int) -> States:
+    def _execute(self, states: States, stage: int, op: int) -> States:
+        """Return the states after an execution, each with the results and within the budget."""
         operands, results = self._operands[op], self._results[op]
         runnable = states[(states & np.uint64(operands)) == np.uint64(operands)]
         if op != stage:
@@ -155,11 +156,13 @@ class _StateSearch:
             runnable = runnable[(runnable & useful_results) != useful_results]
             if not len(runnable):
                 return states
-        after = self._dropped(np.unique(runnable | np.uint64(results)), operands | results, self._room(stage, op))
+        after = self._fitting_subsets(
+            np.unique(runnable | np.uint64(results)), operands | results, self._room(stage, op)
+        )
         after &= np.uint64(self._useful[stage if op != stage else stage + 1])
-        return self._limited(_maximal(np.unique(after) if op == stage else np.union1d(states, after), self._bits))
+        return self._keep_largest(_maximal(np.unique(after) if op == stage else np.union1d(states, after), self._bits))
 
-    def _dropped(self, states: States, kept: int, room: int) -> States:
+    def _fitting_subsets(self, states: States, kept: int, room: int) -> States:
         """Return the largest subsets of the states within `room` bytes, each with the storages of `kept`."""
         droppable = self._bits[(self._bits & np.uint64(kept)) == 0]
         fitting = list[States]()
@@ -168,11 +171,11 @@ class _StateSearch:
             fitting.append(states[fits])
             states = states[~fits]
             smaller = states[:, None] & ~droppable
-            states = self._limited(np.unique(smaller[smaller != states[:, None]]))
+            states = self._keep_largest(np.unique(smaller[smaller != states[:, None]]))
         subsets = _maximal(np.unique(np.concatenate(fitting)), self._bits) if fitting else states
-        return self._limited(subsets)
+        return self._keep_largest(subsets)
 
-    def _limited(self, states: States) -> States:
+    def _keep_largest(self, states: States) -> States:
         """Return the states; if there are too many, only the states with the most storages."""
         if len(states) <= MAX_STATES:
             return states
@@ -181,7 +184,7 @@ class _StateSearch:
         order = np.argsort(counts, kind="stable")
         return np.sort(states[order[-MAX_STATES:]])
 
-    def _traced_back_copies(self) -> Iterator[Pair]:
+    def _trace_back(self) -> Iterator[Pair]:
         """Yield the necessary copies of a schedule that ends with the outputs, the last copy first."""
         needed = self._outputs
         for layer, before in zip(reversed(self.layers), [*reversed(self.layers[:-1]), None], strict=True):

@@ -1,5 +1,5 @@
-"""Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, ruin and recreate, and
-annealing of the byte limit.
+"""Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, and annealing by ruin
+and recreate.
 
 A `LocalSearch` owns the arrays for one problem, and every call is deterministic. Work is limited by rounds, and by time
 only through a `stop` predicate.
@@ -110,7 +110,7 @@ class LocalSearch:
                 kernels.anneal(self._board, self._keys, first, min(rounds, first + chunk), rounds, step_cost)
         if self._board[BEST_COST] < 0:
             return None
-        return self._decoded(BEST_COPIES, self._board[BEST_COUNT])
+        return self._decode(BEST_COPIES, self._board[BEST_COUNT])
 
     @contextmanager
     def _running(self) -> Generator[Kernels, None, None]:
@@ -142,9 +142,9 @@ class LocalSearch:
     def _pairs(self, kernels: Kernels) -> frozenset[Pair]:
         """Return the copies of the state."""
         count = kernels.list_copies(self._board, ORDERED_COPIES)
-        return self._decoded(ORDERED_COPIES, count)
+        return self._decode(ORDERED_COPIES, count)
 
-    def _decoded(self, part: int, count: int) -> frozenset[Pair]:
+    def _decode(self, part: int, count: int) -> frozenset[Pair]:
         """Return the first copies of a part, as `list_copies` writes them."""
         stride, start = len(self.problem) + 1, self._board[part]
         encoded = self._board[start : start + count]
@@ -161,7 +161,8 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 
 
 def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Run ruin and recreate from the best plans, each with a seed of its own."""
+    """Run ruin and recreate from the best plans, each with a seed of its own. The arguments are those of
+    `anneal_from`."""
     starts = best.best_plans or [(Provenance("greedy"), frozenset[Pair]())]
     anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
@@ -173,7 +174,15 @@ def anneal_from(
     bounds: Bounds,
     starts: Sequence[tuple[Provenance, frozenset[Pair]]],
 ) -> None:
-    """Run ruin and recreate from each of these plans, which may exceed the budget."""
+    """Run ruin and recreate from several plans.
+
+    Args:
+        best: The incumbent, to which the results are offered.
+        search: The search to run.
+        effort: The limits.
+        bounds: The bounds: the search ends once the gap is closed.
+        starts: The plans to start from, which may exceed the budget, with their provenances.
+    """
     rounds = effort.rounds_for(len(best.problem))
     for seed, (provenance, start) in enumerate(starts if rounds else ()):
         if is_closed(best, bounds) or best.should_stop():

@@ -107,7 +107,13 @@ def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infe
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
-    """Make the result of an incumbent with a plan. `bound`: the lower bound in percent, proved by the method `by`."""
+    """Make the result of an incumbent with a plan.
+
+    Args:
+        best: The incumbent.
+        bound: The lower bound of the extra cost, in percent of the cost of the plain step.
+        by: The method that proves the bound.
+    """
     assert best.evaluation is not None and best.pairs is not None, "a result needs a plan"
     return Result(
         problem=best.problem,
@@ -128,8 +134,11 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     """Return bounds and starts from single cuts.
 
-    `closer`: whether integer programs are used up to `LARGE_PROBLEM` operations, and not only up to
-    `MIN_FLOW_OPERATIONS`.
+    Args:
+        best: The incumbent, with the problem, the budget and the limits.
+        effort: The effort.
+        closer: Whether integer programs are used up to `LARGE_PROBLEM` operations, and not only up to
+            `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.should_stop, best.left, effort.nodes)

@@ -63,6 +63,7 @@ class RepeatedRun:
 
     @property
     def operations(self) -> range:
+        """The operations of the run."""
         return range(self.start, self.start + self.length)
 
 

@@ -72,8 +72,16 @@ def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
 
 
 def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
-    """Parse an order of execution, with the label of one operation per line. Raises `ValueError` with the line of an
-    unknown label."""
+    """Parse an order of execution, with the label of one operation per line.
+
+    Args:
+        problem: The problem.
+        text: The text; `#` begins a comment.
+        name: The name of the file, for messages.
+
+    Raises:
+        ValueError: For an unknown label, with its line.
+    """
     numbers = {label: op for op, label in enumerate(problem.labels)}
     sequence = list[int]()
     for line_number, line in enumerate(text.splitlines(), 1):

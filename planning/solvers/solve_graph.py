@@ -68,14 +68,14 @@ def _may_run_again(graph: Graph, op: int) -> bool:
     """Return whether the operation may be copied: it is a forward operation without effects, and its results own their
     storage."""
     is_pure = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
-    return is_pure and op not in graph.aliasing and not graph.handed_out.issuperset(graph.makes[op])
+    return is_pure and op not in graph.aliasing and not graph.returned_forward.issuperset(graph.makes[op])
 
 
 def _returned_with_siblings(graph: Graph) -> frozenset[int]:
     """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
     its other results."""
-    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
-    return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
+    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.returned_forward.issuperset(made))
+    return graph.returned_forward.intersection(value for op in mixed for value in graph.makes[op])
 
 
 def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
@@ -102,6 +102,7 @@ class PreparedGraph:
 
     @cached_property
     def problem(self) -> Problem:
+        """The problem of the graph."""
         return problem_of_graph(self.graph)
 
     @cached_property
@@ -111,6 +112,7 @@ class PreparedGraph:
 
     @cached_property
     def two_point_bound(self) -> TwoPointBound:
+        """The lower bound of the peak from two operations."""
         return two_point_bound(self.problem)
 
     def least_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
@@ -282,13 +284,13 @@ def solve_until_rewritten_fits(
         plan = plan_of_pairs(graph, pairs_with_views(graph, outcome.pairs), chain=chain)
         rewritten_bytes = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
         if rewritten_bytes <= budget:
-            return _fitting(plan, outcome, first, budget, rewritten_bytes)
+            return _fitting_plan(plan, outcome, first, budget, rewritten_bytes)
         limit = min(limit, outcome.peak_bytes) - (rewritten_bytes - budget)
     reason = f"{_failure(budget)}: after rewriting, the last one needs {readable_bytes(rewritten_bytes)}"
     return infeasible(problem, reason, proved=False)
 
 
-def _fitting(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
+def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
     """Make the fitting plan. `first`: the result for the budget itself, whose bound holds; later ones had lower
     limits."""
     bound = min(first.bound_percent, result.percent)

@@ -103,6 +103,7 @@ class _StageProgramWriter:
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
     def write(self) -> StageProgram:
+        """Write all columns and rows."""
         needed = [self._needed_after(k) for k in range(len(self.cuts))]
         saved = tuple([self._add_saved_columns(k, needed[k]) for k in range(len(self.cuts))])
         again = tuple([self._add_run_columns(k, needed[k]) for k in range(len(self.cuts))])

@@ -49,13 +49,13 @@ class CompiledKernels:
     def __init__(self, entries: Collection[Callable[..., Any]]):
         import numba  # pyright: ignore[reportMissingImports]
 
-        dispatchers = {function: _compiled(numba, function, function in entries) for function in _KERNELS}
+        dispatchers = {function: _compile_lazily(numba, function, function in entries) for function in _KERNELS}
         for dispatcher in dispatchers.values():
             scope = dispatcher.py_func.__globals__
             scope.update({name: dispatchers[value] for name, value in scope.items() if _is_kernel(value)})
         self._dispatchers: Mapping[Any, Any] = dispatchers
 
-    def compiled(self, function: Function) -> Function:
+    def compiled_copy(self, function: Function) -> Function:
         """Return the compiled copy of a kernel."""
         return self._dispatchers[function]
 
@@ -69,7 +69,7 @@ def _is_kernel(value: Any) -> bool:
     return isinstance(value, FunctionType) and value in _KERNELS
 
 
-def _compiled(numba: Any, function: Any, is_entry: bool) -> Any:
+def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
     """Return a function that compiles a copy of the kernel at its first call.
 
     The loops allocate nothing, so arguments need no reference counting, which would take half of the time of a call.

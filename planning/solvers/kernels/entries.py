@@ -66,7 +66,7 @@ class KernelChoice:
             return PLAIN
         if is_small and self.plain_seconds < SECONDS_IF_NOT and not self.is_cached:
             return PLAIN
-        return self._compiled
+        return self._compiled_kernels
 
     @contextmanager
     def timed(self, kernels: Kernels) -> Generator[None, None, None]:
@@ -86,11 +86,11 @@ class KernelChoice:
         return self._dispatchers.is_cached(anneal)
 
     @cached_property
-    def _compiled(self) -> Kernels:
+    def _compiled_kernels(self) -> Kernels:
         if not self.is_cached:
             _LOG.warning(COMPILING)
-        compiled = self._dispatchers.compiled
-        return Kernels(**{field.name: compiled(getattr(PLAIN, field.name)) for field in fields(PLAIN)})
+        compiled_copy = self._dispatchers.compiled_copy
+        return Kernels(**{field.name: compiled_copy(getattr(PLAIN, field.name)) for field in fields(PLAIN)})
 
 
 CHOICE = KernelChoice()

@@ -37,7 +37,14 @@ def sort_entries(board: Board, start: int, count: int) -> None:
 
 @kernel
 def push(board: Board, keys: Keys, key: float, storage: int, stage: int, version: int) -> None:
-    """Push a candidate onto the heap. The smallest key is on top; ties are broken by storage and stage."""
+    """Push a candidate onto the heap. The smallest key is on top; ties are broken by storage and stage.
+
+    Args:
+        board, keys: The board, and the keys of its heap.
+        key: The score of the candidate.
+        storage, stage: The storage to recompute, and the stage in which it is recomputed.
+        version: The version of the candidates of the storage; see `VALID_VERSION`.
+    """
     index = board[HEAP_LENGTH]
     board[HEAP_LENGTH] = index + 1
     while index > 0:

@@ -47,7 +47,7 @@ def reverse_delete(board: Board, discards_log: bool, passes: int) -> None:
             if board[LOG_LENGTH] * 8 > 7 * length_of(board, LOG):
                 break
             stage, operation = divmod(board[ordered + index], stride)
-            if contains(board, operation, stage) and _is_removed(board, stage, operation):
+            if contains(board, operation, stage) and _try_to_remove(board, stage, operation):
                 removed += 1
             if discards_log:
                 board[LOG_LENGTH] = 0
@@ -77,7 +77,7 @@ def _list_by_cost(board: Board) -> int:
 
 
 @kernel
-def _is_removed(board: Board, stage: int, operation: int) -> bool:
+def _try_to_remove(board: Board, stage: int, operation: int) -> bool:
     """Remove the copy, and the copies that only it used, unless the overflow grows. Returns whether it was removed."""
     mark, overflow = board[LOG_LENGTH], board[OVERFLOW_BYTES]
     _remove_with_operands(board, stage, operation)

@@ -30,11 +30,13 @@ from .compiled import kernel
 
 @kernel
 def entry(board: Board, row: int, index: int) -> int:
+    """Return the entry number `index` of the row."""
     return board[board[board[ROW_START] + row] + index]
 
 
 @kernel
 def set_entry(board: Board, row: int, index: int, value: int) -> None:
+    """Replace the entry number `index` of the row."""
     board[board[board[ROW_START] + row] + index] = value
 
 
@@ -53,6 +55,7 @@ def count_below(board: Board, row: int, limit: int) -> int:
 
 @kernel
 def contains(board: Board, row: int, value: int) -> bool:
+    """Return whether the row has this entry."""
     index = count_below(board, row, value)
     return index < board[board[ROW_LENGTH] + row] and entry(board, row, index) == value
 
