@@ -15,6 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 
 PHASES_OF_FORWARD = frozenset({"primal", "residual"})
+"""The phases of operations of the forward pass; residual operations compute values for the backward pass alone."""
 NO_MAKER = -1
 """The maker of arguments and captured values, instead of the number of an operation."""
 

@@ -149,6 +149,7 @@ class GroupOptions:
 
 
 DEFAULT_GROUPING = GroupOptions()
+"""The options of a plan in which no copies are chained."""
 
 
 def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], options: GroupOptions) -> Plan:
@@ -193,6 +194,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
+    """Return the targets of a segment whose copies an operation reads."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value
@@ -234,6 +236,7 @@ class _Planner:
                 self._copy_inside(request, outputs)
 
     def _copy_outputs(self, request: CopyRequest, outputs: Collection[int]) -> None:
+        """Copy the outputs that the operation of the request reads."""
         reader = request.before
         read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.copied]
         if not read:
@@ -248,7 +251,6 @@ class _Planner:
         """Copy the inside of a segment, after the outputs of other segments that the copies read."""
         self._drop_saved_targets(request.operations, request.before)
         operations = [op for op in request.operations if not self._is_copied(op)]
-        results = set(self.graph.results_of(operations))
         inputs = self.graph.outside_of(operations)
         if not inputs and operations:
             self.kept.append(Kept(request.segment, operations[0], FROM_CONSTANTS))
@@ -260,7 +262,7 @@ class _Planner:
             if not gates:
                 self.kept.append(Kept(request.segment, request.before, NO_GATE))
                 return
-            self._copy_spine(request, [value for value in inputs if value not in results], outputs, gates)
+            self._copy_spine(request, inputs, outputs, gates)
             self._append_group(request, operations, replaced, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
@@ -295,6 +297,8 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _uncopied_makers(self, values: Iterable[int]) -> list[int]:
+        """Return the operations to copy for these values: the makers of targets without a copy, and recursively of
+        their operands."""
         operations, stack = set[int](), list(values)
         while stack:
             value = stack.pop()
@@ -318,9 +322,11 @@ class _Planner:
             self.targets = self.targets.without(saved)
 
     def _is_copied(self, op: int) -> bool:
+        """Return whether all targets among the results of the operation have a copy."""
         return all(value in self.copied for value in self.graph.makes[op] if value in self.targets.values)
 
     def _targets_of(self, operations: Iterable[int]) -> list[int]:
+        """Return the targets among the results of the operations."""
         return [value for op in operations for value in self.graph.makes[op] if value in self.targets.values]
 
     def _append_group(

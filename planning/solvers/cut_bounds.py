@@ -109,12 +109,13 @@ class CutBounds:
 
 def cuts_to_try(problem: Problem) -> list[int]:
     """Return the single cuts to try: around the start of the backward pass, and at the peak of the plain step."""
-    n = len(problem)
-    first = problem.earliest if problem.earliest > 0 else n // 2
     plain = evaluate(problem, sequence_of(problem, ()))
     peaks = np.argsort(-plain.bytes_at, kind="stable")[:1].tolist()
-    candidates = [*(first + offset for offset in CUT_OFFSETS), *(peak + offset for peak in peaks for offset in (0, 1))]
-    return sorted({cut for cut in candidates if 0 <= cut < n})
+    candidates = [
+        *(problem.cut_center + offset for offset in CUT_OFFSETS),
+        *(peak + offset for peak in peaks for offset in (0, 1)),
+    ]
+    return sorted({cut for cut in candidates if 0 <= cut < len(problem)})
 
 
 def min_distance(problem: Problem) -> int:

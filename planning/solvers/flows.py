@@ -180,8 +180,7 @@ class FlowBounds:
         if not available():
             self.by = "nothing is free; scipy is not installed"
             return
-        first = self.problem.earliest if self.problem.earliest > 0 else len(self.problem) // 2
-        for cut in (first, first + 1):
+        for cut in (self.problem.cut_center, self.problem.cut_center + 1):
             if cut < len(self.problem) and not self.stop():
                 self._bound(cut)
         if self.best_cut >= 0 and not self.stop():

@@ -110,6 +110,12 @@ class Problem:
         counts = np.bincount(self.reads, minlength=len(self.sizes))
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
+    @property
+    def cut_center(self) -> int:
+        """The operation around which cuts are placed: the first stage of copies, or the middle of the step if copies
+        may run from its beginning on."""
+        return self.earliest if self.earliest > 0 else len(self) // 2
+
     @cached_property
     def total_cost(self) -> int:
         """The cost of one execution of the plain step."""
