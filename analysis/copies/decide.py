@@ -215,7 +215,7 @@ def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
 
 
 def _lives_on(graph: Graph, value: int) -> bool:
-    return graph.root[value] in graph.lives_on
+    return graph.root[value] in graph.live_after_backward
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:

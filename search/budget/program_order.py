@@ -127,7 +127,7 @@ class _InOrder(Generic[O]):
         """Plan, rewrite and measure until the budget is kept. If the peak of an eager executor exceeds it, chain the
         copy groups first, then lower the limit."""
         from ...planning.solvers.result import NoPlan
-        from ...planning.solvers.solve_graph import bytes_within, plan_within
+        from ...planning.solvers.solve_graph import SearchOptions, bytes_within, plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Evaluated[O]]](), 0
         for rounds in range(MAX_RETRIES):
@@ -138,12 +138,9 @@ class _InOrder(Generic[O]):
                     around_it = f"the operations around the block alone need {readable_bytes(besides)}"
                     raise NoPlan(f"no plan keeps the budget {self.problem.wording}: {around_it}")
                 most = bytes_within(graph, "min") if limit is None else limit - less
+                options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=chain)
                 try:
-                    return segments.plan(
-                        graph,
-                        partial(plan_within, budget=most, chain=chain, stop=self.problem.stop, live_sets=True),
-                        chain,
-                    )
+                    return segments.plan(graph, partial(plan_within, budget=most, options=options), chain)
                 except NoPlan as error:
                     raise NoPlan(f"{error}{_beside(besides)}") from error
 
