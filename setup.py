@@ -32,7 +32,7 @@ def urls(url: str) -> dict[str, str]:
 
 
 class BuildPackage(build_py):
-    """The package lies in this folder, and this file is no part of it."""
+    """A build command for the package in this folder, without this file."""
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         untyped: Any = super()

@@ -157,8 +157,8 @@ def row_of(step: Budgeted, label: str, share: float, plain: int, flops: float, t
 
 
 def in_order(size: str) -> int:
-    """Rewrite every example by `recompute{budget=50% memory-model=order}`; return how many exceed the budget or
-    fail."""
+    """Rewrite every example by `recompute{budget=50% memory-model=order}`; return the number that exceed the
+    budget or fail."""
     missed = 0
     for path in sorted(EXAMPLES.glob(f"*.{size}.mlir")):
         start = time.perf_counter()

@@ -58,7 +58,7 @@ class Net:
         return self.node("input", (), size, kind="input")
 
     def layer(self, name: str, inputs: Sequence[int], size: int, flops: int, needs: str = "in", weight: int = 0) -> int:
-        """Add a layer. `needs` states what its backward reads: `in`, `out`, `both`, or nothing."""
+        """Add a layer. `needs` names the values that its backward pass reads: `in`, `out`, `both`, or nothing."""
         result = self.node(name, inputs, size, flops)
         saved = (*(inputs if needs in ("in", "both") else ()), *((result,) if needs in ("out", "both") else ()))
         self.tape.append(Layer(name, tuple(inputs), result, flops, saved, weight))

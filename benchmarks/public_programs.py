@@ -125,7 +125,7 @@ def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None
 
 @dataclass
 class Comparison:
-    """Compares how programs are read by this project and by jaxlib."""
+    """A comparison of this project with jaxlib as readers of programs."""
 
     table: Table
     dialects: frozenset[str] = frozenset()
@@ -301,7 +301,7 @@ def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list
 
 
 def _run(block: Block, wanted: Sequence[SSAValue], known: dict[SSAValue, Any]) -> list[Any]:
-    """Return the values `wanted` of a block, by running the operations that they need in a function of their own."""
+    """Return the given values of a block, by running the operations that they need in a function of their own."""
     from xdsl.dialects.func import ReturnOp
 
     needed, stack = set[Operation](), [value for value in wanted if value not in known]

@@ -29,7 +29,7 @@ def channel_of(op: Operation) -> int | None:
 
 
 def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
-    """Give new channels to the collectives among the copies, and inside them."""
+    """Assign new channels to the collectives among the copies and in their regions."""
     for copy in copies:
         for op in every_operation(copy):
             _take_channel(op, channels)

@@ -96,7 +96,7 @@ KNOWN: dict[str, AttributeRule] = {
     Names.ID: AttributeRule(
         "original, copy", "a number >= 0 of type i64", _is_number, "the same on an original and its copies"
     ),
-    Names.COPY: AttributeRule("copy", "a number >= 0 of type i64", _is_number, "which copy of the original this is"),
+    Names.COPY: AttributeRule("copy", "a number >= 0 of type i64", _is_number, "the number of the copy"),
     Names.DUPLICATED: AttributeRule("copy", "a unit attribute", _is_unit, "this operation is a copy"),
     Names.NEED_CSE: AttributeRule(
         "copy", "a unit attribute", _is_unit, "the cleanup may merge it with equal operations"
@@ -118,7 +118,7 @@ KNOWN: dict[str, AttributeRule] = {
         "segment, or its operations",
         "true or false",
         _is_bool,
-        "values saved for it are sharded over devices meanwhile",
+        "its saved values are sharded over the devices until the backward pass",
     ),
     Names.PRESERVE_RNG_STATE: AttributeRule(
         "segment", "true or false", _is_bool, "if false, operations with a hidden state may draw other numbers"
@@ -136,7 +136,7 @@ KNOWN: dict[str, AttributeRule] = {
         "function",
         "a name, or a list of names",
         _is_name,
-        "the segments of the step lie between the values of these names, where no option says otherwise",
+        "the segments of the step lie between the values of these names, unless an option defines others",
     ),
     Names.WHOLE: AttributeRule(
         "private function", "a unit attribute", _is_unit, "its calls stay: they are neither inlined nor recomputed"

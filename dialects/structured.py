@@ -87,7 +87,7 @@ class GroupOp(IRDLOperation):
         self.verify_place(self.parent_op())
 
     def verify_place(self, parent: Operation | None) -> None:
-        """Raise `VerifyException` if the operation may not be in `parent`. None: it has no parent yet."""
+        """Raise `VerifyException` if the operation may not be in `parent`, which is None for a detached operation."""
         raise NotImplementedError
 
     @classmethod

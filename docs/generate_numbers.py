@@ -37,11 +37,13 @@ TITLES = {
     "paddle_fleet": "Paddle's Fleet page, five blocks with dropout",
 }
 
-# Page -> sentences with holes. A hole is a version, or an example, a form and a quantity.
+# Page -> sentences with placeholders. A placeholder is a version, or an example, a form and a quantity.
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
         "`python -m recompute.benchmarks.against_jax_checkpoint` with jax {jax}:",
         "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
+        "allocates {gpt_train ours mib} of {gpt_train plain mib} MiB for the same step, or "
+        "{gpt_train ours temporaries}.",
     ),
     "docs/coming_from_jax.md": (
         "under XLA:CPU a GPT with dropout takes {gpt jax temporaries} of the plain step's temporaries with "
@@ -58,7 +60,7 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
 
 
 def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, str]:
-    """Return the number for each hole."""
+    """Return the number for each placeholder."""
     texts = dict[str, str]()
     for example, costs in measured["against_jax_checkpoint"].items():
         plain = costs[PLAIN]

@@ -115,7 +115,7 @@ class Rewritten:
         return [(before[name], after[name]) for name in after if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
-        """Return the rewrite with a view of both modules, for queries: such as the part of one device."""
+        """Return the rewrite with a view of both modules, such as the part of one device, for queries."""
         before, after = view(self._original), view(self.module)
         proof, copies, flops, saving = self.proof, self.copies, self.extra_flops, self._saving
         return Rewritten(after, self.plans, self.remarks, proof, copies, flops, before, saving)
@@ -304,7 +304,7 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 
 
 def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """Explain as `explain` does a module that was verified before, such as the part of one device."""
+    """Return the explanations of a module that was verified before, such as the part of one device."""
     return Explanations(explanations_of(module, selection, cost))
 
 

@@ -15,8 +15,8 @@ from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.memory.timeline import describe_operation
 from ..analysis.step.counted_loops import counted_loop
+from ..analysis.step.descriptions import describe_operation
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops, LoopSchedule

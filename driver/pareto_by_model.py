@@ -13,7 +13,8 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..analysis.memory.timeline import Labels, describe_operation
+from ..analysis.memory.timeline import Labels
+from ..analysis.step.descriptions import describe_operation
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch

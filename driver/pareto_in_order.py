@@ -80,7 +80,7 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> l
 
     Args:
         module: The step, which is left unchanged.
-        options: The budgets, and how they are solved.
+        options: The budgets, and the options of the solvers.
         cost: The cost that plans minimize, as in `RecomputeOptions`.
 
     Raises:

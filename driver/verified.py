@@ -77,7 +77,7 @@ def change_in_place(
         changes: Functions that change it, in their order.
         verify: Verify the module before and after each change.
         proof: Prove the result equal.
-        original: A copy of the module as it is now, if the caller has one; otherwise one is made for the proof.
+        original: A copy of the current module, if the caller has one; otherwise one is made for the proof.
 
     Returns:
         The proof; None if there are no changes, or `proof` is false.

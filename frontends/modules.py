@@ -21,7 +21,7 @@ _ROOT = __name__.rpartition(".frontends")[0]
 
 # The base classes of `importlib.abc` would take longer to import than all else that `import recompute` needs.
 class FrontendFinder:
-    """Finds `recompute.jax`, `recompute.torch` and their submodules."""
+    """An import finder of `recompute.jax`, `recompute.torch` and their submodules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -49,7 +49,7 @@ class ExecutionDifference:
         place = f"result #{self.result} {list(self.index)}: before {self.before}, after {self.after}"
         count = f"{self.elements} element{'' if self.elements == 1 else 's'} of it differ{'s' * (self.elements == 1)}"
         if self.operation is None:
-            return f"{place}; {count}; every value computed occurs on both sides"
+            return f"{place}; {count}; all computed values occur in both programs"
         return f"{place}; {count}; first new value: {name_of(self.operation)} at {position_of(self.operation)}"
 
 

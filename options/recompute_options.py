@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 
 from ..planning.graph import Graph
 from ..planning.host_moves import NOTHING_MOVED, Offload
-from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
@@ -24,6 +23,8 @@ from .option_facts import EntryPoint, option_facts, option_facts_of
 from .segment_budgets import budget_texts
 from .selection import AUTO, Selection
 
+ATTEMPTS = 7
+"""Default number of plans of a step that are forecast; the model of XLA:CPU evaluates the plans that can win."""
 Planner = Callable[[Graph], Plan]
 """A function from the graph of a step to a plan for it."""
 Pipeline = str | Sequence[str | ModulePass]

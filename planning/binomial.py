@@ -1,4 +1,4 @@
-"""Binomial checkpointing: the carries of a loop that a fixed number of slots hold while the loop is reversed.
+"""Schedule binomial checkpointing: the carries of a loop that a fixed number of slots hold while the loop is reversed.
 
 A. Griewank, A. Walther, "Algorithm 799: Revolve", 2000. The iterations are needed in reverse order, and an iteration
 can run only from its carry. Each slot holds one carry; the first slot holds the carry of iteration 0. No schedule runs

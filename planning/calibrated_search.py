@@ -9,18 +9,18 @@ the predictions of kinds without a measurement are used without correction, exce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-CAREFUL = 0.95
+LAST_TRY_SHARE = 0.95
 """The last plan is tried only if its predicted need is at most this share of the limit."""
-WORTH = 0.97
+CHEAPER_SHARE = 0.97
 """Another plan is tried only if its extra work is below this share of the best plan's."""
-AS_CHEAP = 1.03
+EQUAL_WORK_FACTOR = 1.03
 """Plans up to this multiple of the least extra work count as equally cheap; the lowest predicted need is tried
 first."""
-HOPE = 1.1
+PROMISING_FACTOR = 1.1
 """In a search for the least need, a plan is tried only if its predicted need is at most this multiple of the least need
 so far."""
 
@@ -30,7 +30,13 @@ Ratio = Callable[["Prediction"], float]
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted need of a plan, and its extra work. Plans of equal `kind` have similar prediction errors."""
+    """The prediction for a plan.
+
+    Attributes:
+        need: The predicted memory, in the unit of the limit: bytes, or a share of the need of the plain step.
+        work: The extra work, in any unit.
+        kind: Plans of equal kind have similar prediction errors.
+    """
 
     need: float
     work: float
@@ -74,22 +80,31 @@ class CalibratedSearch:
         best = self.best
         untried = [index for index in range(len(self.choices)) if index not in self.measured]
         if best is not None:
-            untried = [index for index in untried if self.choices[index].work < WORTH * self.choices[best].work]
+            untried = [index for index in untried if self.choices[index].work < CHEAPER_SHARE * self.choices[best].work]
         limit = self._limit(left)
         needs = {index: self.expected(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
         if not within and left > 1:
             within = [index for index in self.unexplored(limit) if index in needs]
         if within:
-            most = AS_CHEAP * min(self.choices[index].work for index in within)
-            cheap = [index for index in within if self.choices[index].work <= most]
-            return min(cheap, key=lambda index: (needs[index], self.choices[index].work))
-        if best is not None:
-            return None
-        # If none should fit, prefer more work among equal needs: it may save bytes that the model does not predict.
+            return self._cheapest(within, needs)
+        return self._lowest(untried, needs) if best is None else None
+
+    def _cheapest(self, candidates: Sequence[int], needs: Mapping[int, float]) -> int:
+        """Return the candidate with the lowest need among those with about the least work."""
+        most = EQUAL_WORK_FACTOR * min(self.choices[index].work for index in candidates)
+        cheap = [index for index in candidates if self.choices[index].work <= most]
+        return min(cheap, key=lambda index: (needs[index], self.choices[index].work))
+
+    def _lowest(self, candidates: Sequence[int], needs: Mapping[int, float]) -> int | None:
+        """Return the candidate with the lowest need, when none is expected to fit; None if none is promising.
+
+        With a limit, prefer more work among equal needs: it may save bytes that the model does not predict.
+        """
         sign = -1 if self.limit else 1
-        index = min(untried, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
-        return None if not self.limit and index is not None and self._is_hopeless(needs[index]) else index
+        index = min(candidates, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
+        is_hopeless = not self.limit and index is not None and self._is_hopeless(needs[index])
+        return None if is_hopeless else index
 
     def unexplored(self, limit: float) -> list[int]:
         """Return the candidates of kinds without a measurement whose uncorrected predictions are within the limit."""
@@ -101,15 +116,16 @@ class CalibratedSearch:
         """Return whether a search for the least need should end: the last try was no improvement, or this prediction is
         far above the least need."""
         least = self.least
-        return least is not None and (self._last not in (None, least) or need > HOPE * self.measured[least])
+        return least is not None and (self._last not in (None, least) or need > PROMISING_FACTOR * self.measured[least])
 
     def _ratio(self, left: int, candidate: Prediction) -> float:
+        """Return the expected need as a multiple of the limit when `left` tries remain."""
         limit = self._limit(left)
         return self.expected(candidate) / limit if limit else float("inf")
 
     def _limit(self, left: int) -> float:
         """Return the maximum prediction for the next try when `left` tries remain."""
-        return self.limit * (CAREFUL if left == 1 and self.best is None else 1.0)
+        return self.limit * (LAST_TRY_SHARE if left == 1 and self.best is None else 1.0)
 
     def expected(self, candidate: Prediction) -> float:
         """Return the corrected prediction of the need."""
@@ -118,26 +134,27 @@ class CalibratedSearch:
         return self._interpolate(candidate, same_kind or feasible)
 
     def _interpolate(self, candidate: Prediction, through: Sequence[int]) -> float:
-        """Interpolate between the measured candidates `through` and the plain step."""
+        """Return the need of a candidate by linear interpolation between points (predicted need, measured need): those
+        of the measured candidates `through`, and that of the plain step."""
         points = sorted([*((self.choices[index].need, self.measured[index]) for index in through), self.plain])
         below = [point for point in points if point[0] <= candidate.need]
         above = [point for point in points if point[0] > candidate.need]
         if not below or not above:
             predicted, measured = below[-1] if below else above[0]
             return measured * candidate.need / predicted if predicted else measured
-        (low, need_at_low), (high, need_at_high) = below[-1], above[0]
-        return need_at_low + (need_at_high - need_at_low) * (candidate.need - low) / (high - low)
+        (x0, y0), (x1, y1) = below[-1], above[0]
+        return y0 + (y1 - y0) * (candidate.need - x0) / (x1 - x0)
 
     def run(
         self,
-        needed: Callable[[int], float | None],
+        measure: Callable[[int], float | None],
         tries: int,
         search: Callable[[Ratio], Sequence[Prediction]] | None = None,
     ) -> int | None:
         """Try up to `tries` candidates.
 
         Args:
-            needed: Measures a candidate, given by its index. Returns its need, or None if it cannot be measured.
+            measure: Measures a candidate, given by its index. Returns its need, or None if it cannot be measured.
             search: Called before each try with the ratio to the limit. Returns the candidates so far, with new ones
                 appended.
 
@@ -150,6 +167,6 @@ class CalibratedSearch:
             index = self.next(left)
             if index is None:
                 break
-            need, self._last = needed(index), index
+            need, self._last = measure(index), index
             self.measured[index] = float("inf") if need is None else need
         return self.best

@@ -16,7 +16,13 @@ from .plan_file import Note
 
 
 def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
-    """Yield a message for each violation of the rules. `refused`: operations that must not run twice."""
+    """Yield a message for each violation of the rules.
+
+    Args:
+        graph: The graph of the step.
+        plan: The plan to check.
+        refused: Operations that must not run twice.
+    """
     for index, group in enumerate(plan.groups):
         if (message := _unknown_numbers(graph, group)) is not None:
             yield f"group {index}: {message}"
@@ -56,31 +62,40 @@ def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
 
 
 def _violations_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Iterator[str]:
-    name, made = graph.names, set[int]()
+    """Yield a message for each violation inside a group."""
     for op in group.operations:
         if op in refused:
-            yield f"{name[op]}, operation {op}, must not run twice: {graph.effects[op]}"
+            yield f"{graph.names[op]}, operation {op}, must not run twice: {graph.effects[op]}"
         if op >= group.before:
-            yield f"{name[op]}, operation {op}, is copied before it has run"
-    operations, inputs = list[int](), set[int]()
-    for batch in group.batches:
-        inputs.update(batch.inputs)
-        if not made.issuperset(batch.awaited):
-            yield "a batch waits for a value that no earlier batch computes"
-        for op in batch.operations:
-            missing = [v for v in graph.reads[op] if v not in made and v not in inputs and v not in graph.constants]
-            if missing:
-                yield f"{name[op]}, operation {op}, reads value {missing[0]}, which is neither copied nor an input"
-            made.update(graph.makes[op])
-            operations.append(op)
-    if len(set(operations)) != len(operations):
+            yield f"{graph.names[op]}, operation {op}, is copied before it has run"
+    yield from _violations_of_use_before_definition(graph, group)
+    if len(set(group.operations)) != len(group.operations):
         yield "an operation is copied twice"
-    if made & inputs:
+    results, inputs = set(graph.results_of(group.operations)), set(group.inputs)
+    if results & inputs:
         yield "an input is computed by the group itself"
     if any(graph.maker[value] >= group.before for value in inputs):
         yield "an input is computed after the copies that read it"
-    if not made.issuperset(group.replaces):
+    if not results.issuperset(group.replaces):
         yield "the group replaces a value that it does not compute"
+    yield from _violations_of_gates(graph, group)
+
+
+def _violations_of_use_before_definition(graph: Graph, group: CopyGroup) -> Iterator[str]:
+    results, inputs = set[int](), set[int]()
+    for batch in group.batches:
+        inputs.update(batch.inputs)
+        if not results.issuperset(batch.awaited):
+            yield "a batch waits for a value that no earlier batch computes"
+        for op in batch.operations:
+            missing = [v for v in graph.reads[op] if not (v in results or v in inputs or v in graph.constants)]
+            if missing:
+                reader = f"{graph.names[op]}, operation {op},"
+                yield f"{reader} reads value {missing[0]}, which is neither copied nor an input"
+            results.update(graph.makes[op])
+
+
+def _violations_of_gates(graph: Graph, group: CopyGroup) -> Iterator[str]:
     if not any(is_gate(graph, gate) and graph.maker[gate] < group.before for gate in group.gates):
         yield "none of its gates is a gradient value computed before the copies, so nothing delays the copies"
     if any(graph.maker[gate] >= group.before for gate in group.gates):

@@ -1,4 +1,4 @@
-"""Gates of copies: the cotangents that copies wait for, so that they do not run in the forward pass.
+"""Find the gates of copies: the cotangents that copies wait for, so that they do not run in the forward pass.
 
 A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
 out cycles. It must not be available too early: a gradient operation that reads only values of the segment, or earlier
@@ -20,6 +20,7 @@ def gates_for(
     """Return the gates for copies.
 
     Args:
+        graph: The graph of the step.
         values: The recomputed values.
         readers: The gradient operations that read the copies.
         before: The operation before which the copies are inserted.
@@ -41,9 +42,13 @@ def gates_for(
 
 def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
     """Return the gradient values defined before the copies that the readers depend on, through gradient operations
-    behind the copies only.
+    after the copies only.
 
-    Values defined before the operation `after`, of an earlier gradient, are left out: they would not delay the copies.
+    Args:
+        graph: The graph of the step.
+        readers: The gradient operations that read the copies.
+        after: An operation: values defined before it, of an earlier gradient, would not delay the copies.
+        before: The operation before which the copies are inserted.
     """
     gates = dict[int, None]()
     visited, stack = set[int](), list(readers)
@@ -64,28 +69,34 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
 
 
 def joining_gates(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
-    """Return the cotangents defined before the copies that are combined with results of the readers, in operations
-    before `until`.
+    """Return the cotangents defined before the copies that are combined with results of the readers.
 
     A cotangent that passes a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a residual
     stream into each of its later readers, and keeps its operands live. If each block reads a slice of one parameter,
     the gradient of the parameter is a sum of padded values. The operands of this sum have fewer bytes, so they are
     stored instead of the sum.
+
+    Args:
+        graph: The graph of the step.
+        readers: The gradient operations that read the copies.
+        after: An operation: only cotangents defined after it, and available after it, are returned.
+        before: The operation before which the copies are inserted.
+        until: The operation before which the cotangents are combined.
     """
-    gates, behind = dict[int, None](), set(readers)
+    dependents, cotangents = set(readers), list[int]()
     for op in range(before, until):
-        if not graph.gradient[op]:
-            continue
         makers = [graph.maker[value] for value in graph.reads[op]]
-        if op in behind or not behind.isdisjoint(makers):
-            behind.add(op)
-            joined = [value for value, maker in zip(graph.reads[op], makers, strict=True) if after < maker < before]
-            gates.update(
-                (value, None)
-                for cotangent in joined
-                for value in _smallest_source(graph, cotangent)
-                if after < graph.maker[value] < before and is_gate(graph, value) and _waits(graph, value, after)
-            )
+        if graph.gradient[op] and (op in dependents or not dependents.isdisjoint(makers)):
+            dependents.add(op)
+            cotangents += [
+                value for value, maker in zip(graph.reads[op], makers, strict=True) if after < maker < before
+            ]
+    sources = dict.fromkeys(source for value in cotangents for source in _smallest_sources(graph, value))
+    gates = [
+        value
+        for value in sources
+        if after < graph.maker[value] < before and is_gate(graph, value) and _waits(graph, value, after)
+    ]
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 
 
@@ -94,7 +105,7 @@ MAX_SUMMANDS = 48
 earlier tokens."""
 
 
-def _smallest_source(graph: Graph, value: int) -> list[int]:
+def _smallest_sources(graph: Graph, value: int) -> list[int]:
     """Return the values to store for `value`: itself, or the latest parts from which a compiler recomputes it in a
     fused reader, whichever take fewer bytes."""
     leaves, pending = list[int](), deque([value])
@@ -102,7 +113,7 @@ def _smallest_source(graph: Graph, value: int) -> list[int]:
         if not pending:
             break
         current = pending.popleft()
-        if current in graph.made_of_less:
+        if current in graph.has_smaller_sources:
             pending.extend(graph.gradient_sources(current))
         else:
             leaves.append(current)
@@ -123,15 +134,21 @@ def is_gate(graph: Graph, value: int) -> bool:
 
 
 def can_delay(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
-    """Return whether a gate delays copies of the values: it depends on a forward operation after all of them, or on a
-    cotangent argument."""
+    """Return whether a gate delays copies: whether it depends on a forward operation after all copied values, or on a
+    cotangent argument.
+
+    Args:
+        graph: The graph of the step.
+        gates: The gates of the copies.
+        values: The copied values.
+    """
     after = max(graph.maker[value] for value in values)
     return any(graph.maker[gate] in graph.needs_cotangent or _waits(graph, gate, after) for gate in gates)
 
 
 def _waits(graph: Graph, value: int, after: int) -> bool:
     """Return whether the value depends on a forward operation after the operation `after`."""
-    return graph.known_after[graph.maker[value]] > after
+    return graph.available_after[graph.maker[value]] > after
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:

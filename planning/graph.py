@@ -1,4 +1,5 @@
-"""A training step as integers: operations in program order, the values that they read and make, bytes and FLOPs.
+"""The graph of a training step, as integers: operations in program order, the values that they read and make, bytes
+and FLOPs.
 
 Operations are 0 … n - 1; the last one is the terminator, whose operands the function returns. Values are 0 … m - 1:
 first arguments and captured values, then the results of the operations in their order. This module is independent of
@@ -14,6 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 
 PHASES_OF_FORWARD = frozenset({"primal", "residual"})
+"""The phases of operations of the forward pass; residual operations compute values for the backward pass alone."""
 NO_MAKER = -1
 """The maker of arguments and captured values, instead of the number of an operation."""
 
@@ -72,14 +74,17 @@ class Graph:
 
     @cached_property
     def forward(self) -> tuple[bool, ...]:
+        """For each operation whether it belongs to the forward pass."""
         return tuple(map(PHASES_OF_FORWARD.__contains__, self.phases))
 
     @cached_property
     def gradient(self) -> tuple[bool, ...]:
+        """For each operation whether it belongs to the backward pass."""
         return tuple([phase == "gradient" for phase in self.phases])
 
     @cached_property
     def update(self) -> tuple[bool, ...]:
+        """For each operation whether it belongs to the update of the parameters."""
         return tuple([phase == "update" for phase in self.phases])
 
     @cached_property
@@ -125,19 +130,19 @@ class Graph:
         return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
 
     @cached_property
-    def made_of_less(self) -> frozenset[int]:
+    def has_smaller_sources(self) -> frozenset[int]:
         """Gradient values that take more bytes than their gradient operands, and whose operation a compiler fuses into
         the only reader: sums of padded values, the gradients of slices."""
-        smaller, needed = set[int](), list(self.sizes)
+        smaller, source_bytes = set[int](), list(self.sizes)
         for op, made in enumerate(self.makes):
             if not self.gradient[op] or len(made) != 1 or len(self.readers[made[0]]) != 1:
                 continue
             value = made[0]
             sources = self.gradient_sources(value)
-            less = sum(needed[source] for source in sources)
-            if sources and self.flops[op] <= self.sizes[value] and less < self.sizes[value]:
+            total = sum(source_bytes[source] for source in sources)
+            if sources and self.flops[op] <= self.sizes[value] and total < self.sizes[value]:
                 smaller.add(value)
-                needed[value] = less
+                source_bytes[value] = total
         return frozenset(smaller)
 
     @cached_property
@@ -146,7 +151,7 @@ class Graph:
         return frozenset(self.reads[-1])
 
     @cached_property
-    def handed_out(self) -> frozenset[int]:
+    def returned_forward(self) -> frozenset[int]:
         """Storages of returned forward values, if returned values count. They are live to the end and never recomputed,
         because the caller receives them before the backward pass begins."""
         if not self.counts_returned:
@@ -155,8 +160,8 @@ class Graph:
         return frozenset(owner for owner in owners if self.maker[owner] >= 0 and self.forward[self.maker[owner]])
 
     @cached_property
-    def lives_on(self) -> frozenset[int]:
-        """Storages that the update or the caller reads: they are live after the backward pass anyway."""
+    def live_after_backward(self) -> frozenset[int]:
+        """Storages that the update or the caller reads, and that are live after the backward pass anyway."""
         return frozenset(
             self.root[value]
             for op, values in enumerate(self.reads)
@@ -166,7 +171,7 @@ class Graph:
         )
 
     @cached_property
-    def known_after(self) -> tuple[int, ...]:
+    def available_after(self) -> tuple[int, ...]:
         """For each operation the last forward operation that it depends on; -1 if it depends on none.
 
         An eager executor may run a gradient operation right after that operation, independently of its position in
@@ -227,6 +232,7 @@ class Graph:
         return tuple([value for value in read if value not in inside and value not in self.constants])
 
     def results_of(self, operations: Iterable[int]) -> list[int]:
+        """Return the results of the operations, in order."""
         return [value for op in operations for value in self.makes[op]]
 
     @cached_property

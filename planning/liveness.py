@@ -87,6 +87,7 @@ def storages(
     """Return the temporaries with their live ranges.
 
     Args:
+        graph: The graph.
         order: The operations in the order in which they run; program order if not given.
         returned_too: Whether returned values count, as in the body of a loop.
         counted: The storages of the graph, if they are already computed.
@@ -105,15 +106,30 @@ def live_bytes(
     counted: CountedStorages | None = None,
 ) -> Numbers:
     """Return the bytes of live temporaries at each step of the order, with the memory of the regions of the operation
-    that runs there. The arguments are the same as of `storages`."""
+    that runs there.
+
+    Args:
+        graph: The graph.
+        order: As in `storages`.
+        returned_too: As in `storages`.
+        counted: As in `storages`.
+
+    Returns:
+        An array with an entry for each operation of the order.
+    """
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
     return bytes_at_each_step(storages(graph, order, returned_too, counted), steps)
 
 
 def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: CountedStorages | None = None) -> int:
-    """Return the maximum of the live bytes of temporaries over all steps. The arguments are the same as of
-    `storages`."""
+    """Return the maximum of the live bytes of temporaries over all steps.
+
+    Args:
+        graph: The graph.
+        order: As in `storages`.
+        counted: As in `storages`.
+    """
     return int(live_bytes(graph, order, counted=counted).max(initial=0))
 
 
@@ -155,6 +171,7 @@ class Footprint:
 
     @classmethod
     def of(cls, graph: Graph) -> Footprint:
+        """Collect the temporaries of a graph."""
         counted = CountedStorages.of(graph)
         sizes: list[int] = counted.sizes.tolist()
         makers: list[int] = counted.makers.tolist()
@@ -171,6 +188,7 @@ class Footprint:
         return cls(tuple(sizes), _tuples(readers), _tuples(made), _tuples(read), graph.inner_bytes)
 
     def made_bytes(self, operation: int) -> int:
+        """Return the bytes of the storages that an operation makes."""
         return sum(self.bytes[storage] for storage in self.made[operation])
 
 
@@ -190,6 +208,7 @@ class LiveSet:
 
     @classmethod
     def at_start(cls, footprint: Footprint) -> LiveSet:
+        """Return the live set before the first operation."""
         return cls(footprint, [len(readers) for readers in footprint.readers])
 
     def run(self, operation: int) -> int:

@@ -1,6 +1,7 @@
-"""Choose the values to keep, at the least cost, from which all needed values can be recomputed.
+"""Choose the values to keep, at the least cost, from which all needed values can be recomputed, by a minimum cut.
 
-A minimum cut of the data flow with capacities on the values (Ford and Fulkerson, 1956). Among cuts of equal cost it is
+The network is the data flow with capacities on the values (L. R. Ford, D. R. Fulkerson, "Maximal flow through a
+network", 1956). Among cuts of equal cost it is
 the cut nearest to the needed values, so that the fewest values are recomputed. networkx computes the maximum flow.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 Value = TypeVar("Value", bound=Hashable)
+_SOURCE, _SINK = "source", "sink"
 
 
 def min_cut(
@@ -18,7 +20,7 @@ def min_cut(
     cost: Mapping[Value, int],
     work: Mapping[Value, int] | None = None,
 ) -> frozenset[Value]:
-    """Return the values to keep.
+    """Return the values to keep at the least total cost.
 
     Args:
         needed: The values that must be available.
@@ -26,6 +28,9 @@ def min_cut(
             be recomputed and must be kept.
         cost: The cost of keeping each value.
         work: The cost of recomputing a value, in the same unit; 0 for missing entries.
+
+    Returns:
+        The values on the minimum cut.
     """
     # Imported here because it takes as long as the rest of planning, and only loops and segment budgets need it.
     import networkx as nx
@@ -52,6 +57,3 @@ def min_cut(
             pending.append(operand)
     _, (before, after) = nx.minimum_cut(flow, _SOURCE, _SINK)
     return frozenset(value for value in visited if (value, "in") in before and (value, "out") in after)
-
-
-_SOURCE, _SINK = "source", "sink"

@@ -70,12 +70,19 @@ class CopyGroup:
 
     @property
     def saved_bytes(self) -> int:
+        """An estimate of the bytes that the group saves."""
         return self.freed_bytes - self.pinned_bytes
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A segment, or an operation in it, that is not recomputed, with the reason."""
+    """A segment, or an operation in it, that is not recomputed, with the reason.
+
+    Attributes:
+        segment: The name of the segment; "" outside segments.
+        operation: The operation that the reason is about.
+        reason: The reason as text, such as the constants of `by_segment/copy_requests.py`.
+    """
 
     segment: str
     operation: int
@@ -126,10 +133,11 @@ class Plan:
 
     @property
     def extra_flops(self) -> int:
+        """The FLOPs of all copies."""
         return sum(group.extra_flops for group in self.groups)
 
     def extra_cost(self, cost: Sequence[int]) -> int:
-        """Return the total cost of the copies, by the `cost` of each operation."""
+        """Return the total cost of the copies. `cost`: the cost of one execution of each operation."""
         return sum(cost[op] for group in self.groups for op in group.operations)
 
 

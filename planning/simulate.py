@@ -92,20 +92,25 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
     """Apply a plan to the graph, and remove dead operations.
 
     Args:
+        graph: The graph of the step.
+        plan: A plan for this graph, as `check.violations` accepts it.
         keeps_barriers: Whether barriers are inserted before copies, as for a target that does not keep program order.
+
+    Returns:
+        The program; its values from `len(graph.maker)` on are copies and results of barriers.
     """
-    writer, groups = _GraphWriter(graph, _unchanged(graph), keeps_barriers), dict[int, list[CopyGroup]]()
+    writer, groups = _GraphWriter(graph, _instructions_of(graph), keeps_barriers), dict[int, list[CopyGroup]]()
     for group in plan.groups:
         groups.setdefault(group.before, []).append(group)
     for place in sorted(groups):
-        writer.keep_until(place)
+        writer.append_until(place)
         for group in groups[place]:
-            writer.add(group)
-    writer.keep_until(len(graph))
+            writer.append_group(group)
+    writer.append_until(len(graph))
     return SimulatedProgram(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
 
 
-def _unchanged(graph: Graph) -> Sequence[Instruction]:
+def _instructions_of(graph: Graph) -> Sequence[Instruction]:
     """Return the operations of the graph as instructions."""
     columns = zip(range(len(graph)), graph.phases, repeat(False), graph.reads, graph.makes, strict=False)
     return tuple(map(Instruction._make, columns))
@@ -115,7 +120,9 @@ def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[
     """Insert barriers into the program.
 
     Args:
-        graph: The program as a graph (`as_graph`). The barriers refer to its numbers.
+        graph: The program as a graph (`as_graph`).
+        program: The program.
+        barriers: The barriers, with the numbers of operations and values in the program.
     """
     if not barriers:
         return program
@@ -123,10 +130,10 @@ def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[
     for barrier in barriers:
         barriers_at.setdefault(barrier.before, []).append(barrier)
     for place in sorted(barriers_at):
-        writer.keep_until(place)
+        writer.append_until(place)
         for barrier in barriers_at[place]:
-            writer.barrier((), barrier.values, graph.phases[place])
-    writer.keep_until(len(graph))
+            writer.append_barrier((), barrier.values, graph.phases[place])
+    writer.append_until(len(graph))
     stands_for = tuple([program.stands_for[value] for value in writer.stands_for])
     return SimulatedProgram(tuple(writer.written), stands_for)
 
@@ -141,8 +148,8 @@ class _GraphWriter:
         stands_for: As in `SimulatedProgram`.
         copy_of: For each value its latest copy, which the backward pass reads, and the place of the copy.
         delayed: For each input of a group the value behind the barrier, which gradient operations read.
-        passed: For each gate the value behind the barrier, which all later operations read.
-        replaced: The values in `copy_of`, `delayed` and `passed`: operations that read none of them stay unchanged.
+        gated: For each gate the value behind the barrier, which all later operations read.
+        replaced: The values in `copy_of`, `delayed` and `gated`: operations that read none of them stay unchanged.
         next: The next operation of the graph.
     """
 
@@ -153,81 +160,92 @@ class _GraphWriter:
     stands_for: list[int] = field(init=False)
     copy_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     delayed: dict[int, int] = field(default_factory=dict[int, int])
-    passed: dict[int, int] = field(default_factory=dict[int, int])
+    gated: dict[int, int] = field(default_factory=dict[int, int])
     replaced: set[int] = field(default_factory=set[int])
     next: int = 0
 
     def __post_init__(self) -> None:
         self.stands_for = list(range(len(self.graph.maker)))
 
-    def keep_until(self, end: int) -> None:
+    def append_until(self, end: int) -> None:
         """Append the operations of the graph up to `end`, exclusive, with their present operands."""
         unchanged, replaced = self.unchanged, self.replaced
         if not replaced:
             self.written.extend(unchanged[self.next : end])
         else:
             for op, reads in enumerate(self.graph.reads[self.next : end], self.next):
-                self.written.append(unchanged[op] if replaced.isdisjoint(reads) else self._changed(op))
+                self.written.append(unchanged[op] if replaced.isdisjoint(reads) else self._with_latest_operands(op))
         self.next = max(self.next, end)
 
-    def _changed(self, op: int) -> Instruction:
+    def _with_latest_operands(self, op: int) -> Instruction:
         """Return an operation of the graph with its present operands."""
         graph, unchanged = self.graph, self.unchanged[op]
         reads = graph.reads[op]
         if not graph.forward[op]:
-            reads = tuple([self._now(value) for value in reads])
+            reads = tuple([self._latest_copy(value) for value in reads])
         if graph.gradient[op]:
             reads = tuple([self.delayed.get(value, value) for value in reads])
-        reads = tuple([self._behind(value) for value in reads])
+        reads = tuple([self._behind_barriers(value) for value in reads])
         return Instruction(unchanged.origin, graph.phases[op], unchanged.is_new, reads, graph.makes[op])
 
-    def add(self, group: CopyGroup) -> None:
+    def append_group(self, group: CopyGroup) -> None:
         """Append the copies of a group, batch by batch."""
+        # Inputs that an earlier group copies at the same place are behind its barrier already.
         mapping = {
-            value: made[0]
+            value: latest[0]
             for value in group.inputs
-            if (made := self.copy_of.get(value)) is not None and made[1] == group.before
+            if (latest := self.copy_of.get(value)) is not None and latest[1] == group.before
         }
-        late = [value for value in group.inputs if value not in mapping]
+        inputs_behind_barriers = [value for value in group.inputs if value not in mapping]
         for batch in group.batches:
-            self._copies(batch, group.gates, mapping)
-        for value in late:
-            self.delayed[self._now(value)] = mapping[value]
+            self._append_batch(batch, group.gates, mapping)
+        for value in inputs_behind_barriers:
+            self.delayed[self._latest_copy(value)] = mapping[value]
         for value in group.replaces:
             self.copy_of[value] = mapping[value], group.before
         self.replaced.update(self.delayed, group.replaces)
 
-    def _copies(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
+    def _append_batch(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
         """Append the copies of a batch, and add them to `mapping`, from values to their copies."""
         inputs = [value for value in batch.inputs if value not in mapping]
-        now = [self._now(value) for value in inputs]
-        if now and self.keeps_barriers:
-            now = self.barrier(now, [*(mapping[value] for value in batch.awaited), *gates])
-        mapping.update(zip(inputs, now, strict=False))
+        operands = [self._latest_copy(value) for value in inputs]
+        if operands and self.keeps_barriers:
+            operands = self.append_barrier(operands, [*(mapping[value] for value in batch.awaited), *gates])
+        mapping.update(zip(inputs, operands, strict=False))
         for op in batch.operations:
-            reads = tuple([self._behind(mapping.get(value, value)) for value in self.graph.reads[op]])
+            reads = tuple([self._behind_barriers(mapping.get(value, value)) for value in self.graph.reads[op]])
             makes = tuple([self._new_value(value) for value in self.graph.makes[op]])
             mapping.update(zip(self.graph.makes[op], makes, strict=True))
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
-    def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. Returns its results, first the results for `late`. All later operations read the `awaited`
-        values behind the barrier."""
-        gates = list(dict.fromkeys(map(self._behind, awaited)))
-        read = list(dict.fromkeys([*map(self._behind, late), *gates]))
-        made = [self._new_value(self.stands_for[value]) for value in read]
-        self.written.append(Instruction(BARRIER_ORIGIN, phase, True, tuple(read), tuple(made)))
-        behind = dict(zip(read, made, strict=True))
-        self.passed.update({gate: behind[gate] for gate in gates})
-        self.replaced.update(gates)
-        return made
+    def append_barrier(self, delayed: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
+        """Append a barrier. All later operations read the `awaited` values behind it.
 
-    def _now(self, value: int) -> int:
+        Args:
+            delayed: The values that only the readers of the results wait for.
+            awaited: The values that the barrier waits for.
+            phase: The phase of the barrier.
+
+        Returns:
+            The results of the barrier, first those for `delayed`.
+        """
+        gates = list(dict.fromkeys(map(self._behind_barriers, awaited)))
+        operands = list(dict.fromkeys([*map(self._behind_barriers, delayed), *gates]))
+        results = [self._new_value(self.stands_for[value]) for value in operands]
+        self.written.append(Instruction(BARRIER_ORIGIN, phase, True, tuple(operands), tuple(results)))
+        result_of = dict(zip(operands, results, strict=True))
+        self.gated.update({gate: result_of[gate] for gate in gates})
+        self.replaced.update(gates)
+        return results
+
+    def _latest_copy(self, value: int) -> int:
+        """Return the latest copy of a value, or the value itself."""
         return self.copy_of[value][0] if value in self.copy_of else value
 
-    def _behind(self, value: int) -> int:
-        while value in self.passed:
-            value = self.passed[value]
+    def _behind_barriers(self, value: int) -> int:
+        """Return the value that stands for a gate behind all barriers that have waited for it."""
+        while value in self.gated:
+            value = self.gated[value]
         return value
 
     def _new_value(self, stands_for: int) -> int:

@@ -23,8 +23,14 @@ MAX_DISTANCE = 64
 
 @dataclass(frozen=True)
 class TwoPointBound:
-    """A proof that no plan peaks below `bytes`: `value` is live while `before` runs, or its maker runs again between
-    `before` and `reader`. If nothing is proved, `bytes` is 0, and all other fields are -1."""
+    """A proof that no plan peaks below `bytes`. If nothing is proved, `bytes` is 0, and all other fields are -1.
+
+    Attributes:
+        bytes: The lower bound of the peak.
+        before: The operation s of the docstring of the module.
+        reader: The operation t.
+        value: The storage v, which is live while s runs, or whose maker runs again between s and t.
+    """
 
     bytes: int
     before: int = -1
@@ -42,39 +48,41 @@ class TwoPointBound:
 
 
 def two_point_bound(problem: Problem) -> TwoPointBound:
-    """Return the largest bound from two operations at most `MAX_DISTANCE` apart; of 0 bytes if there is none."""
+    """Return the largest bound from two operations at most `MAX_DISTANCE` apart; of 0 bytes if there is none.
+
+    The names s, t and v are those of the docstring of the module.
+    """
     lasts = last_pinned_operations(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.maker, problem.sizes)
     np.add.at(change, lasts + 1, -problem.sizes)
     pinned = np.cumsum(change)[: len(problem)]
-    needed = [int(pinned[op]) + _besides(problem, op, lasts, op, op) for op in range(len(problem))]
+    needed = [int(pinned[op]) + _unpinned_bytes(problem, op, lasts, op, op) for op in range(len(problem))]
     best = TwoPointBound(0)
     for t in range(problem.earliest + 1, len(problem)):
-        loose = [v for v in problem.reads_of(t) if lasts[v] < t]
-        # Skip t if no value that it reads is recomputable.
-        if not loose or t == 0:
+        recomputable = [v for v in problem.reads_of(t) if lasts[v] < t]
+        if not recomputable or t == 0:
             continue
-        until = np.flatnonzero((problem.maker < t) & (lasts >= t))
-        makers, held = problem.maker[until], np.concatenate([[0], np.cumsum(problem.sizes[until])])
-        for v in loose:
+        pinned_at_t = np.flatnonzero((problem.maker < t) & (lasts >= t))
+        makers, summed = problem.maker[pinned_at_t], np.concatenate([[0], np.cumsum(problem.sizes[pinned_at_t])])
+        for v in recomputable:
             for s in range(t - 1, max(problem.earliest, int(problem.maker[v]) + 1, t - MAX_DISTANCE) - 1, -1):
                 live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.sizes[v]))
                 if live_at_s <= best.bytes:
                     continue
-                held_bytes = int(held[np.searchsorted(makers, s, side="right")])
-                recomputed = held_bytes + _besides(problem, int(problem.maker[v]), lasts, s, t)
-                if min(live_at_s, recomputed) > best.bytes:
-                    best = TwoPointBound(min(live_at_s, recomputed), s, t, v)
+                pinned_between = int(summed[np.searchsorted(makers, s, side="right")])
+                recomputed_later = pinned_between + _unpinned_bytes(problem, int(problem.maker[v]), lasts, s, t)
+                if min(live_at_s, recomputed_later) > best.bytes:
+                    best = TwoPointBound(min(live_at_s, recomputed_later), s, t, v)
     return best
 
 
-def _besides(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:
+def _unpinned_bytes(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:
     """Return the bytes that the operation needs while it runs, without values that are live from `first` to `last` in
     any case."""
     values = {*problem.reads_of(op), *problem.makes_of(op)}
-    loose = (v for v in values if not (problem.maker[v] <= first and lasts[v] >= last))
-    return sum(int(problem.sizes[v]) for v in loose) + int(problem.inner[op])
+    unpinned = (v for v in values if not (problem.maker[v] <= first and lasts[v] >= last))
+    return sum(int(problem.sizes[v]) for v in unpinned) + int(problem.inner[op])
 
 
 def _is_counted(problem: Problem, value: int, op: int, lasts: np.ndarray) -> bool:

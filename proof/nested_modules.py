@@ -70,7 +70,7 @@ def _prove_outside(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
         return prove(before, after)
     if same_text(before, after):
         return proof_of_identity(before)
-    return Proof(False, "a name or an attribute of a module differs, or what is around the inner modules")
+    return Proof(False, "a name or an attribute of a module differs, or an operation beside the inner modules")
 
 
 def _without_inner_modules(module: ModuleOp) -> ModuleOp:

@@ -1,4 +1,4 @@
-"""Parts of an operation, and how the proof treats each of them.
+"""Parts of an operation, and the treatment of each by the proof.
 
     name, attributes, properties, result types              part of the head of its term
     operands                                                operands of the term

@@ -7,8 +7,8 @@ pass over each program, in linear time. It does not search, fold or reorder. "No
 The method is value numbering by hashing (Cocke and Schwartz, "Programming Languages and Their Compilers", 1970), with
 regions closed by lambda lifting (Johnsson, "Lambda lifting: transforming programs to recursive equations", 1985).
 
-What a proof means
-------------------
+The meaning of a proof
+----------------------
 Every result is the same expression over the same arguments and constants, down to the order of operands. It therefore
 has the same bits on every executor on which an operation is a function of its operands, attributes and regions.
 Compilers that round two instances of one expression differently (fusion, FMA) are not covered.
@@ -88,8 +88,8 @@ The rules, applied to both programs alike
   that only the program after has equals its operand.
 * Assumption, only on request of the caller (`flattened_results`) and reported with the proof: a function result that is
   a tuple, without attributes, equals its elements (`signature.py`).
-* Identical text: two files with identical bytes are equal, whatever they contain. So are a module and one made from it,
-  if their generic text is identical.
+* Identical text: two files with identical bytes are equal, independently of their content. So are a module and one made
+  from it, if their generic text is identical.
 
 Refused otherwise, because equal text would not imply equal content: several blocks, dense resources, attribute aliases
 in unregistered attributes, symbols that name functions (other than `callee` and `decomposition`), symbols inside
@@ -381,7 +381,7 @@ def _why_not_preserved(
 ) -> str | None:
     """Describe an operation that must be preserved but is in one program only, or may fail and runs only in the program
     after; return None if there is none."""
-    only = "in @{} is only in the program {}, and may not be {}"
+    only = "in @{} occurs only in the program {}, and must not be {}"
     for number in sorted(before.kept - after.kept):
         if not numbering.is_covered(number, after.kept):
             return f"{describe(terms, BEFORE, number)} {only.format(name, 'before', 'dropped')}"
@@ -391,5 +391,5 @@ def _why_not_preserved(
     for number in sorted(after.risks - before.risks):
         if not (is_implied(terms, number, before.risks) or numbering.occurs(number, before.risks)):
             verb = "may not end" if terms.head_of(number).name == ENDLESS else "may fail"
-            return f"{describe(terms, AFTER, number)} in @{name} {verb}, and runs in the program after only"
+            return f"{describe(terms, AFTER, number)} in @{name} {verb}, and runs only in the program after"
     return None

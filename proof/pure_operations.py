@@ -19,7 +19,7 @@ https://mlir.llvm.org/docs/Dialects/.
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
     stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same as declared by the user, listed as such
     stablehlo.custom_call @mine(%x)                                    an effect: their number and order are compared
-    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, whatever its target
+    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, independently of its target
 """
 
 from __future__ import annotations

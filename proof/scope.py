@@ -13,7 +13,7 @@ Exchange = tuple[int, int | tuple[str, int]]
 
 
 class Branch(NamedTuple):
-    """Region of a conditional: its number, and how many regions the conditional has."""
+    """Region of a conditional: its number, and the number of regions of the conditional."""
 
     region: int
     regions: int

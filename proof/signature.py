@@ -58,7 +58,7 @@ def signature_difference(before: dict[str, Attributes], after: dict[str, Attribu
     """Describe the first place at which the interfaces differ, or return None if they are equal."""
     for place in before | after:
         if place not in before or place not in after:
-            return f"{place} is only in the program {'before' if place in before else 'after'}"
+            return f"{place} exists only in the program {'before' if place in before else 'after'}"
         if before[place] != after[place]:
             texts = first_attribute(terms, before[place], after[place])
             return f"{place} differs: before {texts[0]}, after {texts[1]}"

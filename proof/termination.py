@@ -16,9 +16,9 @@ def why_endless(op: Operation) -> str | None:
     """Return why a loop is not known to terminate, or None for a terminating loop and any other operation."""
     match name_of(op):
         case "stablehlo.while":
-            return None if _counts_to_bound(op) else "it is not seen to count towards a bound"
+            return None if _counts_to_bound(op) else "it does not provably count towards a bound"
         case "scf.while":
-            return "it is not seen to count towards a bound"
+            return "it does not provably count towards a bound"
         case _:
             return None
 

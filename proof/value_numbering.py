@@ -274,7 +274,7 @@ class Numbering(TransparentOperations):
         )
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Number an operation: return the terms of its results, and record in the scope what else it does.
+        """Number an operation: return the terms of its results, and record its effects and conditions in the scope.
 
         An effect takes the state of the scope as its first operand, and its term is the state after it. The values
         that the regions capture are further operands. A result that an identity simplifies is the simpler term.

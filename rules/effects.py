@@ -78,7 +78,7 @@ def why_impure(op: Operation) -> str | None:
 
 
 def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
-    """Return what `why_impure` does of an operation with these facts."""
+    """Return the result of `why_impure` for an operation with these facts."""
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
         return reason

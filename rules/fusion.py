@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-_CHEAP = """
-abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert cosine count_leading_zeros
-dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or popcnt real reduce_precision
-reverse round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign sine
-slice subtract transpose xor
-""".split()
+from .expansions import OF_STABLEHLO
+from .stablehlo import ARITHMETIC, TRANSCENDENTAL
 
+# Elementwise arithmetic is cheap, and transcendental functions are expensive, with these exceptions.
+_COSTLY_ARITHMETIC = frozenset({"divide", "remainder"})
+_CHEAP_FUNCTIONS = frozenset({"cosine", "sine"})
+_CHEAP = (
+    frozenset(ARITHMETIC.split()) - _COSTLY_ARITHMETIC
+    | _CHEAP_FUNCTIONS
+    | frozenset("broadcast_in_dim concatenate convert dynamic_slice gather iota reverse slice transpose".split())
+)
 # XLA neither duplicates these into several fusions nor recomputes them for each element of a larger user.
-_EXPENSIVE = """
-atan2 cbrt divide exponential exponential_minus_one log log_plus_one logistic pad power remainder rsqrt sqrt tan tanh
-""".split()
+_EXPENSIVE = frozenset(TRANSCENDENTAL.split()) - _CHEAP_FUNCTIONS | _COSTLY_ARITHMETIC | {*OF_STABLEHLO, "pad"}
 
 # CHLO operations expand into chains of StableHLO operations: short chains of cheap ones, or long or expensive ones.
 _CHEAP_IN_CHLO = """

@@ -37,12 +37,13 @@ _CONDITION = RegionStorage(Carry.RESULTS, hands_on=None)
 _BODY = RegionStorage(Carry.RESULTS)
 _BRANCH = RegionStorage(Carry.NOTHING)
 
-_ARITHMETIC = """
+# Elementwise operations, all of which XLA:CPU fuses (`fusion.py`).
+ARITHMETIC = """
 abs add and bitcast_convert ceil clamp compare complex count_leading_zeros divide floor imag is_finite maximum minimum
 multiply negate not or popcnt real reduce_precision remainder round_nearest_afz round_nearest_even select shift_left
 shift_right_arithmetic shift_right_logical sign subtract xor
 """
-_TRANSCENDENTAL = "atan2 cbrt cosine exponential_minus_one logistic power rsqrt sine tan tanh"
+TRANSCENDENTAL = "atan2 cbrt cosine exponential_minus_one logistic power rsqrt sine tan tanh"
 _MOVES = """
 concatenate dynamic_gather dynamic_iota dynamic_pad dynamic_slice dynamic_update_slice gather get_dimension_size iota
 pad real_dynamic_slice reverse set_dimension_size slice torch_index_select tuple
@@ -58,9 +59,9 @@ _TO_HOST = "it moves its operand to the host, where it stays"
 _PLACED = "it moves its operand to another memory"
 
 OPERATIONS: dict[str, Facts] = {
-    **table("stablehlo", _ARITHMETIC, pure()),
+    **table("stablehlo", ARITHMETIC, pure()),
     **table("stablehlo", _MOVES, pure_movement()),
-    **table("stablehlo", _TRANSCENDENTAL, pure(no_work, flop_counts.per_element(1))),
+    **table("stablehlo", TRANSCENDENTAL, pure(no_work, flop_counts.per_element(1))),
     **expansions_of("stablehlo", OF_STABLEHLO),
     "stablehlo.cholesky": pure(flop_counts.cholesky),
     "stablehlo.fft": pure(flop_counts.fft),

@@ -203,14 +203,15 @@ class StepCandidates:
     def _solver_plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
         # Only callers that need the solvers wait for their import.
         from ..planning.solvers.result import NoPlan
-        from ..planning.solvers.solve_graph import PreparedGraph, plan_within
+        from ..planning.solvers.solve_graph import PreparedGraph, SearchOptions, plan_within
 
         prepared = self._prepared = self._prepared or PreparedGraph(self.graph)
         budget = int(share_of_peak * prepared.peak_bytes)
         segments = BesideSegments({} if self.segment_limits is None else {self.graph.fingerprint: self.segment_limits})
         try:
             # Plans that only a long search finds take so much work that others of the same need are cheaper.
-            planner = partial(plan_within, budget=budget, stop=stop, once_more=False, prepared=prepared)
+            options = SearchOptions(stop=stop, repeats_on_small=False)
+            planner = partial(plan_within, budget=budget, options=options, prepared=prepared)
             plan = segments.plan(self.graph, planner)
         except NoPlan:
             return None

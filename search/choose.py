@@ -23,7 +23,6 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.each_pass import in_each_pass
-from ..planning.objective import MOSTLY, STRUCTURES
 from ..planning.plan import Plan
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.units import format_bytes
@@ -33,8 +32,11 @@ from .vetoes import why_worse
 
 POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
 """The policies of `jax.checkpoint` under which budgets try attempts again: recomputation without matrix products."""
-POLICY_ATTEMPTS = 2
-"""Number of attempts that are tried again with each policy."""
+STRUCTURES = 3
+"""Number of cuts by structure that are tried in addition to named segments: the score is an estimate, and its best cut
+is not always the best."""
+MOSTLY = 0.5
+"""Share of the saved bytes outside all segments above which the segments are considered useless."""
 
 
 @dataclass(frozen=True)
@@ -126,19 +128,20 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 def policy_attempts(
     step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
 ) -> Iterator[ScoredAttempt]:
-    """Yield the `POLICY_ATTEMPTS` attempts with the lowest peaks again, with each policy of `POLICIES`: they need more
-    memory and less work. Yield nothing if the user has chosen the values to save.
+    """Yield the attempt with the lowest peak and the attempt with the least work again, with each policy of `POLICIES`.
+    They need more memory and less work. Yield nothing if the user has chosen the values to save.
 
     Args:
         tried: The attempts at the step that `choose` scored.
     """
-    selection = options.selection
-    if selection.policy != Selection.policy or isinstance(selection, SelectionByFunction) or selection.save:
+    selection, copying = options.selection, [scored for scored in tried if scored.planned.plan.copies]
+    chosen_by_user = selection.policy != Selection.policy or isinstance(selection, SelectionByFunction)
+    if chosen_by_user or selection.save or not copying:
         return
     attempts, plans = _StepAttempts(step, options, forecast), [scored.planned.plan for scored in tried]
-    copying = [scored for scored in tried if scored.planned.plan.copies]
-    smallest = sorted(copying, key=lambda scored: scored.peaks.of_target(forecast.keeps_barriers))[:POLICY_ATTEMPTS]
-    for scored in smallest:
+    smallest = min(copying, key=lambda scored: scored.peaks.of_target(forecast.keeps_barriers))
+    cheapest = min(copying, key=lambda scored: scored.planned.plan.extra_flops)
+    for scored in (smallest,) if cheapest is smallest else (smallest, cheapest):
         for policy in POLICIES:
             planned = attempts.with_policy(scored.planned.attempt, policy)
             if planned.plan.copies and planned.plan not in plans:

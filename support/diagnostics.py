@@ -1,4 +1,4 @@
-"""Errors and remarks with a source position: `file:line:col: error: what is wrong and what to do`."""
+"""Errors and remarks with a source position: `file:line:col: error: cause and remedy`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _by_distance(op: Operation) -> Iterator[Operation]:
 
 
 class Refusal(PassFailedException):
-    """An error that stops a pass because it cannot do what was requested.
+    """An error that stops a pass because the request cannot be satisfied.
 
     `str()` gives one line with the position, the reason and the remedy.
     """

@@ -37,7 +37,7 @@ def fingerprint(value: object) -> str:
 
 
 class _Digest:
-    """Computes digests recursively.
+    """A recursive computation of digests.
 
     `around` holds the ids of the values that are being digested, so that a cycle of references ends.
     """

@@ -1,4 +1,4 @@
-"""The interface through which the user came, so that messages name its options: `--no-proof` or `proof=False`.
+"""The interface that the user calls, so that messages name its options: `--no-proof` or `proof=False`.
 
 Messages name the arguments of Python, unless a command-line tool runs.
 """

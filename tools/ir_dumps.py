@@ -83,7 +83,7 @@ class DumpRequest:
 
 @dataclass
 class Dumps:
-    """Writes the requested dumps of one module.
+    """A writer of the requested dumps of one module.
 
     Attributes:
         request: The requested dumps.

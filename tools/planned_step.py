@@ -184,7 +184,7 @@ def _recomputation_lines(answer: Fit, model: str, name: str) -> Iterator[str]:
 
 
 def _bound_of(answer: Fit) -> str:
-    """Return the proven lower bound on the extra work as a phrase. A bound of 0 says nothing about extra work above."""
+    """Return the proven lower bound on the extra work as a phrase. A bound of 0 is no bound if there is extra work."""
     if answer.bound_percent is None or answer.bound_percent == 0 < answer.extra_percent:
         return NO_BOUND_KNOWN
     cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"

@@ -7,7 +7,7 @@
 
 Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are on standard error,
 `file:line:col: error: ...`, with the line of the input and a caret below; the output file is replaced in one step or
-left alone.
+stays unchanged.
 """
 
 from __future__ import annotations

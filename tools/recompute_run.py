@@ -5,7 +5,7 @@
 
 Prints type and checksum of each result, the peak of temporaries measured in allocated buffers, and the peak of the
 static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage. Errors are one
-line on standard error, `file:line:col: error: ...`; files are replaced in one step or left alone.
+line on standard error, `file:line:col: error: ...`; files are replaced in one step or stay unchanged.
 """
 
 from __future__ import annotations

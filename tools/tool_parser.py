@@ -22,7 +22,7 @@ class ToolParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (--help lists the options)\n")
 
     def remedy_for(self, option: str) -> str:
-        """Return what to write instead of an unknown option, after a semicolon; "" if there is nothing close.
+        """Return the remedy for an unknown option, after a semicolon; "" if no option has a similar name.
 
         `option`: the option with its dashes."""
         return did_you_mean(option, [name for action in self._actions for name in action.option_strings])

@@ -26,9 +26,8 @@ from ..dialects.names import Names
 from ..dialects.placements import is_offload
 from ..options.loop_schedule import UNCUT, schedule_of
 from ..options.pass_options import has_options
-from ..options.recompute_options import RecomputeOptions
+from ..options.recompute_options import ATTEMPTS, RecomputeOptions
 from ..options.selection import Selection
-from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS

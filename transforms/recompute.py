@@ -21,8 +21,8 @@ from xdsl.passes import ModulePass
 
 from ..dialects.context import RecomputeContext
 from ..options.pass_options import has_options
+from ..options.recompute_options import ATTEMPTS
 from ..options.selection import Selection
-from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan

@@ -54,7 +54,7 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
     A value that the function returns or that the update reads is live after the backward pass in any case.
     """
     graph, number = step.graph, step.number(value)
-    if graph.root[number] not in graph.lives_on:
+    if graph.root[number] not in graph.live_after_backward:
         return None
     return LIVES_ON if number in graph.returned else UPDATE_READS
 

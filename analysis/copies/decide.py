@@ -134,7 +134,7 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
 
 @dataclass(frozen=True)
 class _Decider:
-    """Decides segment by segment, for one step and one candidate.
+    """The decisions on the segments of one step, for one candidate.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes.
     """
@@ -215,7 +215,7 @@ def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
 
 
 def _lives_on(graph: Graph, value: int) -> bool:
-    return graph.root[value] in graph.lives_on
+    return graph.root[value] in graph.live_after_backward
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:

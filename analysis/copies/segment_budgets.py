@@ -28,8 +28,8 @@ from ...planning.plan import Plan
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.interface import option
 from ...support.units import readable_bytes
-from ..memory.timeline import describe_operation
 from ..request.budgeted_segments import BudgetedSegment
+from ..step.descriptions import describe_operation
 from ..step.marks import ChosenMark, Policy, mark_of
 from ..step.step import Step
 from .copying import CloneOptions, plan_of_marks, unrepeatable

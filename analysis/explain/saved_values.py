@@ -14,7 +14,7 @@ from ...support.diagnostics import position_of
 from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
 from ..copies.decide import Decision, Decisions
-from ..memory.timeline import module_of, type_text
+from ..step.descriptions import module_of, type_text
 from ..step.marks import is_copy, mark_of
 from ..step.phases import Phases
 from ..step.residuals import residuals

@@ -12,7 +12,6 @@ from xdsl.ir import Operation
 
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
-from ...planning.objective import NEARLY_ALL
 from ...support.locations import LocationNumbers
 from ...support.operations import every_operation, name_of
 from ...support.suggestions import similar_names
@@ -20,6 +19,8 @@ from ..step.jax_paths import scope_of
 from ..step.phases import Phases
 
 Path = tuple[str, ...]
+NEARLY_ALL = 0.9
+"""Share of the forward operations from which a scope counts as the whole model, not as one of its blocks."""
 MOST_SCOPES = 10
 """The maximum number of scopes that a message about a pattern without a match lists."""
 

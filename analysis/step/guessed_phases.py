@@ -1,4 +1,4 @@
-"""Guess of where the forward pass ends, for steps that carry no phase information and come without a hint.
+"""Guess of the end of the forward pass, for steps that carry no phase information and come without a hint.
 
     %h = convolution(%x, %w)     read by the next block, and again by the gradient
     ...

@@ -1,4 +1,4 @@
-"""Phase sources: where the direction of an operation, forward or backward, is read from.
+"""Phase sources: attributes, locations and declarations that state the direction of an operation.
 
 A frontend that does not write JAX's paths registers its own source:
 

@@ -215,7 +215,7 @@ def _early_gates(function: Recomputed) -> Iterator[Violation]:
         graph, places = function.step.graph, function.step.positions(makers)
         if not places or not graph.needs_cotangent.isdisjoint(places):
             continue
-        if max(graph.known_after[place] for place in places) <= after:
+        if max(graph.available_after[place] for place in places) <= after:
             yield op, "the gradient values that these copies wait for are available before their originals have run"
 
 

@@ -25,7 +25,7 @@ OF_THEIRS: Mapping[str, str | None] = {PLAIN: None, THEIRS: ALL, THEIRS_DOTS: DO
 class Form:
     """Lowered form of a step.
 
-    `seconds`: time of the rewrite alone, without JAX's lowering. `why`: why the plain step is kept.
+    `seconds`: time of the rewrite alone, without JAX's lowering. `why`: the reason that the plain step is kept.
     """
 
     built: Built

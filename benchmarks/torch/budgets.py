@@ -78,12 +78,12 @@ class Line:
 
     @property
     def prediction_error(self) -> float:
-        """Of the predicted peak, as a share of the measured one."""
+        """The error of the predicted peak, as a share of the measured peak."""
         return self.predicted_bytes / self.peak_bytes - 1 if self.peak_bytes else 0.0
 
     @property
     def faults(self) -> list[str]:
-        """The bars that the line misses."""
+        """The requirements that the measurement violates."""
         if self.error:
             return [self.error]
         faults = (

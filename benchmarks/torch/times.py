@@ -1,4 +1,4 @@
-"""Where the time of a plan goes: CPU seconds of import, search, export with proof, and of the first step.
+"""Measure the parts of a plan: CPU seconds of import, search, export with proof, and of the first step.
 
     python -m recompute.benchmarks.torch.times                     # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.times --only resnet50 --budget 50%

@@ -32,7 +32,7 @@ Builder = Callable[[bool, bool], UnseenStep]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Runs blocks under `jax.checkpoint` and under their names, each where it is asked for.
+    """A runner of blocks, under `jax.checkpoint` and under their names if these are requested.
 
     `inside` puts the name into the checkpointed function rather than around it: users write both.
     """

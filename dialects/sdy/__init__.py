@@ -1,4 +1,4 @@
-"""Shardy for xDSL: how the values of a program are distributed over the devices of a mesh.
+"""Shardy for xDSL: the distribution of the values of a program over the devices of a mesh.
 
 | module | content |
 |---|---|

@@ -1,4 +1,4 @@
-"""Shardy's collectives: they change how a value is spread over the devices.
+"""Shardy's collectives, which change the distribution of a value over the devices.
 
     %1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
     %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>

@@ -182,7 +182,7 @@ class ComputationOp(IRDLOperation):
 
 @irdl_op_definition
 class ManualComputationOp(ComputationOp):
-    """The region runs on each device along the manual axes, on the parts of the operands that are there."""
+    """A region that runs on each device along the manual axes, on the local parts of the operands."""
 
     name = "sdy.manual_computation"
 

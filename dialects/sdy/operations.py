@@ -168,7 +168,7 @@ class PropagationBarrierOp(SameTypeOp):
 
 @irdl_op_definition
 class ShardingGroupOp(IRDLOperation):
-    """Gives its operand the sharding of all values in the group of this number."""
+    """An operation that gives its operand the sharding of all values in the group of this number."""
 
     name = "sdy.sharding_group"
 

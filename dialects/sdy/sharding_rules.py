@@ -1,4 +1,4 @@
-"""Sharding rules: how the dimensions of an operation's operands and results correspond to each other.
+"""Sharding rules: the correspondence between the dimensions of an operation's operands and results.
 
     %1 = stablehlo.reshape %0 {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>} : …
 

@@ -100,7 +100,7 @@ class OptimizationBarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class WhileOp(IRDLOperation):
-    """Runs `body` on the carried values as long as `cond` of them is true.
+    """A loop that runs `body` on the carried values as long as `cond` of them is true.
 
     `stablehlo.while(%iterArg = %a, …) : types cond { … } do { … }`; both regions use the same names for carried values.
     """

@@ -419,7 +419,7 @@ CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
 
 @irdl_op_definition
 class DynamicConvOp(ConvolvingOp):
-    """As `convolution`, with padding that is an operand. StableHLO prints it in generic form."""
+    """`convolution` with padding that is an operand. StableHLO prints it in generic form."""
 
     name = "stablehlo.dynamic_conv"
 

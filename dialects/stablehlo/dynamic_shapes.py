@@ -174,7 +174,7 @@ class DynamicReshapeOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicBroadcastInDimOp(FunctionTypeOp):
-    """As `broadcast_in_dim`, to the shape `output_dimensions`."""
+    """`broadcast_in_dim` to the shape `output_dimensions`."""
 
     name = "stablehlo.dynamic_broadcast_in_dim"
 
@@ -204,7 +204,7 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicPadOp(FunctionTypeOp):
-    """As `pad`, with amounts that are operands."""
+    """`pad` with amounts that are operands."""
 
     name = "stablehlo.dynamic_pad"
 
@@ -225,7 +225,7 @@ class DynamicPadOp(FunctionTypeOp):
 
 @irdl_op_definition
 class RealDynamicSliceOp(FunctionTypeOp):
-    """As `slice`, with starts, limits and strides that are operands."""
+    """`slice` with starts, limits and strides that are operands."""
 
     name = "stablehlo.real_dynamic_slice"
 

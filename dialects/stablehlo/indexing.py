@@ -45,7 +45,7 @@ from .tensors import check_not_quantized_by_dimension, numbers, tensors
 
 
 class IndexingOp(IRDLOperation):
-    """Reads or writes slices of tensors at the offsets of index vectors."""
+    """An operation that reads or writes slices of tensors at the offsets of index vectors."""
 
     @property
     @abstractmethod
@@ -245,7 +245,7 @@ GATHER_CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
 
 @irdl_op_definition
 class DynamicGatherOp(IndexingOp):
-    """As `gather`, with slice sizes that are an operand."""
+    """`gather` with slice sizes that are an operand."""
 
     name = "stablehlo.dynamic_gather"
 

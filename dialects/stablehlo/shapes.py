@@ -211,7 +211,10 @@ FIELDS = {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "i
 
 @irdl_op_definition
 class PadOp(FunctionTypeOp):
-    """`stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]`: around and between elements; negative removes."""
+    """The operand with padding around and between its elements; a negative amount removes elements.
+
+    stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]
+    """
 
     name = "stablehlo.pad"
 

@@ -92,7 +92,7 @@ class CreateTokenOp(IRDLOperation):
 
 @irdl_op_definition
 class AfterAllOp(SameTypeOp):
-    """A token that exists once all of these do."""
+    """A token that exists once all operands exist."""
 
     name = "stablehlo.after_all"
 
@@ -160,7 +160,7 @@ OF_INFEED: tuple[Constraint[InfeedOp], ...] = (
 
 @irdl_op_definition
 class OutfeedOp(IRDLOperation):
-    """Writes tensors to a queue that the host reads."""
+    """A write of tensors to a queue that the host reads."""
 
     name = "stablehlo.outfeed"
 

@@ -164,7 +164,7 @@ class ReduceWindowOp(ReducingOp):
 
 @irdl_op_definition
 class SelectAndScatterOp(IRDLOperation):
-    """Adds each value of the source to the element that a window over the operand selects: the gradient of pooling."""
+    """The sum of source values at each element that a window over the operand selects: the gradient of pooling."""
 
     name = "stablehlo.select_and_scatter"
 

@@ -127,7 +127,7 @@ def _stand_in(leaf: Any) -> Any:
 
 
 def _shape_of(leaf: Any) -> Any:
-    """Return the shape for which an array stands; any other leaf itself."""
+    """Return the shape that a stand-in represents; any other leaf itself."""
     return leaf.shape_of_argument if isinstance(leaf, _StandIn) else leaf
 
 

@@ -90,7 +90,7 @@ def _answered(of_step: Report, limit: int | None, least: int | None = None, *, s
         of_step: The report.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         least: The temporaries of the smallest candidate of a search that failed.
-        searched: Whether plans for the budget were searched, in vain.
+        searched: Whether a search found no plan for the budget.
     """
     plain = of_step.plain
     fixed = plain.arguments + plain.results - plain.aliased

@@ -13,8 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from ..graph import Graph
-from ..objective import BATCH_CANDIDATES, BATCH_SHARE
 from ..plan import Batch
+
+BATCH_SHARE = 0.25
+"""Share of the bytes that a group frees which a separate batch must delay. A batch has a barrier, which prevents
+fusion, so that a smaller gain may be lost again. The same holds for a barrier before an early part of a segment in the
+forward pass (`early_parts.py`)."""
+BATCH_CANDIDATES = 32
+"""Maximum number of parts of a segment that are considered for a batch, so that the work is linear in its size."""
 
 
 def split_into_batches(
@@ -23,6 +29,7 @@ def split_into_batches(
     """Return one batch, or two batches if delaying the second one saves enough.
 
     Args:
+        graph: The graph of the step.
         operations: The copied operations, in program order.
         freed_bytes: The bytes that the group frees.
         only_concurrent: Whether to split only if a part of the second batch could run concurrently with the first, and
@@ -30,43 +37,48 @@ def split_into_batches(
             all.
     """
     inputs = graph.outside_of(operations)
-    first = _first_to_run(graph, operations, inputs, freed_bytes)
-    early = tuple([op for op in operations if op in first])
-    late = tuple([op for op in operations if op not in first])
-    if not first or (only_concurrent and not _runs_concurrently(graph, early, late)):
+    first_part = _part_to_run_first(graph, operations, inputs, freed_bytes)
+    first = tuple([op for op in operations if op in first_part])
+    second = tuple([op for op in operations if op not in first_part])
+    if not first or (only_concurrent and not _may_run_concurrently(graph, first, second)):
         return (Batch(tuple(operations), inputs),)
-    early_inputs = graph.outside_of(early)
-    late_inputs = tuple([value for value in inputs if value not in early_inputs])
-    awaited = tuple([value for value in _live_out(graph, early) if value not in graph.constants])
-    return Batch(early, early_inputs), Batch(late, late_inputs, awaited)
+    first_inputs = graph.outside_of(first)
+    second_inputs = tuple([value for value in inputs if value not in first_inputs])
+    awaited = tuple([value for value in _live_out(graph, first) if value not in graph.constants])
+    return Batch(first, first_inputs), Batch(second, second_inputs, awaited)
 
 
 def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
-    """Return one batch per group of operations. Each waits for the results of the preceding batch that are in
-    `live_out`."""
+    """Return one batch per group of operations.
+
+    Args:
+        graph: The graph of the step.
+        groups: The operations of each batch.
+        live_out: The values that each batch waits for, if they are results of the preceding one.
+    """
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
     for group in groups:
-        made = graph.results_of(group)
+        results = graph.results_of(group)
         inputs = tuple([value for value in graph.outside_of(group) if value not in read])
         batches.append(Batch(tuple(group), inputs, awaited))
         read.update(inputs)
-        read.update(made)
-        awaited = tuple([value for value in made if value in live_out and value not in graph.constants])
+        read.update(results)
+        awaited = tuple([value for value in results if value in live_out and value not in graph.constants])
     return tuple(batches)
 
 
-def _runs_concurrently(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
-    """Return whether the operations of the late part that are independent of the early part need more bytes than the
-    early part leaves live."""
-    waiting = {value for value in graph.results_of(early) if value not in graph.constants}
-    free = list[int]()
-    for op in late:
-        if waiting.isdisjoint(graph.reads[op]):
-            free.append(op)
+def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether the operations of the second part that are independent of the first one need more bytes than the
+    first part leaves live."""
+    dependent = {value for value in graph.results_of(first) if value not in graph.constants}
+    independent = list[int]()
+    for op in second:
+        if dependent.isdisjoint(graph.reads[op]):
+            independent.append(op)
         else:
-            waiting.update(graph.makes[op])
-    return sum(_run_bytes(graph, free)) > _run_bytes(graph, early)[1]
+            dependent.update(graph.makes[op])
+    return sum(_run_bytes(graph, independent)) > _run_bytes(graph, first)[1]
 
 
 def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
@@ -79,22 +91,22 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
     """Return the peak bytes of the part run alone, in program order, and its live-out bytes."""
     root, sizes, reads, inner_bytes = graph.root, graph.sizes, graph.reads, graph.inner_bytes
     live_out = {root[value] for value in _live_out(graph, part)}
-    made = set(graph.results_of(part)) - graph.constants
-    last = {root[value]: op for op in part for value in reads[op]}
+    results = set(graph.results_of(part)) - graph.constants
+    last_reader = {root[value]: op for op in part for value in reads[op]}
     # The storages that die at each operation: those that it reads last, and those that nothing reads.
     dying = dict[int, list[int]]()
-    for storage in made - live_out:
-        if root[storage] == storage or storage in last:
-            dying.setdefault(last.get(storage, graph.maker[storage]), []).append(storage)
-    live = peak = 0
+    for storage in results - live_out:
+        if root[storage] == storage or storage in last_reader:
+            dying.setdefault(last_reader.get(storage, graph.maker[storage]), []).append(storage)
+    live_bytes = peak = 0
     for op in part:
         for value in graph.makes[op]:
-            if value in made and root[value] == value:
-                live += sizes[value]
-        peak = max(peak, live + inner_bytes[op])
+            if value in results and root[value] == value:
+                live_bytes += sizes[value]
+        peak = max(peak, live_bytes + inner_bytes[op])
         for storage in dying.get(op, ()):
-            live -= sizes[storage]
-    return peak, sum(sizes[storage] for storage in live_out if storage in made)
+            live_bytes -= sizes[storage]
+    return peak, sum(sizes[storage] for storage in live_out if storage in results)
 
 
 def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
@@ -104,20 +116,20 @@ def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
     return sum([graph.stored_bytes[op] for op in part]) + inner
 
 
-def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
+def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
     """Return the part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the
-    inputs.
+    inputs; empty if none exceeds `BATCH_SHARE` of the freed bytes.
 
     Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
     """
     needs = _needed_inputs(graph, operations, inputs)
-    best, most = set[int](), BATCH_SHARE * freed_bytes
+    best, largest_excess = set[int](), BATCH_SHARE * freed_bytes
     for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
         part = [op for op in operations if needs[op] | mask == mask]
-        if len(part) == len(operations) or _most_bytes(graph, part) <= most:
+        if len(part) == len(operations) or _most_bytes(graph, part) <= largest_excess:
             continue
-        if (excess := excess_bytes(graph, part)) > most:
-            best, most = set(part), excess
+        if (excess := excess_bytes(graph, part)) > largest_excess:
+            best, largest_excess = set(part), excess
     return best
 
 

@@ -19,8 +19,11 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from ..graph import Graph
-from ..objective import MOST_SEGMENTS
-from ..solvers.repeats import runs_in
+from ..solvers.repeats import RepeatedRun, runs_in
+
+MAX_SEGMENTS = 40
+"""Maximum number of segments of a forward pass without names. More are rarely better, and the cuts are
+computed for each number."""
 
 
 class CutMethod(Enum):
@@ -49,6 +52,7 @@ class Cuts:
 
     @property
     def segment_count(self) -> int:
+        """The number of segments."""
         return len(self.bounds) - 1
 
     @property
@@ -69,7 +73,7 @@ UNEVEN = (3 / 4, 2 / 3)
 convolutional network often has such a share."""
 
 
-def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
+def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
     """Return distinct cuts into at most `most` segments, the best score first, then uneven cuts."""
     sizes = _Sizes.of(graph)
     even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])
@@ -84,12 +88,10 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
     """
     end = _end(graph)
     operations = [op for op in range(end) if graph.forward[op] and not graph.constants.issuperset(graph.makes[op])]
-    numbers = dict[str, int]()
-    signatures = [numbers.setdefault(graph.names[op], len(numbers)) for op in operations]
-    runs = runs_in(np.array(signatures, np.int64)) if operations else []
+    runs = _repeated_runs(graph, operations)
     if 2 * sum(run.length for run in runs) < len(operations) or not runs:
         return None
-    live, inside = _live_bytes(graph, end), [0, *accumulate(_residual_bytes(graph, end))]
+    live, residuals_before = _live_bytes(graph, end), [0, *accumulate(_residual_bytes(graph, end))]
     starts = set[int]()
     for run in runs:
         # All blocks of a run are equal: take the live bytes at each operation from the second one.
@@ -98,8 +100,17 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
         last = min(run.start + run.length, len(operations) - 1)
         starts.update(operations[place] for place in range(first, last + 1, run.period))
     bounds = (0, *sorted(starts - {0}), end)
-    largest = max(inside[stop] - inside[start] for start, stop in pairwise(bounds))
+    largest = max(residuals_before[stop] - residuals_before[start] for start, stop in pairwise(bounds))
     return Cuts(bounds, sum(live[bound] for bound in bounds[1:-1]), largest, CutMethod.BLOCKS)
+
+
+def _repeated_runs(graph: Graph, operations: Sequence[int]) -> list[RepeatedRun]:
+    """Return the runs of repeated operation names among the operations, by index."""
+    if not operations:
+        return []
+    numbers = dict[str, int]()
+    signatures = [numbers.setdefault(graph.names[op], len(numbers)) for op in operations]
+    return runs_in(np.array(signatures, np.int64))
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
@@ -109,8 +120,9 @@ def cut_into(graph: Graph, count: int) -> Cuts | None:
     are enough.
     """
     sizes = _Sizes.of(graph)
-    fewer = [cuts for cuts in cuts_by_structure(graph, max(count, 2)) if len(cuts.bounds) - 1 <= count]
-    bounds = list(max(fewer, key=lambda cuts: len(cuts.bounds)).bounds) if fewer else [0, sizes.places[-1]]
+    candidates = [cuts for cuts in cuts_by_structure(graph, max(count, 2)) if cuts.segment_count <= count]
+    most_cuts = max(candidates, key=lambda cuts: cuts.segment_count, default=None)
+    bounds = [0, sizes.places[-1]] if most_cuts is None else list(most_cuts.bounds)
     while len(bounds) - 1 < count and (place := sizes.best_place_between(bounds)) is not None:
         bounds = sorted([*bounds, place])
     return sizes.cuts_at(bounds) if len(bounds) > 2 else None
@@ -119,8 +131,8 @@ def cut_into(graph: Graph, count: int) -> Cuts | None:
 def uncut(graph: Graph) -> Cuts | None:
     """Return the whole forward pass as one segment, which is possible if the gradient begins with cotangent arguments:
     all of the forward pass may be recomputed once they are available. None for any other step."""
-    first = next((op for op, is_gradient in enumerate(graph.gradient) if is_gradient), -1)
-    if first not in graph.needs_cotangent:
+    first_gradient = next((op for op, is_gradient in enumerate(graph.gradient) if is_gradient), -1)
+    if first_gradient not in graph.needs_cotangent:
         return None
     sizes = _Sizes.of(graph)
     return sizes.cuts_at([0, sizes.places[-1]])
@@ -131,7 +143,7 @@ class _Sizes:
     """The places where a cut is possible.
 
     Attributes:
-        places: The operation after each place.
+        places: For each place the operation after it.
         live: The bytes that are live at each place and that later forward operations read.
         inside: The residual bytes of all operations before each place.
         largest: The most residual bytes of one operation.
@@ -144,6 +156,7 @@ class _Sizes:
 
     @property
     def total(self) -> int:
+        """The residual bytes of the whole forward pass."""
         return self.inside[-1]
 
     @classmethod

@@ -14,7 +14,7 @@ A group is split into batches if one token for all of its copies would release t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from ..gates import can_delay, gates_for, joining_gates
@@ -34,24 +34,36 @@ from .copy_requests import (
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Return the bytes of the storages that no operation from `before` on reads any more, if the backward readers of
-    the `replaced` values read copies made there."""
-    held = {graph.root[value] for value in inputs}
-    recomputed = dict.fromkeys(replaced)
-    roots = dict.fromkeys([graph.root[value] for value in recomputed])
+    """Return the bytes that copies free: those of the storages that no operation from `before` on reads any more.
+
+    Args:
+        graph: The graph of the step.
+        replaced: The values whose backward readers read copies.
+        inputs: The values that the copies read.
+        before: The operation before which the copies are made.
+    """
+    read_by_copies = {graph.root[value] for value in inputs}
+    distinct = dict.fromkeys(replaced)
+    roots = dict.fromkeys([graph.root[value] for value in distinct])
     return sum(
         graph.sizes[root]
         for root in roots
         if graph.maker[root] >= 0
-        and root not in held
+        and root not in read_by_copies
         and root not in graph.constants
-        and graph.last_read[root] >= before > _last_other_reader(graph, root, recomputed.keys())
+        and graph.last_read[root] >= before > _last_other_reader(graph, root, distinct.keys())
         and graph.returned.isdisjoint(graph.views[root])
     )
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Return the bytes of the inputs of copies that would otherwise be dead at `before`. Arguments never die."""
+    """Return the bytes that copies pin: those of their inputs that would otherwise be dead. Arguments never die.
+
+    Args:
+        graph: The graph of the step.
+        inputs: The values that the copies read.
+        before: The operation before which the copies are made.
+    """
     return sum(
         graph.sizes[root]
         for root in dict.fromkeys([graph.root[value] for value in inputs])
@@ -73,6 +85,45 @@ def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
         ),
         default=-1,
     )
+
+
+def unsplit_group(
+    graph: Graph,
+    segment: str,
+    before: int,
+    operations: Sequence[int],
+    replaced: Sequence[int],
+    gates: tuple[int, ...],
+) -> CopyGroup:
+    """Return a copy group with all copies in one batch, whose copies have no numbers yet.
+
+    Args:
+        graph: The graph of the step.
+        segment: The segment that is recomputed.
+        before: The operation before which the copies are made.
+        operations: The operations to copy, in program order.
+        replaced: The values whose backward readers read the copies.
+        gates: The gradient values that the copies wait for.
+    """
+    inputs = graph.outside_of(operations)
+    return CopyGroup(
+        segment=segment,
+        before=before,
+        batches=(Batch(tuple(operations), inputs),),
+        numbers=(),
+        replaces=tuple(replaced),
+        gates=gates,
+        freed_bytes=freed_bytes(graph, replaced, inputs, before),
+        pinned_bytes=pinned_bytes(graph, inputs, before),
+        extra_flops=sum(graph.flops[op] for op in operations),
+    )
+
+
+def with_numbers(group: CopyGroup, copy_counts: dict[int, int]) -> CopyGroup:
+    """Number the copies of a group. `copy_counts`: the number of copies of each operation so far, which is updated."""
+    for op in group.operations:
+        copy_counts[op] = copy_counts.get(op, 0) + 1
+    return replace(group, numbers=tuple(copy_counts[op] for op in group.operations))
 
 
 @dataclass(frozen=True)
@@ -98,13 +149,17 @@ class GroupOptions:
 
 
 DEFAULT_GROUPING = GroupOptions()
+"""The options of a plan in which no copies are chained."""
 
 
 def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], options: GroupOptions) -> Plan:
     """Plan the copies of the targets.
 
     Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
         refused: Operations that must not run twice.
+        options: The options for the grouping of copies.
 
     Returns:
         The copy groups, and for each segment without copies an entry in `kept` with the reason.
@@ -139,6 +194,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
+    """Return the targets of a segment whose copies an operation reads."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value
@@ -153,8 +209,8 @@ class _Planner:
 
     Attributes:
         groups, kept: As in `Plan`, so far.
-        made: The values with a copy, which all later readers read.
-        numbers: The number of copies of each operation so far.
+        copied: The values with a copy, which all later readers read.
+        copy_counts: The number of copies of each operation so far.
         next_place: For each place with copy requests the next such place.
     """
 
@@ -163,8 +219,8 @@ class _Planner:
     options: GroupOptions
     groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
     kept: list[Kept] = field(default_factory=list[Kept])
-    made: set[int] = field(default_factory=set[int])
-    numbers: dict[int, int] = field(default_factory=dict[int, int])
+    copied: set[int] = field(default_factory=set[int])
+    copy_counts: dict[int, int] = field(default_factory=dict[int, int])
     next_place: dict[int, int] = field(default_factory=dict[int, int])
 
     def run(self) -> None:
@@ -175,39 +231,39 @@ class _Planner:
         self.next_place = dict(pairwise([*places, len(self.graph)]))
         for request in requests:
             if request.reads_outputs:
-                self._outputs_for(request, outputs)
+                self._copy_outputs(request, outputs)
             else:
-                self._inside(request, outputs)
+                self._copy_inside(request, outputs)
 
-    def _outputs_for(self, request: CopyRequest, outputs: Collection[int]) -> None:
+    def _copy_outputs(self, request: CopyRequest, outputs: Collection[int]) -> None:
+        """Copy the outputs that the operation of the request reads."""
         reader = request.before
-        read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.made]
+        read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.copied]
         if not read:
             return
         gates = gates_for(self.graph, read, [reader], reader, self.options.chains_groups)
         if gates:
-            self._spine(request, read, outputs, gates)
+            self._copy_spine(request, read, outputs, gates)
         else:
             self.kept.append(Kept(request.segment, reader, NO_GATE))
 
-    def _inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
+    def _copy_inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
         """Copy the inside of a segment, after the outputs of other segments that the copies read."""
-        self._leave_out_late(request.operations, request.before)
-        operations = [op for op in request.operations if not self._is_made(op)]
-        own = set(self.graph.results_of(operations))
+        self._drop_saved_targets(request.operations, request.before)
+        operations = [op for op in request.operations if not self._is_copied(op)]
         inputs = self.graph.outside_of(operations)
         if not inputs and operations:
             self.kept.append(Kept(request.segment, operations[0], FROM_CONSTANTS))
         elif operations:
-            replaced = self._operations_to_recompute(operations)
+            replaced = self._targets_of(operations)
             outside = set(inputs)
             reading = [op for op in operations if not outside.isdisjoint(self.graph.reads[op])]
-            gates = self._gates(request, replaced, self._operations_to_recompute(reading))
+            gates = self._gates(request, replaced, self._targets_of(reading))
             if not gates:
                 self.kept.append(Kept(request.segment, request.before, NO_GATE))
                 return
-            self._spine(request, [value for value in inputs if value not in own], outputs, gates)
-            self._add(request, replaced, operations, gates)
+            self._copy_spine(request, inputs, outputs, gates)
+            self._append_group(request, operations, replaced, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Return gates that delay the `released` values and the values that the first reader reads.
@@ -226,7 +282,7 @@ class _Planner:
         later = joining_gates(graph, readers, after, before, self.next_place[before])
         return tuple(dict.fromkeys([*gates, *later]))
 
-    def _spine(
+    def _copy_spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
     ) -> None:
         """Copy the outputs that are read here, and all outputs that they depend on.
@@ -234,70 +290,58 @@ class _Planner:
         Other values of these copies are dead as soon as the outputs exist.
         """
         values = list(values)
-        self._leave_out_late(self._needed_for(values), request.before)
-        operations = self._needed_for(values)
+        self._drop_saved_targets(self._uncopied_makers(values), request.before)
+        operations = self._uncopied_makers(values)
         if operations and self.graph.outside_of(operations):
-            replaced = [value for value in self._operations_to_recompute(operations) if value in outputs]
-            self._add(request, replaced, operations, gates)
+            replaced = [value for value in self._targets_of(operations) if value in outputs]
+            self._append_group(request, operations, replaced, gates)
 
-    def _needed_for(self, values: Iterable[int]) -> list[int]:
+    def _uncopied_makers(self, values: Iterable[int]) -> list[int]:
+        """Return the operations to copy for these values: the makers of targets without a copy, and recursively of
+        their operands."""
         operations, stack = set[int](), list(values)
         while stack:
             value = stack.pop()
-            if value not in self.targets.values or value in self.targets.own or value in self.made:
+            if value not in self.targets.values or value in self.targets.own or value in self.copied:
                 continue
             if (op := self.graph.maker[value]) not in operations:
                 operations.add(op)
                 stack.extend(self.graph.reads[op])
         return sorted(operations)
 
-    def _leave_out_late(self, operations: Iterable[int], before: int) -> None:
+    def _drop_saved_targets(self, operations: Iterable[int], before: int) -> None:
         """Drop the targets that an earlier reader without a gate reads: they are saved for it, so that a copy from here
         on saves nothing."""
-        late = {
+        saved = {
             value
-            for value in self._operations_to_recompute(operations)
-            if value not in self.made
+            for value in self._targets_of(operations)
+            if value not in self.copied
             and any(reader < before for reader in self.targets.gradient_readers(self.graph, value))
         }
-        if late:
-            self.targets = self.targets.without(late)
+        if saved:
+            self.targets = self.targets.without(saved)
 
-    def _is_made(self, op: int) -> bool:
-        return all(value in self.made for value in self.graph.makes[op] if value in self.targets.values)
+    def _is_copied(self, op: int) -> bool:
+        """Return whether all targets among the results of the operation have a copy."""
+        return all(value in self.copied for value in self.graph.makes[op] if value in self.targets.values)
 
-    def _operations_to_recompute(self, operations: Iterable[int]) -> list[int]:
+    def _targets_of(self, operations: Iterable[int]) -> list[int]:
+        """Return the targets among the results of the operations."""
         return [value for op in operations for value in self.graph.makes[op] if value in self.targets.values]
 
-    def _add(
-        self, request: CopyRequest, replaced: Sequence[int], operations: Sequence[int], gates: tuple[int, ...]
+    def _append_group(
+        self, request: CopyRequest, operations: Sequence[int], replaced: Sequence[int], gates: tuple[int, ...]
     ) -> None:
-        graph = self.graph
-        inputs = graph.outside_of(operations)
-        freed = freed_bytes(graph, replaced, inputs, request.before)
-        for op in operations:
-            self.numbers[op] = self.numbers.get(op, 0) + 1
-        self.made.update(replaced)
-        batches = self._batches(operations, replaced, freed)
-        self.groups.append(
-            CopyGroup(
-                segment=request.segment,
-                before=request.before,
-                batches=batches,
-                numbers=tuple(self.numbers[op] for batch in batches for op in batch.operations),
-                replaces=tuple(replaced),
-                gates=gates,
-                freed_bytes=freed,
-                pinned_bytes=pinned_bytes(graph, inputs, request.before),
-                extra_flops=sum(graph.flops[op] for op in operations),
-            )
-        )
+        self.copied.update(replaced)
+        group = unsplit_group(self.graph, request.segment, request.before, operations, replaced, gates)
+        if self.options.splits_into_batches:
+            group = replace(group, batches=self._batches(group))
+        self.groups.append(with_numbers(group, self.copy_counts))
 
-    def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
-        """Return the batches of a group. Copies of several segments run segment by segment, in forward order."""
-        groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
-        if not self.options.splits_into_batches:
-            return (Batch(tuple(operations), self.graph.outside_of(operations)),)
-        if len(groups) == 1:
-            return split_into_batches(self.graph, operations, freed, self.options.splits_only_concurrent)
-        return in_turn(self.graph, groups, set(replaced))
+    def _batches(self, group: CopyGroup) -> tuple[Batch, ...]:
+        """Split a group into batches. Copies of several segments run segment by segment, in forward order."""
+        operations = group.operations
+        by_segment = [tuple(copies) for _, copies in groupby(operations, key=self.targets.segments.__getitem__)]
+        if len(by_segment) == 1:
+            return split_into_batches(self.graph, operations, group.freed_bytes, self.options.splits_only_concurrent)
+        return in_turn(self.graph, by_segment, set(group.replaces))

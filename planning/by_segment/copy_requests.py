@@ -1,5 +1,5 @@
-"""Copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied, and the
-operations to copy there.
+"""List the copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied,
+and the operations to copy there.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the two: the inside would be live in between,
@@ -16,6 +16,7 @@ from itertools import accumulate
 
 from ..graph import NO_MAKER, Graph
 
+# The reasons that a segment, or a value, is not recomputed, for messages.
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
 NO_GATE = "the values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
@@ -41,7 +42,7 @@ class Targets:
         segments: The segment of each operation that makes a target or is in a segment.
         values: The values to recompute.
         own: For some values the only readers of the copy: a segment may recompute its output for its own gradient,
-            while all other readers read the original.
+            while all other readers read the original. Values without an entry have no such limit.
     """
 
     segments: Mapping[int, str]
@@ -49,9 +50,11 @@ class Targets:
     own: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def segment_of(self, graph: Graph, value: int) -> str:
+        """Return the segment of a target."""
         return self.segments[graph.maker[value]]
 
     def without(self, values: Collection[int]) -> Targets:
+        """Return the targets without some values."""
         return Targets(self.segments, self.values.difference(values), self.own)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
@@ -61,6 +64,7 @@ class Targets:
         return [reader for reader in graph.readers[value] if reader in own]
 
     def gradient_readers(self, graph: Graph, value: int) -> Sequence[int]:
+        """Return the gradient operations that read the copy of the value, in program order."""
         if value not in self.own:
             return graph.gradient_readers[value]
         return [reader for reader in self.readers(graph, value) if graph.gradient[reader]]
@@ -83,35 +87,51 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
     """Return the targets, without values that must not be copied or are live after the backward pass in any case.
 
-    `refused`: operations that must not run twice.
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        refused: Operations that must not run twice.
     """
     values = frozenset(
         value
         for value in targets.values
         if (op := graph.maker[value]) not in refused
         and op not in graph.literals
-        and graph.root[value] not in graph.lives_on
+        and graph.root[value] not in graph.live_after_backward
     )
     return Targets(targets.segments, values, targets.own)
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
-    """Return the reason that no target of a segment is copied. `refused`: operations that must not run twice."""
+    """Return the reason that no target of a segment is copied.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        segment: The name of the segment.
+        refused: Operations that must not run twice.
+    """
     operations = (op for op, name in targets.segments.items() if name == segment)
     read = [op for op in operations if any(graph.gradient_readers[value] for value in graph.makes[op])]
-    once = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
-    if once:
-        names = " and ".join(dict.fromkeys(graph.names[op] for op in once))
-        return f"gradient operations read results of {names}, which must not run twice: {graph.effects[once[0]]}"
+    refused_read = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
+    if refused_read:
+        names = " and ".join(dict.fromkeys(graph.names[op] for op in refused_read))
+        reason = graph.effects[refused_read[0]]
+        return f"gradient operations read results of {names}, which must not run twice: {reason}"
     copyable = copyable_targets(graph, targets, refused).values
     return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ_BY_GRADIENT
 
 
 def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
-    """Add the values of the residual phase that are computed from the `demanded` values, except for `marked`
-    operations.
+    """Add the values of the residual phase that are computed from demanded values.
 
     For `y = h * h` the backward pass reads `2 * h`: a demand to recompute `h` includes this value.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        demanded: The values whose recomputation is demanded.
+        marked: Operations with a mark, whose results are not added.
     """
     segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
     for op in range(len(graph)) if sources else ():
@@ -125,9 +145,14 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
 
 
 def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
-    """Add views and casts of targets to the segments of their operands, except for `marked` operations.
+    """Add views and casts of targets to the segments of their operands.
 
     If they were kept, they would pin the storage of their operand.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        marked: Operations with a mark, whose results are not added.
     """
     segments, values = dict(targets.segments), set(targets.values)
     for op, source in enumerate(graph.viewed):
@@ -148,6 +173,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
     together.
 
     Args:
+        graph: The graph of the step.
         uses: The first use of each operation whose copy is needed.
         is_inside: Whether an operation is in the segment.
     """
@@ -204,8 +230,14 @@ def _last_read(graph: Graph, operations: Iterable[int]) -> int:
 def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
     """Return for each operation the first gradient operation that needs a copy of it.
 
-    Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
-    without such a use are omitted; the others are in program order.
+    Either a gradient operation reads one of its results, or the copy of another operation does. Operations without such
+    a use are omitted; the others are in program order.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        operations: The operations that may be copied.
+        values: The results that may be copied.
     """
     uses = dict[int, int]()
     for op in sorted(operations, reverse=True):
@@ -229,6 +261,11 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle, and
     copies of both would be live while the backward pass differentiates the operations in between. Independent entries
     are separate too if the backward pass finishes one before it reaches the next.
+
+    Args:
+        graph: The graph of the step.
+        uses: The first use of each operation whose copy is needed.
+        is_inside: Whether an operation is in the segment.
     """
     first = dict[int, int]()
     for op, entry in _entries(graph, uses, is_inside).items():
@@ -264,8 +301,15 @@ def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 @dataclass(frozen=True)
 class CopyRequest:
-    """Copies needed before the operation `before`: of the `operations` of a segment or, if `reads_outputs`, of the
-    outputs that `before` reads."""
+    """A place in the backward pass where copies are needed.
+
+    Attributes:
+        before: The operation before which they are needed.
+        rank: The order of requests at the same place.
+        segment: The segment of the copies.
+        operations: The operations to copy; empty for `reads_outputs`.
+        reads_outputs: Whether the outputs that the operation `before` reads are to be copied.
+    """
 
     before: int
     rank: int
@@ -275,7 +319,15 @@ class CopyRequest:
 
 
 def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copies: int) -> list[CopyRequest]:
-    """Return one request for each arrival at each segment, and one for each reader of outputs, in program order."""
+    """Return one request for each arrival at each segment, and one for each reader of outputs, in program order.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        outputs: The targets that are outputs of their segment (`outputs_of`).
+        copies: The maximum number of copies of one operation: with 2, outputs that are needed before the inside of
+            their segment are copied first.
+    """
     makers = {graph.maker[value] for value in targets.values}
     uses = first_uses(graph, targets, makers, targets.values)
     members = dict[str, list[int]]()
@@ -287,33 +339,34 @@ def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copie
     entries = sorted(entered.values())
     requests = list[CopyRequest]()
     for rank, (segment, operations) in enumerate(members.items()):
-        early = min(uses[op] for op in operations)
-        if copies < 2 or not _others_enter(entries, early, entered.get(segment, -1)):
-            due: Mapping[int, int] = {op: uses[op] for op in operations}
-        else:
-            due = inside_uses[segment]
-        requests.extend(_by_arrival(graph, targets, segment, rank, due))
+        first_use = min(uses[op] for op in operations)
+        is_split = copies >= 2 and _is_other_entered(entries, first_use, entered.get(segment, -1))
+        requested = inside_uses[segment] if is_split else {op: uses[op] for op in operations}
+        requests.extend(_requests_by_arrival(graph, targets, segment, rank, requested))
     for reader in {reader for value in outputs for reader in graph.gradient_readers[value]}:
         segment = next(targets.segment_of(graph, value) for value in graph.reads[reader] if value in outputs)
         requests.append(CopyRequest(reader, len(members), segment, (), reads_outputs=True))
     return sorted(requests, key=lambda request: (request.before, request.rank))
 
 
-def is_part_of(segment: str | None, whole: str) -> bool:
-    """Return whether a segment is `whole` or nested in it."""
-    return segment is not None and (segment == whole or (bool(whole) and segment.startswith(f"{whole}/")))
+def is_part_of(segment: str | None, outer: str) -> bool:
+    """Return whether a segment is `outer` or nested in it."""
+    return segment is not None and (segment == outer or (bool(outer) and segment.startswith(f"{outer}/")))
 
 
-def _others_enter(entries: Sequence[int], early: int, own: int) -> bool:
-    """Return whether the backward pass enters another segment after the first use of the outputs and before `own`."""
-    return bisect_left(entries, early) < bisect_left(entries, own)
+def _is_other_entered(entries: Sequence[int], first_use: int, own_entry: int) -> bool:
+    """Return whether the backward pass enters another segment from the first use of the outputs of a segment on and
+    before it enters the segment itself. `entries`: the sorted entries into all segments."""
+    return bisect_left(entries, first_use) < bisect_left(entries, own_entry)
 
 
-def _by_arrival(graph: Graph, targets: Targets, segment: str, rank: int, due: Mapping[int, int]) -> list[CopyRequest]:
+def _requests_by_arrival(
+    graph: Graph, targets: Targets, segment: str, rank: int, uses: Mapping[int, int]
+) -> list[CopyRequest]:
     """Return one request for each point at which the backward pass enters the segment (an *arrival*); each operation is
-    copied at the arrival that needs it first."""
-    starts = arrivals(graph, due, lambda op: is_part_of(targets.segments.get(op), segment))
+    copied at the arrival that needs it first. `uses`: the first use of each operation."""
+    starts = arrivals(graph, uses, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}
-    for op, use in due.items():
+    for op, use in uses.items():
         parts[starts[bisect_right(starts, use) - 1]].append(op)
     return [CopyRequest(start, rank, segment, tuple(operations)) for start, operations in parts.items()]

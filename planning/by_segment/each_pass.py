@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from ..gates import gates_for
 from ..graph import Graph
-from ..plan import Batch, CopyGroup, Plan
-from .copy_groups import freed_bytes, pinned_bytes
+from ..plan import CopyGroup, Plan
+from .copy_groups import unsplit_group, with_numbers
 
 
 def in_each_pass(graph: Graph, plan: Plan) -> Plan:
@@ -25,20 +25,17 @@ def in_each_pass(graph: Graph, plan: Plan) -> Plan:
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
         return plan
-    numbers = dict[int, int]()
+    copy_counts = dict[int, int]()
     for group in plan.groups:
         for op, number in zip(group.operations, group.numbers, strict=True):
-            numbers[op] = max(numbers.get(op, 0), number)
+            copy_counts[op] = max(copy_counts.get(op, 0), number)
     added = list[CopyGroup]()
     for group, starts in zip(plan.groups, visits, strict=True):
         for number, start in enumerate(starts[1:], 1):
             until = starts[number + 1] if number + 1 < len(starts) else len(graph)
             repeated = _repeat(graph, group, start, until)
-            if repeated is None:
-                continue
-            for op in repeated.operations:
-                numbers[op] += 1
-            added.append(replace(repeated, numbers=tuple(numbers[op] for op in repeated.operations)))
+            if repeated is not None:
+                added.append(with_numbers(repeated, copy_counts))
     groups = sorted([*plan.groups, *added], key=lambda group: group.before)
     return replace(plan, groups=tuple(groups))
 
@@ -78,17 +75,6 @@ def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup
     readers = {reader for reader in _readers(graph, group, read) if start <= reader < until}
     first = [value for value in read if start in graph.gradient_readers[value]]
     gates = gates_for(graph, first, readers, start)
-    inputs = graph.outside_of(operations)
-    if not gates or not inputs:
+    if not gates or not graph.outside_of(operations):
         return None
-    return CopyGroup(
-        segment=group.segment,
-        before=start,
-        batches=(Batch(tuple(operations), inputs),),
-        numbers=(),
-        replaces=tuple(read),
-        gates=gates,
-        freed_bytes=freed_bytes(graph, read, inputs, start),
-        pinned_bytes=pinned_bytes(graph, inputs, start),
-        extra_flops=sum(graph.flops[op] for op in operations),
-    )
+    return unsplit_group(graph, group.segment, start, operations, read, gates)

@@ -1,4 +1,5 @@
-"""Early parts of segments: operations that do not depend on preceding segments, and may run long before their own.
+"""Find the early parts of segments: operations that do not depend on preceding segments, and may run long before the
+rest of their own.
 
 The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) computes these values for all
 layers before the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
@@ -6,12 +7,11 @@ layers before the first layer, and keeps them live. Making them wait for the inp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph import NO_MAKER, Graph
-from ..objective import BATCH_SHARE
-from .batches import excess_bytes
+from .batches import BATCH_SHARE, excess_bytes
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,15 @@ def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
     """Return the early part of each segment whose delay saves enough, if it can wait in its place in program order.
 
     Args:
+        graph: The graph of the step.
         segment_of: The segments of forward operations, in program order.
     """
     members = dict[str, list[int]]()
     for op, segment in segment_of.items():
         members.setdefault(segment, []).append(op)
     turns = _turns(graph, segment_of)
-    return [early for segment, operations in members.items() for early in _early(graph, segment, operations, turns)]
+    parts = (_early_part(graph, segment, operations, turns) for segment, operations in members.items())
+    return [part for part in parts if part is not None]
 
 
 def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
@@ -61,23 +63,24 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
     return turns
 
 
-def _early(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> Iterator[Early]:
+def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> Early | None:
+    """Return the early part of a segment; None without one, if its delay saves too little, or if it cannot wait."""
     inputs = graph.outside_of(operations)
-    turn = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
-    last = max(turn.values(), default=0)
-    if last == 0:
-        return
-    waiting = {value for value in inputs if turn[value] > 0}
+    turn_of = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
+    last_turn = max(turn_of.values(), default=0)
+    if last_turn == 0:
+        return None
+    dependent = {value for value in inputs if turn_of[value] > 0}
     for op in operations:
-        if not waiting.isdisjoint(graph.reads[op]):
-            waiting.update(graph.makes[op])
-    part = [op for op in operations if waiting.isdisjoint(graph.makes[op]) and op not in graph.literals]
-    if part and excess_bytes(graph, part) > BATCH_SHARE * _saved_bytes(graph, operations):
-        awaited = tuple([value for value in inputs if turn[value] == last])
-        early = Early(segment, tuple(part), graph.outside_of(part), awaited)
-        # Waiting for values that are defined later in program order could create a cycle.
-        if part[0] > max(graph.maker[value] for value in early.waiting):
-            yield early
+        if not dependent.isdisjoint(graph.reads[op]):
+            dependent.update(graph.makes[op])
+    part = [op for op in operations if dependent.isdisjoint(graph.makes[op]) and op not in graph.literals]
+    if not part or excess_bytes(graph, part) <= BATCH_SHARE * _saved_bytes(graph, operations):
+        return None
+    awaited = tuple([value for value in inputs if turn_of[value] == last_turn])
+    early = Early(segment, tuple(part), graph.outside_of(part), awaited)
+    # Waiting for values that are defined later in program order could create a cycle.
+    return early if part[0] > max(graph.maker[value] for value in early.waiting) else None
 
 
 def _saved_bytes(graph: Graph, operations: Sequence[int]) -> int:

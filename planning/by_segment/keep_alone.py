@@ -2,20 +2,18 @@
 
 Minimum cuts at several byte prices give a solution, as for the stacks of loops (`analysis/copies/loop_cuts.py`); the
 remaining budget is filled greedily with the storages that save the most work. HiGHS, if it is installed
-(`xdsl-recompute[plan]`), improves it by an integer program: minimize the work of the recomputed operations, such that
-each storage that the backward pass or a recomputed operation reads is kept or recomputed, and the kept bytes are within
-the budget.
+(`xdsl-recompute[plan]`), improves it by the integer program of `keep_program.py`.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import gcd
 
 import numpy as np
 
 from ..min_cut import min_cut
 from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, available, solve
+from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
 PRICES = 24
@@ -86,48 +84,19 @@ def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = Fa
 def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
     """Improve `start`, a solution within the budget, by the integer program. The answer of HiGHS, which computes in
     floating point, is checked in exact integers."""
-    storages = sorted(piece.sizes)
-    operations = sorted({piece.maker[v] for v in piece.needs})
-    keep = {v: column for column, v in enumerate(storages)}
-    run = {op: len(storages) + column for column, op in enumerate(operations)}
+    columns, operations = KeepColumns.of([piece]), rerunnable_operations(piece)
     total = max(1, sum(piece.work[op] for op in operations))
-    costs = np.zeros(len(storages) + len(operations))
-    for op, column in run.items():
-        costs[column] = 100 * piece.work[op] / total
-    answer = solve(
-        CoverProgram(costs, np.zeros(len(costs)), _rows(piece, most, keep, run)),
-        start=_point(piece, start, keep, run),
-        limits=ProgramLimits(nodes=NODES_ALONE, gap=1e-6),
-    )
+    costs, point, rows = np.zeros(len(columns)), np.zeros(len(columns)), CoverRows()
+    for op in operations:
+        costs[columns.run[op]] = 100 * piece.work[op] / total
+    add_segment_rows(rows, columns, piece, most)
+    point[[columns.keep[v] for v in start]] = 1.0
+    point[[columns.run[piece.maker[v]] for v in piece.again(start)]] = 1.0
+    program = CoverProgram(costs, np.zeros(len(columns)), rows)
+    answer = solve(program, start=point, limits=ProgramLimits(nodes=NODES_ALONE, gap=1e-6))
     if answer.values is None:
         return start
-    kept = piece.read_storages(frozenset(v for v, column in keep.items() if answer.values[column] > 0.5) - piece.never)
+    kept = piece.read_storages(columns.kept(answer.values) - piece.never)
     if not piece.again(kept) <= piece.needs.keys() or piece.bytes(kept) > most:
         return start
     return kept if _work(piece, kept) < _work(piece, start) else start
-
-
-def _rows(piece: SegmentProblem, most: int, keep: dict[int, int], run: dict[int, int]) -> CoverRows:
-    rows, unit = CoverRows(), gcd(*piece.sizes.values()) or 1
-    rows.at_least(-float(most // unit), [(column, -float(piece.sizes[v] // unit)) for v, column in keep.items()])
-    for v in sorted(piece.never):
-        rows.at_least(0.0, [(keep[v], -1.0)])
-
-    def available_by(v: int) -> list[tuple[int, float]]:
-        made = [(run[piece.maker[v]], 1.0)] if v in piece.needs else []
-        return [(keep[v], 1.0), *made]
-
-    for v in sorted(piece.needed):
-        rows.at_least(1.0, available_by(v))
-    for op in run:
-        read = {need for v in piece.needs if piece.maker[v] == op for need in piece.needs[v]}
-        for v in sorted(read):
-            rows.at_least(0.0, [*available_by(v), (run[op], -1.0)])
-    return rows
-
-
-def _point(piece: SegmentProblem, kept: frozenset[int], keep: dict[int, int], run: dict[int, int]) -> np.ndarray:
-    point = np.zeros(len(keep) + len(run))
-    point[[keep[v] for v in kept]] = 1.0
-    point[[run[piece.maker[v]] for v in piece.again(kept)]] = 1.0
-    return point

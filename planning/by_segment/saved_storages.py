@@ -1,4 +1,4 @@
-"""The storages that segments save for the backward pass, and their bytes: without copies, or under a plan.
+"""Compute the storages that segments save for the backward pass, and their bytes: without copies, or under a plan.
 
 A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
 pass reads it through any view. Constants cost nothing, and returned values are no temporaries.
@@ -30,7 +30,13 @@ def is_read_by_gradient(graph: Graph, storage: int) -> bool:
 
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
-    """Return the storages that these operations save under a plan, as values of the graph."""
+    """Return the storages that segments save under a plan, as values of the graph.
+
+    Args:
+        graph: The graph of the step.
+        plan: The plan for the graph.
+        operations: The forward operations of the segments.
+    """
     program = simulate(graph, plan, keeps_barriers=False)
     members = set(operations)
     instructions = enumerate(program.operations)
@@ -47,6 +53,7 @@ def saved_bytes(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan 
     """Return the bytes that each segment saves for the backward pass.
 
     Args:
+        graph: The graph of the step.
         segments: The operations of each segment, by its name.
         plan: The plan of the step; None for the unchanged step.
     """

@@ -20,7 +20,12 @@ from .segment_problem import Restrictions, SegmentProblem, SegmentRules, segment
 
 @dataclass(frozen=True)
 class Segment:
-    """The operations of a segment, all in the forward pass, and the bytes that it may save; None for the minimum."""
+    """A segment with its budget.
+
+    Attributes:
+        operations: Its operations, all in the forward pass.
+        most: The budget: the bytes that it may save; None for the minimum.
+    """
 
     operations: frozenset[int]
     most: int | None
@@ -46,6 +51,7 @@ class SegmentPlan:
 
     @property
     def is_nothing(self) -> bool:
+        """Whether nothing is recomputed."""
         return not self.again
 
 
@@ -95,6 +101,7 @@ def plan_segments_within(
     """Plan all segments within their budgets.
 
     Args:
+        graph: The graph of the step.
         segments: The segments by name.
         once: Operations that must not run twice.
         outputs: Whether outputs of a segment may be recomputed too.
@@ -105,107 +112,107 @@ def plan_segments_within(
     """
     named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
     rules = SegmentRules(frozenset(once), outputs, frozenset(named))
-    order = sorted(segments, key=lambda name: -max(segments[name].operations))
-    barred = set[int]()
+    planner = _SegmentPlanner(graph, segments, rules, accumulated)
     while True:
-        outcome = _plan_once(graph, segments, order, rules, accumulated, barred)
+        outcome = planner.plan_in_turn()
         if isinstance(outcome, SegmentInfeasible) and not outcome.proved:
-            return _plan_together(graph, segments, rules, accumulated, outcome)
+            return planner.plan_together(outcome)
         if outcome is not None:
             return outcome
 
 
-def _plan_once(
-    graph: Graph,
-    segments: Mapping[str, Segment],
-    order: list[str],
-    rules: SegmentRules,
-    accumulated: StorageRestrictions,
-    barred: set[int],
-) -> Mapping[str, SegmentPlan] | SegmentInfeasible | None:
-    """Plan each segment in turn. If a segment cannot keep the storages that others read, add these to `barred`, and
-    return None."""
-    read, plans, pending = set(accumulated.read), dict[str, SegmentPlan](), list(order)
-    while pending:
-        name = pending.pop(0)
-        restrictions = Restrictions(accumulated.stays, accumulated.again, frozenset(barred), frozenset(read))
-        piece = segment_problem(graph, segments[name].operations, rules, restrictions)
-        plan = _settle(graph, name, segments[name], piece)
-        if isinstance(plan, SegmentInfeasible):
-            # Other segments read too many storages of this one, or its budget is too small for its own.
-            read_by_others = (read - accumulated.read) & piece.sizes.keys() - barred
-            if not read_by_others:
-                return _prove_alone(graph, name, segments[name], rules, accumulated, plan)
-            barred |= read_by_others
-            return None
-        plans[name] = plan
-        added = piece.reads_outside(plan.again) - read
-        read |= added
-        pending += [
-            other
-            for other in order
-            if other in plans and other not in pending and _makes(graph, segments[other], added - plans[other].kept)
-        ]
-    return plans
+@dataclass
+class _SegmentPlanner:
+    """A planner of segments, which collects barred storages while it tries again.
+
+    Attributes:
+        rules: The rules for all segments.
+        accumulated: The restrictions on storages that the caller gives.
+        barred: The storages from which no other segment may recompute.
+    """
+
+    graph: Graph
+    segments: Mapping[str, Segment]
+    rules: SegmentRules
+    accumulated: StorageRestrictions
+    barred: set[int] = field(default_factory=set[int])
+
+    def plan_in_turn(self) -> Mapping[str, SegmentPlan] | SegmentInfeasible | None:
+        """Plan each segment in turn, the last of the step first. If a segment cannot keep the storages that others
+        read, add these to `barred`, and return None."""
+        order = sorted(self.segments, key=lambda name: -max(self.segments[name].operations))
+        read, plans, pending = set(self.accumulated.read), dict[str, SegmentPlan](), list(order)
+        while pending:
+            name = pending.pop(0)
+            piece = self._problem_of(name, read, self.barred)
+            plan = self._plan(name, piece)
+            if isinstance(plan, SegmentInfeasible):
+                # Either other segments read too many storages of this one, or its budget is too small for its own.
+                read_by_others = (read - self.accumulated.read) & piece.sizes.keys() - self.barred
+                if not read_by_others:
+                    return self._without_barred(plan)
+                self.barred |= read_by_others
+                return None
+            plans[name] = plan
+            newly_read = piece.reads_outside(plan.again) - read
+            read |= newly_read
+            # A planned segment that does not keep a newly read storage is planned again.
+            pending += [
+                other
+                for other in order
+                if other in plans and other not in pending and self._makes(other, newly_read - plans[other].kept)
+            ]
+        return plans
+
+    def plan_together(self, failure: SegmentInfeasible) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
+        """Plan all segments by one integer program. Returns the failure of planning in turn if there is no solution."""
+        pieces = {name: self._problem_of(name, self.accumulated.read) for name in self.segments}
+        budgets = {name: self._budget(name, piece) for name, piece in pieces.items()}
+        chosen = keep_together(pieces, budgets)
+        if chosen.kept is None:
+            return replace(failure, together=chosen.infeasible)
+        return {name: self._plan_of(name, piece, chosen.kept[name], budgets[name]) for name, piece in pieces.items()}
+
+    def _problem_of(self, name: str, read: Collection[int], barred: Collection[int] = ()) -> SegmentProblem:
+        """Return the problem of a segment. `read`: the storages that it must keep for others."""
+        stays, again = self.accumulated.stays, self.accumulated.again
+        restrictions = Restrictions(stays, again, frozenset(barred), frozenset(read))
+        return segment_problem(self.graph, self.segments[name].operations, self.rules, restrictions)
+
+    def _plan(self, name: str, piece: SegmentProblem) -> SegmentPlan | SegmentInfeasible:
+        budget = self._budget(name, piece)
+        kept = keep_within(piece, budget)
+        if kept is None:
+            return _infeasible(name, budget, piece, least_kept(piece), proved=False)
+        return self._plan_of(name, piece, kept, budget)
+
+    def _plan_of(self, name: str, piece: SegmentProblem, kept: frozenset[int], budget: int) -> SegmentPlan:
+        plain = bytes_of(self.graph, saved_storages(self.graph, self.segments[name].operations))
+        return SegmentPlan(kept, piece.again(kept), piece.bytes(kept), plain, budget)
+
+    def _without_barred(self, failure: SegmentInfeasible) -> SegmentInfeasible:
+        """Plan the segment without barred storages: if it exceeds its budget even then, it does so for any plan of the
+        other segments."""
+        piece = self._problem_of(failure.segment, self.accumulated.read)
+        least = least_kept(piece)
+        if piece.bytes(least) <= failure.most:
+            return failure
+        return _infeasible(failure.segment, failure.most, piece, least, proved=True)
+
+    def _makes(self, name: str, storages: Collection[int]) -> bool:
+        """Return whether the segment makes one of the storages."""
+        return any(self.graph.maker[storage] in self.segments[name].operations for storage in storages)
+
+    def _budget(self, name: str, piece: SegmentProblem) -> int:
+        """Return the budget of a segment in bytes; the minimum if none is given."""
+        budget = self.segments[name].most
+        return piece.bytes(least_kept(piece)) if budget is None else budget
 
 
-def _makes(graph: Graph, segment: Segment, storages: Collection[int]) -> bool:
-    return any(graph.maker[storage] in segment.operations for storage in storages)
-
-
-def _settle(graph: Graph, name: str, segment: Segment, piece: SegmentProblem) -> SegmentPlan | SegmentInfeasible:
-    least = least_kept(piece)
-    most = _most(segment, piece)
-    kept = keep_within(piece, most)
-    if kept is None:
-        return _too_little(name, most, piece, least, proved=False)
-    plain = bytes_of(graph, saved_storages(graph, segment.operations))
-    return SegmentPlan(kept, piece.again(kept), piece.bytes(kept), plain, most)
-
-
-def _prove_alone(
-    graph: Graph,
-    name: str,
-    segment: Segment,
-    rules: SegmentRules,
-    accumulated: StorageRestrictions,
-    failure: SegmentInfeasible,
-) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
-    """Plan without barred storages: if the segment exceeds its budget even then, it does so for any plan of the other
-    segments."""
-    restrictions = Restrictions(accumulated.stays, accumulated.again, read=frozenset(accumulated.read))
-    piece = segment_problem(graph, segment.operations, rules, restrictions)
-    least = least_kept(piece)
-    return _too_little(name, failure.most, piece, least, proved=True) if piece.bytes(least) > failure.most else failure
-
-
-def _too_little(name: str, most: int, piece: SegmentProblem, least: frozenset[int], proved: bool) -> SegmentInfeasible:
+def _infeasible(
+    name: str, budget: int, piece: SegmentProblem, least: frozenset[int], proved: bool
+) -> SegmentInfeasible:
+    """Make the failure of a segment. `least`: the storages with the fewest bytes that can be kept."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
-    why = tuple((v, piece.why.get(v, "what is not kept is computed from it")) for v in holding)
-    return SegmentInfeasible(name, most, piece.bytes(least), proved, why)
-
-
-def _plan_together(
-    graph: Graph,
-    segments: Mapping[str, Segment],
-    rules: SegmentRules,
-    accumulated: StorageRestrictions,
-    failure: SegmentInfeasible,
-) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
-    restrictions = Restrictions(accumulated.stays, accumulated.again, read=frozenset(accumulated.read))
-    pieces = {
-        name: segment_problem(graph, segment.operations, rules, restrictions) for name, segment in segments.items()
-    }
-    most = {name: _most(segments[name], piece) for name, piece in pieces.items()}
-    chosen = keep_together(pieces, most)
-    if chosen.kept is None:
-        return replace(failure, together=chosen.infeasible)
-    plans = dict[str, SegmentPlan]()
-    for name, piece in pieces.items():
-        kept, plain = chosen.kept[name], saved_storages(graph, segments[name].operations)
-        plans[name] = SegmentPlan(kept, piece.again(kept), piece.bytes(kept), bytes_of(graph, plain), most[name])
-    return plans
-
-
-def _most(segment: Segment, piece: SegmentProblem) -> int:
-    return piece.bytes(least_kept(piece)) if segment.most is None else segment.most
+    reasons = tuple((v, piece.why.get(v, "what is not kept is computed from it")) for v in holding)
+    return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

@@ -1,4 +1,5 @@
-"""One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
+"""Describe one segment under a byte budget as a problem: its storages, their dependences, and the work to recompute
+them.
 
 The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
 owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the other operations.
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from ..graph import Graph
 from .saved_storages import saved_storages
 
+# The reasons that a storage is not recomputed, for messages.
 READ_BY_FORWARD = "the forward pass reads it after the segment, so it is kept"
 LIVES = "the update or the caller reads it"
 ONCE = "its operation must run only once"
@@ -46,6 +48,7 @@ class SegmentProblem:
     never: frozenset[int]
 
     def bytes(self, storages: Collection[int]) -> int:
+        """Return the total bytes of the storages."""
         return sum(self.sizes[storage] for storage in storages)
 
     def again(self, kept: Set[int]) -> frozenset[int]:
@@ -110,35 +113,40 @@ def segment_problem(
     """Return the problem of a segment.
 
     Args:
+        graph: The graph of the step.
         operations: The operations of the segment, all in the forward pass.
+        rules: The rules for all segments.
+        restrictions: The restrictions on the storages of this segment.
     """
     inside, returned = frozenset(operations), {graph.root[value] for value in graph.returned}
     free = graph.constants | returned
-    made = [v for op in sorted(inside) for v in graph.makes[op] if graph.root[v] == v and v not in free]
-    sizes = {v: graph.sizes[v] for v in made}
+    storages = [v for op in sorted(inside) for v in graph.makes[op] if graph.root[v] == v and v not in free]
+    sizes = {v: graph.sizes[v] for v in storages}
     roots = {op: {graph.root[v] for v in graph.reads[op]} - free for op in inside}
-    why = {v: reason for v in made if (reason := _why_stays(graph, v, inside, rules, restrictions)) is not None}
+    why = {v: reason for v in storages if (reason := _why_kept(graph, v, inside, rules, restrictions)) is not None}
     outside = {op: frozenset((read & rules.named) - sizes.keys()) for op, read in roots.items()}
-    for v in made:
+    for v in storages:
         if v not in why and not restrictions.barred.isdisjoint(outside[graph.maker[v]]):
             why[v] = FROM_OTHERS
     return SegmentProblem(
         needed=saved_storages(graph, inside) | (restrictions.read & sizes.keys()),
         sizes=sizes,
-        needs={v: tuple(sorted(roots[graph.maker[v]] & sizes.keys())) for v in made if v not in why},
-        maker={v: graph.maker[v] for v in made},
+        needs={v: tuple(sorted(roots[graph.maker[v]] & sizes.keys())) for v in storages if v not in why},
+        maker={v: graph.maker[v] for v in storages},
         outside=outside,
         work={op: graph.cost[op] + 1 for op in inside},
         why=why,
-        never=frozenset(v for v in made if v in restrictions.again and v not in why),
+        never=frozenset(v for v in storages if v in restrictions.again and v not in why),
     )
 
 
-def _why_stays(
+def _why_kept(
     graph: Graph, storage: int, inside: Set[int], rules: SegmentRules, restrictions: Restrictions
 ) -> str | None:
+    """Return the reason that a storage must not be recomputed; None if it may. `inside`: the operations of the
+    segment."""
     op = graph.maker[storage]
-    if storage in graph.lives_on:
+    if storage in graph.live_after_backward:
         return LIVES
     if op in rules.once or op in graph.literals or op in graph.copies:
         return ONCE

@@ -1,4 +1,4 @@
-"""Operations outside segments that only the backward pass reads, and that can be sunk into it.
+"""Find the operations outside segments that only the backward pass reads, and that can be sunk into it.
 
 Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
 the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
@@ -16,6 +16,7 @@ def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
     """Return groups of operations whose results only gradient operations and the group itself read.
 
     Args:
+        graph: The graph of the step.
         taken: Operations in a segment or with a mark, which are left out.
 
     Returns:
@@ -26,19 +27,19 @@ def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
         if not graph.forward[op] or op in taken or op in graph.literals or graph.effects[op] is not None:
             continue
         readers = [reader for value in graph.makes[op] for reader in graph.readers[value]]
-        constant = all(value in graph.constants for value in graph.makes[op])
-        if readers and not constant and all(graph.gradient[reader] or reader in sunk for reader in readers):
+        is_constant = all(value in graph.constants for value in graph.makes[op])
+        if readers and not is_constant and all(graph.gradient[reader] or reader in sunk for reader in readers):
             sunk.add(op)
     return _components(graph, sorted(sunk))
 
 
 def _components(graph: Graph, operations: Collection[int]) -> list[list[int]]:
     """Return the connected components of the operations under use-def edges."""
-    group = {op: [op] for op in operations}
+    component = {op: [op] for op in operations}
     for op in operations:
         for producer in graph.producers[op]:
-            if producer in group and group[producer] is not group[op]:
-                joined = group[producer] + group[op]
-                group.update(dict.fromkeys(joined, joined))
-    distinct = {id(members): members for members in group.values()}
+            if producer in component and component[producer] is not component[op]:
+                joined = component[producer] + component[op]
+                component.update(dict.fromkeys(joined, joined))
+    distinct = {id(members): members for members in component.values()}
     return [sorted(members) for members in distinct.values()]

@@ -1,4 +1,4 @@
-"""The portfolio with copies of views: choose the views to copy, and solve with them."""
+"""The portfolio solver with copies of views: choose the views to copy, and solve with them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,23 @@ MAX_SINGLE_VIEWS = 48
 def auto_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
 ) -> Result | Infeasible:
-    """Solve as `auto` does, with copies of views. The bound of the result holds for schedules with any copies of
-    views."""
+    """Solve as `auto` does, with copies of views. The bound of the result holds for schedules with any copies of views.
+
+    Args:
+        best: The incumbent of the problem without copies of views, with the budget and the limits.
+        starts: As in `auto`.
+        effort: As in `auto`.
+
+    Returns:
+        The result, whose extra cost is relative to the plain step, or the reason that there is no plan.
+    """
     problem, budget, effort = best.problem, best.budget, effort or Effort()
     relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
     if (refused := refusal(relaxed.problem, budget)) is not None:
         return refused
     # Half of the time limit is reserved for the search with copies of views.
-    first = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
-    plain = auto(first, starts, effort)
+    without_views = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
+    plain = auto(without_views, starts, effort)
     if not problem.views or (isinstance(plain, Result) and plain.extra_cost == 0):
         return plain
     bounds = bounds_for(relaxed, effort)

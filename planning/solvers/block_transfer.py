@@ -23,33 +23,45 @@ TRIES, MOST_TRIES = 60_000, 150
 
 def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
     """Replace the copies of all blocks by the copies of one row of blocks, for each row, and repeat while the plan gets
-    cheaper."""
+    cheaper.
+
+    Args:
+        best: The incumbent, to which the plans are offered.
+        search: The search that repairs them.
+        bounds: The bounds: nothing is tried once the gap is closed.
+    """
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or is_closed(best, bounds) or best.should_stop() or not tries:
         return
-    alike = repeats(best.problem)
-    while alike is not None:
-        best.progress(f"copies of one block in all {alike.count} that are alike, {best.elapsed:.1f} s")
-        before, pairs = best.percent, best.pairs
+    blocks = repeats(best.problem)
+    while blocks is not None:
+        best.progress(f"copies of one block in all {blocks.count} that are alike, {best.elapsed:.1f} s")
+        percent_before, pairs = best.percent, best.pairs
         provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
-        for first, width in _rows(alike.count, tries):
+        for first, width in _rows(blocks.count, tries):
             if is_closed(best, bounds) or best.should_stop():
                 return
-            best.offer(search.repaired(best.budget, spread_to_blocks(alike, pairs, first, width)), provenance)
-        if best.percent >= before:
+            best.offer(search.repaired(best.budget, spread_to_blocks(blocks, pairs, first, width)), provenance)
+        if best.percent >= percent_before:
             return
 
 
-def spread_to_blocks(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
-    """Transfer the copies in the stages of `width` blocks, from block `first` on, to all blocks. Copies in stages
-    outside blocks stay."""
-    steps = range(-width * (first // width + 1), alike.count - first + width, width)
-    transferred = {(t, op) for t, op in pairs if not alike.inside(t)}
+def spread_to_blocks(blocks: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
+    """Transfer the copies in the stages of a row of blocks to all blocks. Copies in stages outside blocks stay.
+
+    Args:
+        blocks: The repeated blocks.
+        pairs: The copies of a plan.
+        first: The first block of the row.
+        width: The number of blocks of the row.
+    """
+    steps = range(-width * (first // width + 1), blocks.count - first + width, width)
+    transferred = {(t, op) for t, op in pairs if not blocks.inside(t)}
     for t, op in pairs:
-        if alike.inside(t) and first <= alike.block[t] < first + width:
+        if blocks.inside(t) and first <= blocks.block[t] < first + width:
             for by in steps:
-                stage = alike.shifted(t, by)
-                copied = alike.shifted(op, by) if alike.inside(op) else op
+                stage = blocks.shifted(t, by)
+                copied = blocks.shifted(op, by) if blocks.inside(op) else op
                 if stage is not None and copied is not None and copied < stage:
                     transferred.add((stage, copied))
     return frozenset(transferred)

@@ -1,4 +1,4 @@
-"""Lower bounds by the coarse-stage program, and copies from its solutions.
+"""Lower bounds on the extra cost by the coarse-stage program (`stage_program.py`), and copies from its solutions.
 
 First the relaxation at about a dozen single cuts, then the integer program at the best few of them: integrality raises
 the bound more than further cuts. Every bound is valid, and the highest one is kept. `more_cuts.py` continues with
@@ -19,7 +19,7 @@ from .result import Stop, never
 from .sequence import evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
-BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
+CUT_OFFSETS = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
 """Candidate cuts relative to the first backward operation: the best is usually a few operations after it."""
 BEST_CUTS = 3
 """Number of single cuts at which the integer program is solved."""
@@ -73,22 +73,21 @@ class CutBounds:
             relaxed.append((answer.bound, cut, stages))
         relaxed.sort(key=lambda entry: (-entry[0], entry[1]))
         for _, _, stages in relaxed[:BEST_CUTS]:
-            if not self.stop() and self._integral(stages, ()):
-                return
+            if not self.stop():
+                answer = self._solve(stages, (), self.nodes, TOLERANCE)
+                if self.infeasible or answer.values is None:
+                    return
 
     def cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
         """Solve the integer program at these cuts, update the bound, and add the solution to the starts.
 
         Args:
+            cuts: The operations of the cuts.
             plan: The start solution; empty for none.
             nodes: The limit of branching nodes.
             gap: The gap at which the program ends, in percentage points.
         """
         self._solve(stage_program(self.problem, self.budget, cuts), plan, nodes, gap)
-
-    def _integral(self, stages: StageProgram, plan: Collection[Pair]) -> bool:
-        answer = self._solve(stages, plan, self.nodes, TOLERANCE)
-        return bool(self.infeasible) or answer.values is None
 
     def _solve(self, stages: StageProgram, plan: Collection[Pair], nodes: int, gap: float) -> ProgramSolution:
         start = stages.point(self.problem, plan) if plan else None
@@ -99,6 +98,7 @@ class CutBounds:
         return answer
 
     def _record(self, answer: ProgramSolution, cuts: Sequence[int], kind: str) -> bool:
+        """Update the bound. Returns whether it is proved that no schedule keeps the budget."""
         if answer.infeasible:
             self.infeasible = f"{_name_of(cuts)} ({kind})"
         elif answer.bound - ROUNDING > self.percent:
@@ -109,40 +109,47 @@ class CutBounds:
 
 def cuts_to_try(problem: Problem) -> list[int]:
     """Return the single cuts to try: around the start of the backward pass, and at the peak of the plain step."""
-    n = len(problem)
-    first = problem.earliest if problem.earliest > 0 else n // 2
     plain = evaluate(problem, sequence_of(problem, ()))
-    top = np.argsort(-plain.bytes_at, kind="stable")[:1].tolist()
-    candidates = [*(first + step for step in BEHIND), *(peak + step for peak in top for step in (0, 1))]
-    return sorted({cut for cut in candidates if 0 <= cut < n})
+    peaks = np.argsort(-plain.bytes_at, kind="stable")[:1].tolist()
+    candidates = [
+        *(problem.cut_center + offset for offset in CUT_OFFSETS),
+        *(peak + offset for peak in peaks for offset in (0, 1)),
+    ]
+    return sorted({cut for cut in candidates if 0 <= cut < len(problem)})
 
 
-def near(problem: Problem) -> int:
+def min_distance(problem: Problem) -> int:
     """Return the number of operations up to which two cuts are too close to each other."""
     return max(1, len(problem) // 128)
 
 
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
     """Return the operations at which the copies exceed the budget, the largest overflow first, none closer to another
-    than `near`."""
-    over, places = overflow(problem, pairs, budget), list[int]()
-    for t in np.argsort(-over, kind="stable").tolist():
-        if not over[t]:
+    than `min_distance`."""
+    excess, places = overflow(problem, pairs, budget), list[int]()
+    for t in np.argsort(-excess, kind="stable").tolist():
+        if not excess[t]:
             break
-        if all(abs(t - other) > near(problem) for other in places):
+        if all(abs(t - other) > min_distance(problem) for other in places):
             places.append(t)
     return places
 
 
 def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
-    """Return the bytes above the budget in the stage of each operation."""
+    """Return the bytes above the budget in the stage of each operation: an array of one entry for each.
+
+    Args:
+        problem: The problem.
+        pairs: The copies.
+        budget: The budget in bytes.
+    """
     sequence = sequence_of(problem, pairs)
     peaks = np.zeros(len(problem) + 1, np.int64)
     np.maximum.at(peaks, _stages(problem, sequence), evaluate(problem, sequence).bytes_at)
     return np.maximum(0, peaks[: len(problem)] - budget)
 
 
-def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -> tuple[int, ...]:
+def cutting_off(cuts: Collection[int], overflows: Collection[Ints], distance: int) -> tuple[int, ...]:
     """Add cuts until each previous solution exceeds the budget at some cut.
 
     Each new cut is placed where most of the remaining solutions exceed the budget.
@@ -150,15 +157,18 @@ def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -
     Args:
         cuts: The first cuts.
         overflows: The bytes above the budget of each solution, by operation.
-        near: The minimum distance of two cuts, if possible.
+        distance: The number of operations that two cuts should be apart, if possible.
+
+    Returns:
+        All cuts, in ascending order.
     """
     extended = list(cuts)
-    while remaining := [over for over in overflows if over.any() and not over[extended].any()]:
+    while remaining := [excess for excess in overflows if excess.any() and not excess[extended].any()]:
         # Ties are broken by the overflow in bytes.
-        total = np.sum([(over > 0) + over / (1 + np.sum(remaining)) for over in remaining], axis=0)
+        total = np.sum([(excess > 0) + excess / (1 + np.sum(remaining)) for excess in remaining], axis=0)
         apart = total.copy()
         for cut in extended:
-            apart[max(0, cut - near) : cut + near + 1] = 0
+            apart[max(0, cut - distance) : cut + distance + 1] = 0
         extended.append(int(np.argmax(apart if apart.any() else total)))
     return tuple(sorted(extended))
 
@@ -171,7 +181,7 @@ def _stages(problem: Problem, sequence: Ints) -> Ints:
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of `cut` and one more cut, spread over the operations after it."""
+    """Yield pairs of `cut` and one of `count` more cuts, spread over the operations after it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)

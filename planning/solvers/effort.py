@@ -35,7 +35,7 @@ class Effort:
         seeds: The number of anneals.
         nodes: The limit of branching nodes of each integer program.
         pairs: Whether two cuts at once are tried.
-        many: Whether more cuts are tried, on small problems.
+        many: Whether more than two cuts at once are tried, on small problems.
     """
 
     rounds: int | None = None
@@ -62,6 +62,7 @@ class Effort:
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
+        """Return the rounds of ruin and recreate for a problem with this number of operations."""
         if self.rounds is not None:
             return self.rounds
         return max(0, min(1500, 300_000 // max(1, operations))) if operations <= LARGE_PROBLEM else 0
@@ -72,7 +73,7 @@ EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Ef
 
 
 def is_closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:
-    """Return whether the gap between plan and bound is at most `within` percentage points."""
+    """Return whether the gap between the incumbent and the bound is at most `within` percentage points."""
     return best.percent - bounds.percent <= within
 
 

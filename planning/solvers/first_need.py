@@ -1,4 +1,4 @@
-"""Convert the saved storages at a cut to copies: each missing operand is recomputed at its first use, after its own
+"""Make copies from the saved storages at a cut: each missing operand is recomputed at its first use, after its own
 missing operands, and kept to its last use."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ def copies_at_first_need(
     """Return the copies that a saved set at a cut needs, each before the first use of its result.
 
     Args:
+        problem: The problem.
         cut: The operation of the cut.
         alive: The storages that are live at the cut.
         again: The operations that may be copied.

@@ -30,6 +30,8 @@ NEWTON_STEPS = 14
 """Maximum number of prices that are tried."""
 PERTURBATION = 0.003
 """The largest relative perturbation of a cost."""
+COST_SCALE = 64
+"""Factor of perturbed costs, so that small costs are perturbed too although they are rounded to integers."""
 
 
 @dataclass(frozen=True)
@@ -52,64 +54,77 @@ class CutChoice:
 
 
 class CutNetwork:
-    """The choice at one cut as a flow network: its nodes are the source, storages, operations, and the sink."""
+    """The choice at one cut as a flow network.
+
+    Its nodes are the storages that are made up to the cut, the operations up to the cut, the source and the sink. Edges
+    lead from the source to needed storages, from a storage to its maker (the capacity is the price of saving it), from
+    an operation to its operands, and from an operation to the sink (the capacity is the cost of recomputing).
+
+    Args:
+        problem: The problem.
+        cut: The operation of the cut.
+        costs: The cost of one execution of each operation.
+    """
 
     def __init__(self, problem: Problem, cut: int, costs: Ints):
         self.problem, self.cut, self.costs = problem, cut, costs
-        made = int(problem.make_start[cut + 1])
-        early = problem.maker[problem.reads] <= cut
-        needed = np.unique(problem.reads[early & (problem.reader > cut)])
-        outputs = np.flatnonzero(problem.output[:made])
-        own = np.arange(problem.make_start[cut], made, dtype=np.int64)
-        present = np.concatenate([problem.reads[problem.reader == cut], own])
-        self.present = np.unique(present)
+        # Storages 0 … storage_count - 1 are made up to the cut.
+        self.storage_count = int(problem.make_start[cut + 1])
+        is_made = problem.maker[problem.reads] <= cut
+        read_later = np.unique(problem.reads[is_made & (problem.reader > cut)])
+        outputs = np.flatnonzero(problem.output[: self.storage_count])
+        results = np.arange(problem.make_start[cut], self.storage_count, dtype=np.int64)
+        self.present = np.unique(np.concatenate([problem.reads[problem.reader == cut], results]))
         self.present_bytes = int(problem.sizes[self.present].sum()) + int(problem.inner[cut])
-        free = np.zeros(made, np.bool_)
-        free[self.present] = True
-        self.needed = np.setdiff1d(np.union1d(needed, outputs), self.present)
-        self.free, self.made = free, made
-        self._edges()
+        self.is_present = np.zeros(self.storage_count, np.bool_)
+        self.is_present[self.present] = True
+        self.needed = np.setdiff1d(np.union1d(read_later, outputs), self.present)
+        self._add_edges()
 
-    def _edges(self) -> None:
-        problem, cut, made = self.problem, self.cut, self.made
-        count = int(problem.read_start[cut + 1])
-        values = np.flatnonzero(~self.free)
-        readers, read = problem.reader[:count], problem.reads[:count]
-        inner = ~self.free[read] & (problem.again[readers] == 1)
-        # Nodes: storages 0 … made - 1, operations after them, source, sink.
-        self.source, self.sink = made + cut + 1, made + cut + 2
-        operations = np.arange(cut + 1, dtype=np.int64)
+    def _add_edges(self) -> None:
+        problem, cut, first_operation = self.problem, self.cut, self.storage_count
+        read_count = int(problem.read_start[cut + 1])
+        storages, operations = np.flatnonzero(~self.is_present), np.arange(cut + 1, dtype=np.int64)
+        readers, read = problem.reader[:read_count], problem.reads[:read_count]
+        is_edge = ~self.is_present[read] & (problem.again[readers] == 1)
+        self.source, self.sink = first_operation + cut + 1, first_operation + cut + 2
         self.tails = np.concatenate(
-            [np.full(len(self.needed), self.source), values, made + readers[inner], made + operations]
+            [
+                np.full(len(self.needed), self.source),
+                storages,
+                first_operation + readers[is_edge],
+                first_operation + operations,
+            ]
         )
         self.heads = np.concatenate(
-            [self.needed, made + problem.maker[values], read[inner], np.full(cut + 1, self.sink)]
+            [self.needed, first_operation + problem.maker[storages], read[is_edge], np.full(cut + 1, self.sink)]
         )
-        self.values, self.operations, self.inner_count = values, operations, int(inner.sum())
+        self.storages, self.operations, self.operand_edges = storages, operations, int(is_edge.sum())
 
     def choose(self, price: float) -> CutChoice:
         """Return the cheapest choice if a byte costs `price`."""
         problem = self.problem
-        weights = problem.sizes[self.values] * price
+        prices = problem.sizes[self.storages] * price
         costs = self.costs[self.operations].astype(np.float64)
-        unit = self._unit(weights, costs)
-        endless = np.int64(2**31 - 2)
-        frozen = np.where(problem.again[self.operations] == 1, np.floor(costs / unit), endless)
+        unit = self._unit(prices, costs)
+        infinite = np.int64(2**31 - 2)
+        run_costs = np.where(problem.again[self.operations] == 1, np.floor(costs / unit), infinite)
         capacity = np.concatenate(
             [
-                np.full(len(self.needed), endless),
-                np.minimum(np.floor(weights / unit), endless),
-                np.full(self.inner_count, endless),
-                np.minimum(frozen, endless),
+                np.full(len(self.needed), infinite),
+                np.minimum(np.floor(prices / unit), infinite),
+                np.full(self.operand_edges, infinite),
+                np.minimum(run_costs, infinite),
             ]
         ).astype(np.int32)
         size = self.sink + 1
         network: Any = _sparse("scipy.sparse").csr_matrix((capacity, (self.tails, self.heads)), shape=(size, size))
         flow: Any = _sparse("scipy.sparse.csgraph").maximum_flow(network, self.source, self.sink)
-        side = _reachable(network - flow.flow, self.source, size)
-        again = np.flatnonzero(side[self.made : self.made + self.cut + 1])
-        needed = side[: self.made] & ~self.free
-        saved = np.flatnonzero(needed & ~side[self.made + problem.maker[: self.made]])
+        is_reachable = _reachable(network - flow.flow, self.source, size)
+        again = np.flatnonzero(is_reachable[self.storage_count : self.storage_count + self.cut + 1])
+        is_needed = is_reachable[: self.storage_count] & ~self.is_present
+        is_recomputed = is_reachable[self.storage_count + problem.maker[: self.storage_count]]
+        saved = np.flatnonzero(is_needed & ~is_recomputed)
         return CutChoice(
             frozenset(saved.tolist()),
             frozenset(again.tolist()),
@@ -118,13 +133,13 @@ class CutNetwork:
             float(flow.flow_value) * unit,
         )
 
-    def _unit(self, weights: Any, costs: Any) -> float:
+    def _unit(self, prices: Any, costs: Any) -> float:
         """Return the unit of the integer capacities, coarse enough to avoid overflow: a fraction of the total cost, or
         of the price of all storages."""
-        reach = float(weights.sum())
+        largest_cut = float(prices.sum())
         if self.problem.again[: self.cut + 1].all():
-            reach = min(reach, float(costs.sum()))
-        return max(reach, 1e-9) / RESOLUTION
+            largest_cut = min(largest_cut, float(costs.sum()))
+        return max(largest_cut, 1e-9) / RESOLUTION
 
 
 def available() -> bool:
@@ -137,12 +152,13 @@ def _sparse(module: str) -> Any:
 
 
 def _reachable(residual: Any, source: int, size: int) -> Any:
+    """Return for each node whether the source reaches it in the residual network."""
     residual.data = np.maximum(residual.data, 0)
     residual.eliminate_zeros()
     order = _sparse("scipy.sparse.csgraph").breadth_first_order(residual, source, return_predecessors=False)
-    side = np.zeros(size, np.bool_)
-    side[order] = True
-    return side
+    is_reachable = np.zeros(size, np.bool_)
+    is_reachable[order] = True
+    return is_reachable
 
 
 @dataclass
@@ -164,8 +180,7 @@ class FlowBounds:
         if not available():
             self.by = "nothing is free; scipy is not installed"
             return
-        first = self.problem.earliest if self.problem.earliest > 0 else len(self.problem) // 2
-        for cut in (first, first + 1):
+        for cut in (self.problem.cut_center, self.problem.cut_center + 1):
             if cut < len(self.problem) and not self.stop():
                 self._bound(cut)
         if self.best_cut >= 0 and not self.stop():
@@ -180,8 +195,8 @@ class FlowBounds:
                 self.percent, self.by, self.best_cut = percent, f"cut at {cut}, by prices", cut
 
     def _start(self, cut: int) -> None:
-        ramp = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
-        network = CutNetwork(self.problem, cut, (self.problem.costs * ramp * 64).astype(np.int64))
+        perturbation = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
+        network = CutNetwork(self.problem, cut, (self.problem.costs * perturbation * COST_SCALE).astype(np.int64))
         room = self.budget - network.present_bytes
         above, below = None, None
         for _, choice in _hull(network, room, self.stop):
@@ -198,23 +213,22 @@ class FlowBounds:
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
     """Return the prices that Newton's method tries, with their choices: at the next price, the best choice above `room`
     bytes and the best within cost the same."""
-    scale = 1.0 if network.costs is network.problem.costs else 64.0 * (1 + PERTURBATION / 2)
-    whole = float(network.costs[: network.cut + 1].sum())
-    cheap, expensive = network.choose(0.0), network.choose(whole)
-    choices = [(0.0, cheap), (whole, expensive)]
-    low, high = expensive, cheap
-    if expensive.bytes > room:
+    scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + PERTURBATION / 2)
+    highest_price = float(network.costs[: network.cut + 1].sum())
+    above, within = network.choose(0.0), network.choose(highest_price)
+    choices = [(0.0, above), (highest_price, within)]
+    if within.bytes > room:
         return choices
     for _ in range(NEWTON_STEPS):
-        if stop() or low.bytes == high.bytes:
+        if stop() or within.bytes == above.bytes:
             break
-        price = scale * (low.cost - high.cost) / (high.bytes - low.bytes)
+        price = scale * (within.cost - above.cost) / (above.bytes - within.bytes)
         choice = network.choose(price)
         choices.append((price, choice))
-        if choice.bytes in (low.bytes, high.bytes):
+        if choice.bytes in (within.bytes, above.bytes):
             break
         if choice.bytes <= room:
-            low = choice
+            within = choice
         else:
-            high = choice
+            above = choice
     return choices

@@ -1,4 +1,4 @@
-"""JSON files of other tools: graphs as input, and copies as output.
+"""Read graphs of other tools from JSON files, and write the copies as JSON.
 
 A graph has the form of the partitioners of joint graphs, with nodes in the order of execution:
 
@@ -74,11 +74,20 @@ class _Reading:
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     def bad(self, node: JsonNode, problem: str) -> BadGraph:
+        """Make the error for a node."""
         return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
 
 def read_graph(text: str, name: str = "graph") -> Problem:
-    """Parse a graph. Raises `BadGraph`."""
+    """Parse a graph.
+
+    Args:
+        text: The JSON text.
+        name: The name of the graph, or of its file, for messages.
+
+    Raises:
+        BadGraph: For text that is not a graph.
+    """
     nodes = _nodes(text, name)
     splits = dict[int, list[JsonNode]]()
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Simple solvers, as starting points and for comparison: equal segments, greedy at the peak, and eviction.
+"""Simple solvers, as starting points of the search and for comparison: equal segments, greedy at the peak, eviction.
 
 *Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
 cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are
@@ -8,13 +8,14 @@ optimal on chains; every number up to about 3 sqrt(n) is tried.
 for its cost, and keep its inputs live instead, until the peak is within the budget.
 
 *Look-ahead eviction*, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
-2021), but with known future uses: run the step, and if memory is short, evict the storage with the least cost per byte
+2021), but with the future uses: run the step, and if memory is short, evict the storage with the least cost per byte
 and per operation until its next use. Missing operands are recomputed recursively.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from math import isqrt
@@ -25,14 +26,13 @@ from .sequence import Evaluation, evaluate, sequence_of
 
 
 def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of the cheapest segmentation within the budget; None if there is none."""
-    best, cheapest = None, -1
+    """Return the copies of the cheapest segmentation within the budget, in bytes; None if there is none."""
+    cheapest: _Segmentation | None = None
     for segmentation in _segmentations(problem):
-        if best is not None and segmentation.cost >= cheapest:
-            continue
-        if segmentation.peak_bytes <= budget:
-            best, cheapest = segmentation.pairs, segmentation.cost
-    return best
+        # The peak is computed only for segmentations that are cheaper.
+        if cheapest is None or segmentation.cost < cheapest.cost:
+            cheapest = segmentation if segmentation.peak_bytes <= budget else cheapest
+    return None if cheapest is None else cheapest.pairs
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,31 @@ class _Segmentation:
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
     """Return the segmentations whose copies may all run again."""
-    found = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest)) + 2))
-    valid = [pairs for pairs in found if all(problem.again[op] for _, op in pairs)]
+    plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest)) + 2))
+    valid = [pairs for pairs in plans if all(problem.again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
 
 
 def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
     """Return the copies of all but the last of `count` segments of the forward pass, at their first uses in the
-    backward pass."""
-    first = problem.earliest
-    segment = [op * count // max(1, first) for op in range(first)]
-    kept, again = set[int](), {op for op in range(first) if segment[op] < count - 1 and problem.again[op]}
-    for v in range(len(problem.sizes)):
-        maker = int(problem.maker[v])
-        if maker < first and (
-            maker not in again or any(op < first and segment[op] != segment[maker] for op in problem.users_of(v))
-        ):
-            kept.add(v)
-    return copies_at_first_need(problem, first - 1, kept, again)
+    backward pass. The forward pass is everything before the stage `earliest`."""
+    end = problem.earliest
+    segment = [op * count // max(1, end) for op in range(end)]
+    recomputed = {op for op in range(end) if segment[op] < count - 1 and problem.again[op]}
+
+    def is_saved(v: int, maker: int) -> bool:
+        return maker not in recomputed or any(op < end and segment[op] != segment[maker] for op in problem.users_of(v))
+
+    makers: list[int] = problem.maker.tolist()
+    saved = {v for v, maker in enumerate(makers) if maker < end and is_saved(v, maker)}
+    return copies_at_first_need(problem, end - 1, saved, recomputed)
 
 
 def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return copies within the budget, by the greedy at the peak; None if no candidate lowers the peak. Each step
-    evaluates the whole order, so that this suits small problems only."""
+    """Return copies within the budget, in bytes, by the greedy at the peak; None if no candidate lowers the peak.
+
+    Each step evaluates the whole order, so that this suits small problems only.
+    """
     pairs = set[Pair]()
     current = evaluate(problem, sequence_of(problem, pairs))
     while current.peak_bytes > budget:
@@ -96,29 +98,30 @@ def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
 
 
 def _overflow(evaluation: Evaluation, budget: int) -> int:
-    over = evaluation.bytes_at - budget
-    return int(over[over > 0].sum())
+    """Return the bytes above the budget, summed over all positions."""
+    excess = evaluation.bytes_at - budget
+    return int(excess[excess > 0].sum())
 
 
 def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
     """Return the copies before the next use of storages that are live at the peak but not used there, the most bytes
     per cost first."""
-    n, stage = len(problem), _stage_of(problem, pairs, evaluation.position)
-    runs = dict[int, list[int]]()
+    peak_stage = _stage_of(problem, pairs, evaluation.position)
+    copy_stages = dict[int, list[int]]()
     for t, op in pairs:
-        runs.setdefault(op, []).append(t)
+        copy_stages.setdefault(op, []).append(t)
     candidates = list[tuple[float, Pair]]()
     for v in range(len(problem.sizes)):
         op, size = int(problem.maker[v]), int(problem.sizes[v])
-        if op >= stage or not problem.again[op] or size == 0:
+        if op >= peak_stage or not problem.again[op] or size == 0:
             continue
-        uses = sorted({t for user in problem.users_of(v) for t in (user, *runs.get(user, ()))})
-        later = next((t for t in uses if t >= stage), n if problem.output[v] else None)
-        if later is None or later <= stage or later < problem.earliest:
+        uses = sorted({t for user in problem.users_of(v) for t in (user, *copy_stages.get(user, ()))})
+        next_use = next((t for t in uses if t >= peak_stage), len(problem) if problem.output[v] else None)
+        if next_use is None or next_use <= peak_stage or next_use < problem.earliest:
             continue
-        # A copy between the peak and this use exists already: the storage is not live at the peak for this use.
-        if not any(stage <= t <= later for t in runs.get(op, ())):
-            candidates.append((-size / max(1, int(problem.costs[op])), (later, op)))
+        # After a copy between the peak and this use, the storage is not live at the peak for this use.
+        if not any(peak_stage <= t <= next_use for t in copy_stages.get(op, ())):
+            candidates.append((-size / max(1, int(problem.costs[op])), (next_use, op)))
     return [pair for _, pair in sorted(candidates)]
 
 
@@ -136,108 +139,118 @@ def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
 
 
 MAX_COPIES = 40
-"""Maximum number of copies, per operation of the step."""
+"""Maximum number of copies of a run with eviction, per operation of the step."""
 
 
-class _Short(Exception):
-    """The memory does not suffice, even after all possible evictions."""
+class _OutOfMemory(Exception):
+    """The memory does not suffice, even after all possible evictions, or too many copies were made."""
 
 
 @dataclass
-class _Eviction:
+class _EvictionRun:
     """The state of a run with eviction.
 
     Attributes:
-        maker, sizes, reads, users: The fields of the problem, as lists.
-        memory: The live storages.
-        alive: Their bytes.
+        problem, budget: The problem, and its budget in bytes.
+        in_memory: The live storages.
+        live_bytes: Their bytes.
         stage: The next operation that runs for the first time.
-        pinned: For each storage the number of pending reads, during which it must not be evicted.
+        pending_reads: For each storage the number of pending reads, during which it must not be evicted.
         pairs: The copies so far.
     """
 
     problem: Problem
     budget: int
-    maker: list[int]
-    sizes: list[int]
-    reads: list[tuple[int, ...]]
-    users: list[tuple[int, ...]]
-    memory: set[int] = field(default_factory=set[int])
-    alive: int = 0
+    in_memory: set[int] = field(default_factory=set[int])
+    live_bytes: int = 0
     stage: int = 0
-    pinned: dict[int, int] = field(default_factory=dict[int, int])
+    pending_reads: Counter[int] = field(default_factory=Counter[int])
     pairs: set[Pair] = field(default_factory=set[Pair])
 
-    def next_use(self, v: int) -> int | None:
-        index = bisect_left(self.users[v], self.stage)
-        if index < len(self.users[v]):
-            return self.users[v][index]
-        return len(self.reads) if self.problem.output[v] else None
+    @cached_property
+    def _makers(self) -> list[int]:
+        return self.problem.maker.tolist()
 
-    def execute(self, op: int, copy: bool) -> None:
-        """Run an operation, after the makers of its missing operands. `copy`: whether it has run before. Raises
-        `_Short`."""
-        for v in self.reads[op]:
-            self.pinned[v] = self.pinned.get(v, 0) + 1
-        for v in self.reads[op]:
-            if v not in self.memory:
-                self.execute(self.maker[v], True)
-        made = [v for v in self.problem.makes_of(op) if v not in self.memory]
-        self._make_room(sum(self.sizes[v] for v in made) + int(self.problem.inner[op]))
-        if copy:
-            if (
-                not self.problem.again[op]
-                or len(self.pairs) > MAX_COPIES * len(self.reads)
-                or self.stage < self.problem.earliest
-            ):
-                raise _Short
-            self.pairs.add((self.stage, op))
-        self.memory.update(made)
-        self.alive += sum(self.sizes[v] for v in made)
-        for v in self.reads[op]:
-            self.pinned[v] -= 1
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return self.problem.sizes.tolist()
 
-    def _make_room(self, needed: int) -> None:
-        while self.alive + needed > self.budget:
-            free = [v for v in self.memory if not self.pinned.get(v) and self.sizes[v] > 0]
-            if not free:
-                raise _Short
-            self.drop(min(free, key=lambda v: (self._loss(v), v)))
+    def run_step(self) -> None:
+        """Run all operations in order, drop each storage after its last use, and recompute missing outputs at the end.
+        Raises `_OutOfMemory`."""
+        problem, end = self.problem, len(self.problem)
+        for op in range(end):
+            self.stage = op
+            self._execute(op, is_copy=False)
+            self.stage = op + 1
+            for v in [*problem.reads_of(op), *problem.makes_of(op)]:
+                if v in self.in_memory and self._next_use(v) is None:
+                    self._drop(v)
+        missing = [v for v in range(len(self._sizes)) if problem.output[v] and v not in self.in_memory]
+        self.pairs.update((end, self._makers[v]) for v in missing)
+
+    def _execute(self, op: int, is_copy: bool) -> None:
+        """Run an operation, after the makers of its missing operands. Raises `_OutOfMemory`."""
+        operands = self.problem.reads_of(op)
+        self.pending_reads.update(operands)
+        for v in operands:
+            if v not in self.in_memory:
+                self._execute(self._makers[v], is_copy=True)
+        made = [v for v in self.problem.makes_of(op) if v not in self.in_memory]
+        made_bytes = sum(self._sizes[v] for v in made)
+        self._evict_until_free(made_bytes + int(self.problem.inner[op]))
+        if is_copy:
+            self._add_copy(op)
+        self.in_memory.update(made)
+        self.live_bytes += made_bytes
+        self.pending_reads.subtract(operands)
+
+    def _add_copy(self, op: int) -> None:
+        is_allowed = self.problem.again[op] and self.stage >= self.problem.earliest
+        if not is_allowed or len(self.pairs) > MAX_COPIES * len(self.problem):
+            raise _OutOfMemory
+        self.pairs.add((self.stage, op))
+
+    def _evict_until_free(self, needed_bytes: int) -> None:
+        """Evict the storages with the least loss until so many bytes of the budget are free."""
+        while self.live_bytes + needed_bytes > self.budget:
+            evictable = [v for v in self.in_memory if not self.pending_reads[v] and self._sizes[v] > 0]
+            if not evictable:
+                raise _OutOfMemory
+            self._drop(min(evictable, key=lambda v: (self._loss(v), v)))
 
     def _loss(self, v: int) -> float:
-        use, op = self.next_use(v), self.maker[v]
-        if use is None:
+        """Return the cost of recomputing a storage, per byte and per operation until its next use; -1 without a next
+        use, and infinity if it must not be recomputed."""
+        next_use, op = self._next_use(v), self._makers[v]
+        if next_use is None:
             return -1.0
         if not self.problem.again[op]:
             return float("inf")
-        return int(self.problem.costs[op]) / (self.sizes[v] * max(1, use - self.stage))
+        return int(self.problem.costs[op]) / (self._sizes[v] * max(1, next_use - self.stage))
 
-    def drop(self, v: int) -> None:
-        self.memory.remove(v)
-        self.alive -= self.sizes[v]
+    def _next_use(self, v: int) -> int | None:
+        """Return the next first execution that reads a storage, or the end for outputs; None if there is none."""
+        users = self.problem.users_of(v)
+        index = bisect_left(users, self.stage)
+        if index < len(users):
+            return users[index]
+        return len(self.problem) if self.problem.output[v] else None
+
+    def _drop(self, v: int) -> None:
+        self.in_memory.remove(v)
+        self.live_bytes -= self._sizes[v]
 
 
 def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of a run with eviction; None if the memory did not suffice. Copies within a stage are put in
-    program order afterwards, so that the peak may slightly exceed the budget, and the copies need repair."""
-    n = len(problem)
-    run = _Eviction(
-        problem,
-        budget,
-        problem.maker.tolist(),
-        problem.sizes.tolist(),
-        [problem.reads_of(op) for op in range(n)],
-        [problem.users_of(v) for v in range(len(problem.sizes))],
-    )
+    """Return the copies of a run with eviction within the budget, in bytes; None if the memory did not suffice.
+
+    Copies within a stage are put in program order afterwards, so that the peak may slightly exceed the budget, and the
+    copies need repair.
+    """
+    run = _EvictionRun(problem, budget)
     try:
-        for op in range(n):
-            run.stage = op
-            run.execute(op, False)
-            run.stage = op + 1
-            for v in [*run.reads[op], *problem.makes_of(op)]:
-                if v in run.memory and run.next_use(v) is None:
-                    run.drop(v)
-    except (_Short, RecursionError):
+        run.run_step()
+    except (_OutOfMemory, RecursionError):
         return None
-    missing = [v for v in range(len(problem.sizes)) if problem.output[v] and v not in run.memory]
-    return frozenset(run.pairs | {(n, int(problem.maker[v])) for v in missing})
+    return frozenset(run.pairs)

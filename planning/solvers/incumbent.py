@@ -1,4 +1,4 @@
-"""The best copies so far. Copies are accepted by the evaluation of their flat order alone."""
+"""The incumbent of a search: the best copies so far, by the evaluation of their flat order alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from .sequence import Evaluation, evaluate, sequence_of
 
 KEPT_PLANS = 3
 """Number of best plans that are kept as starts of further searches."""
-
-
+FoundPlan = tuple[Provenance, frozenset[Pair]]
+"""Copies with their provenance."""
 NOT_FOUND = Provenance("no plan")
 """The provenance before any plan is found."""
 
 
 def silent(_: str) -> None:
+    """Ignore a progress message."""
     return None
 
 
@@ -35,7 +36,7 @@ class Incumbent:
         pairs, evaluation, provenance: The best copies, their evaluation, and how they were found.
         began: The start of the search, as `perf_counter` gives it.
         cut_short: Whether the search was ended by the time limit or the interrupt.
-        several: The best few plans, each with its provenance.
+        best_plans: The best `KEPT_PLANS` plans, each with its provenance.
     """
 
     problem: Problem
@@ -48,10 +49,18 @@ class Incumbent:
     provenance: Provenance = NOT_FOUND
     began: float = field(default_factory=perf_counter)
     cut_short: bool = False
-    several: list[tuple[Provenance, frozenset[Pair]]] = field(default_factory=list[tuple[Provenance, frozenset[Pair]]])
+    best_plans: list[FoundPlan] = field(default_factory=list[FoundPlan])
 
     def offer(self, pairs: Collection[Pair] | None, provenance: Provenance) -> bool:
-        """Evaluate copies, and keep them if they are the best so far. Returns whether they are."""
+        """Evaluate copies, and keep them if they are the best so far.
+
+        Args:
+            pairs: The copies; None for none, which is refused.
+            provenance: The solver and the improvements that found them.
+
+        Returns:
+            Whether the copies are within the budget, and cheaper than all before.
+        """
         if pairs is None:
             return False
         evaluation = evaluate(self.problem, sequence_of(self.problem, pairs))
@@ -65,10 +74,10 @@ class Incumbent:
         return True
 
     def _remember(self, pairs: frozenset[Pair], provenance: Provenance) -> None:
-        if all(pairs != other for _, other in self.several):
-            self.several.append((provenance, pairs))
-            self.several.sort(key=lambda plan: self.problem.cost_of(plan[1]))
-            del self.several[KEPT_PLANS:]
+        if all(pairs != other for _, other in self.best_plans):
+            self.best_plans.append((provenance, pairs))
+            self.best_plans.sort(key=lambda plan: self.problem.cost_of(plan[1]))
+            del self.best_plans[KEPT_PLANS:]
 
     @property
     def percent(self) -> float:

@@ -1,4 +1,4 @@
-"""Linear and integer programs, solved by HiGHS. No other module depends on HiGHS.
+"""Solve linear and integer programs by HiGHS. No other module depends on HiGHS.
 
 HiGHS is optional (`pip install 'xdsl-recompute[plan]'`) and deterministic. Work is limited by branching nodes, and by
 time only if a time limit is given.
@@ -38,6 +38,7 @@ class CoverRows:
     low: list[float] = field(default_factory=list[float])
 
     def at_least(self, bound: float, terms: list[tuple[int, float]]) -> None:
+        """Add a row. `terms`: its columns with their weights."""
         self.columns += [column for column, _ in terms]
         self.weights += [weight for _, weight in terms]
         self.low.append(bound)
@@ -102,7 +103,14 @@ UNLIMITED = ProgramLimits()
 def solve(
     program: CoverProgram, integral: bool = True, start: Doubles | None = None, limits: ProgramLimits = UNLIMITED
 ) -> ProgramSolution:
-    """Solve a program. `integral`: with integrality. `start`: a feasible point."""
+    """Solve a program.
+
+    Args:
+        program: The program.
+        integral: Whether columns must be integral, other than `CoverProgram.following`.
+        start: A feasible point to start from: a value for each column.
+        limits: The limits.
+    """
     import highspy  # pyright: ignore[reportMissingImports]
 
     with _silence_output():

@@ -37,9 +37,17 @@ def _cp_model() -> Any:
 def better(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """Return all copies, with the copies of the window re-optimized; None if CP-SAT finds none of lower cost.
+    """Re-optimize the copies of a window.
 
-    `work`: the limit in deterministic seconds of CP-SAT.
+    Args:
+        problem: The problem.
+        budget: The budget in bytes.
+        pairs: All copies of the present plan.
+        window: The window of this plan.
+        work: The limit in deterministic seconds of CP-SAT.
+
+    Returns:
+        All copies; None if CP-SAT finds none of lower cost.
     """
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
@@ -60,7 +68,7 @@ def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
     """Return all copies, with the copies in the stages from `first` to `last` (exclusive) re-optimized; unchanged if
-    that is not cheaper or exceeds the budget."""
+    that is not cheaper or exceeds the budget. The arguments are the same as of `better`."""
     candidate = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
@@ -95,31 +103,32 @@ class _Model:
         self.stages = list(range(window.first, min(window.last, len(problem))))
         self.hints, self.hinted_ends = list[tuple[Any, int]](), dict[tuple[int, int], int]()
         self.lengths = list[tuple[Any, _Execution, Any]]()
-        self.runs: list[_Execution] = [*self._first_runs(), *self._copies(inside)]
+        self.runs: list[_Execution] = [*self._first_executions(), *self._candidate_copies(inside)]
         self.makers = dict[int, list[_Execution]]()
-        for run in [*self._entries(), *self.runs]:
+        for run in [*self._live_in_executions(), *self.runs]:
             for v in run.ends:
                 self.makers.setdefault(v, []).append(run)
-        self._reads()
-        self._bytes()
-        self._hint()
+        self._add_reads()
+        self._add_bytes()
+        self._add_hints()
         copies = [run for run in self.runs if run.active is not None]
         self.model.minimize(sum(int(problem.costs[run.op]) * run.active for run in copies))
 
     def chosen(self, solver: Any) -> frozenset[Pair]:
+        """Return the copies of the window in a solution."""
         width = len(self.window.candidates) + 1
         copies = [run for run in self.runs if run.active is not None and solver.value(run.active)]
         return frozenset([(self.window.first + solver.value(run.start) // width, run.op) for run in copies])
 
-    def _end(self, low: int, high: int | None = None) -> Any:
+    def _new_end(self, low: int, high: int | None = None) -> Any:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
-    def _entries(self) -> Iterator[_Execution]:
+    def _live_in_executions(self) -> Iterator[_Execution]:
         """Yield the storages that exist before the window, as executions: each is kept up to a position in the window,
         or dropped beforehand, which frees its bytes."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
-            end, kept[v] = self._end(-1), self.model.new_bool_var("")
+            end, kept[v] = self._new_end(-1), self.model.new_bool_var("")
             self.model.add(end == -1).only_enforce_if(kept[v].negated())
             self.hints.append((kept[v], int(v in self.window.before)))
             yield _Execution(int(self.problem.maker[v]), -1, None, {v: end}, -1)
@@ -127,12 +136,12 @@ class _Model:
             weights = sum(int(self.problem.sizes[v]) * kept[v] for v in room.kept)
             self.model.add(weights <= self.budget - room.bytes)
 
-    def _first_runs(self) -> Iterator[_Execution]:
+    def _first_executions(self) -> Iterator[_Execution]:
         for t in self.stages:
             at = self.window.position(t, t)
-            yield _Execution(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
+            yield _Execution(t, at, None, {v: self._new_end(at) for v in self.problem.makes_of(t)}, at)
 
-    def _copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
+    def _candidate_copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
         """Yield the present copies of each candidate, and one more."""
         for op in self.window.candidates:
             present = sorted(self.window.position(t, c) for t, c in inside if c == op)
@@ -141,7 +150,7 @@ class _Model:
             for hint in [*present, None][: len(positions)]:
                 active, domain = self.model.new_bool_var(""), self.cp.Domain.from_values(positions)
                 start = self.model.new_int_var_from_domain(domain, "")
-                run = _Execution(op, start, active, {v: self._end(0) for v in self.problem.makes_of(op)}, hint)
+                run = _Execution(op, start, active, {v: self._new_end(0) for v in self.problem.makes_of(op)}, hint)
                 self.hints += [(active, int(hint is not None)), (start, positions[0] if hint is None else hint)]
                 for end in run.ends.values():
                     self.model.add(end >= start).only_enforce_if(active)
@@ -151,14 +160,14 @@ class _Model:
                 previous = run
                 yield run
 
-    def _reads(self) -> None:
+    def _add_reads(self) -> None:
         for run in self.runs:
             for v in self.problem.reads_of(run.op):
-                self._cover(v, run.start, run.active, run.hint)
+                self._require_live(v, run.start, run.active, run.hint)
         for v in sorted(self.window.after):
-            self._cover(v, self.window.end, None, self.window.end)
+            self._require_live(v, self.window.end, None, self.window.end)
 
-    def _cover(self, v: int, at: Any, active: Any, hint: int | None) -> None:
+    def _require_live(self, v: int, at: Any, active: Any, hint: int | None) -> None:
         """Require that an instance of the storage is live at position `at`, if `active`.
 
         `hint`: the position of the read in the present plan.
@@ -184,19 +193,19 @@ class _Model:
             lasting.append(chosen)
         self.model.add_bool_or(lasting if active is None else [*lasting, active.negated()])
 
-    def _bytes(self) -> None:
+    def _add_bytes(self) -> None:
         intervals, sizes = list[Any](), list[int]()
         for v, runs in self.makers.items():
             for run in runs:
-                intervals.append(self._interval(run, run.ends[v]))
+                intervals.append(self._live_interval(run, run.ends[v]))
                 sizes.append(int(self.problem.sizes[v]))
         for run in self.runs:
             if inner := int(self.problem.inner[run.op]):
-                intervals.append(self._interval(run, run.start))
+                intervals.append(self._live_interval(run, run.start))
                 sizes.append(inner)
         self.model.add_cumulative(intervals, sizes, self.budget)
 
-    def _interval(self, run: _Execution, last: Any) -> Any:
+    def _live_interval(self, run: _Execution, last: Any) -> Any:
         length = self.model.new_int_var(0, self.window.end + 2, "")
         self.lengths.append((length, run, last))
         # A storage that is dropped before the window has an interval of length 0, which costs nothing.
@@ -205,7 +214,7 @@ class _Model:
             return self.model.new_interval_var(start, length, last + 1, "")
         return self.model.new_optional_interval_var(start, length, last + 1, run.active, "")
 
-    def _hint(self) -> None:
+    def _add_hints(self) -> None:
         """Hint for every variable its value in the present plan, in which each use reads the latest instance."""
         for variable, value in self.hints:
             self.model.add_hint(variable, value)
@@ -222,7 +231,8 @@ class _Model:
 
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
-    """Return whether the hints cover all variables, and form a solution of the model."""
+    """Return whether the hints of a window cover all variables, and form a solution of the model. The arguments are
+    the same as of `better`."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

@@ -1,5 +1,5 @@
-"""Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, ruin and recreate, and
-annealing of the byte limit.
+"""Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, and annealing by ruin
+and recreate.
 
 A `LocalSearch` owns the arrays for one problem, and every call is deterministic. Work is limited by rounds, and by time
 only through a `stop` predicate.
@@ -15,19 +15,35 @@ import numpy as np
 
 from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
+from .kernels.board import (
+    BEST_COPIES,
+    BEST_COST,
+    BEST_COUNT,
+    EXTRA_COST,
+    LOG_LENGTH,
+    ORDERED_COPIES,
+    OVERFLOW_BYTES,
+    RANDOM_STATE,
+    as_arrays,
+    as_lists,
+    board_of,
+)
 from .kernels.entries import CHOICE, PLAIN, Kernels
-from .kernels.state import BEST, COST, LOG, ORDERED, OVER, SAVED, SAVED_PAIRS, SEED, as_arrays, as_lists, board_of
 from .problem import Pair, Problem
 from .provenance import Improvement, Provenance
 from .result import Stop, never
 
 NO_TRIAL_LIMIT = 1 << 60
+"""A limit on trials that no search reaches."""
+GREEDY_TOLERANCE = 0.1
+"""Tolerance of the greedy on large problems; see `kernels/greedy.py`."""
 
 
 class LocalSearch:
     """A local search on one problem: greedy, reverse delete and annealing. Callers confirm its results by `evaluate`.
 
     Args:
+        problem: The problem.
         earliest: The first stage in which copies may run; by default the first stage of the problem.
     """
 
@@ -35,13 +51,13 @@ class LocalSearch:
         self.problem = problem
         self._board, self._keys = board_of(problem, earliest)
         self._kernels: Kernels | None = None
-        self._tolerance = 0.1 if len(problem) > LARGE_PROBLEM else 0.0
+        self._tolerance = GREEDY_TOLERANCE if len(problem) > LARGE_PROBLEM else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
         """Return the peak in bytes with these copies."""
         with self._running() as kernels:
             self._fill(kernels, 0, pairs)
-            return kernels.most_bytes(self._board)
+            return kernels.peak_bytes(self._board)
 
     def repaired(
         self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT
@@ -49,6 +65,7 @@ class LocalSearch:
         """Add copies by the greedy until the peak is within the budget, then remove unnecessary copies.
 
         Args:
+            budget: The budget in bytes.
             pairs: The copies to start from.
             trials: The limit on evaluations of moves.
 
@@ -58,39 +75,42 @@ class LocalSearch:
         with self._running() as kernels:
             self._fill(kernels, budget, pairs)
             kernels.greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
-            if self._board[OVER] > 0:
+            if self._board[OVERFLOW_BYTES] > 0:
                 return None
             kernels.reverse_delete(self._board, True, 10)
             return self._pairs(kernels)
 
     def annealed(
-        self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
+        self, budget: int, pairs: Collection[Pair], rounds: int, seed: int = 1, stop: Stop = never, good: float = -1.0
     ) -> frozenset[Pair] | None:
-        """Run `count` rounds of ruin and recreate, fewer if the copies cost at most `good` before.
+        """Run rounds of ruin and recreate.
 
         Args:
+            budget: The budget in bytes.
             pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
+            rounds: The number of rounds.
             seed: The seed of the random numbers.
             stop: Ends the search.
+            good: The cost of copies at which the search ends; negative for none.
 
         Returns:
             The cheapest copies; None if no copies within the budget were found.
         """
         with self._running() as kernels:
             self._fill(kernels, budget, pairs)
-            self._board[SEED] = 1 + seed * 7919 % 1_000_003
-            self._board[BEST] = -1
-            if self._board[OVER] == 0:
-                kernels.remember(self._board)
-        chunk, whole = _chunk(len(self.problem)), float(self.problem.total_cost)
-        for first in range(0, count, chunk):
-            if stop() or 0 <= self._board[BEST] <= good:
+            self._board[RANDOM_STATE] = 1 + seed * 7919 % 1_000_003
+            self._board[BEST_COST] = -1
+            if self._board[OVERFLOW_BYTES] == 0:
+                kernels.record_best(self._board)
+        chunk, step_cost = _chunk(len(self.problem)), float(self.problem.total_cost)
+        for first in range(0, rounds, chunk):
+            if stop() or 0 <= self._board[BEST_COST] <= good:
                 break
             with self._running() as kernels:
-                kernels.rounds(self._board, self._keys, first, min(count, first + chunk), count, whole)
-        if self._board[BEST] < 0:
+                kernels.anneal(self._board, self._keys, first, min(rounds, first + chunk), rounds, step_cost)
+        if self._board[BEST_COST] < 0:
             return None
-        return self._decoded(SAVED_PAIRS, self._board[SAVED])
+        return self._decode(BEST_COPIES, self._board[BEST_COUNT])
 
     @contextmanager
     def _running(self) -> Generator[Kernels, None, None]:
@@ -107,22 +127,25 @@ class LocalSearch:
     @property
     def cost(self) -> int:
         """The cost of the copies in the current state."""
-        return int(self._board[COST])
+        return int(self._board[EXTRA_COST])
 
     def _fill(self, kernels: Kernels, budget: int, pairs: Iterable[Pair]) -> None:
+        """Set the state to these copies."""
         rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
         kernels.reset(self._board, budget)
         if len(rows):
             columns = [np.ascontiguousarray(rows[:, index]) for index in range(2)]
             stages, operations = [column.tolist() for column in columns] if kernels is PLAIN else columns
-            kernels.add_all(self._board, cast("list[int]", stages), cast("list[int]", operations))
-        self._board[LOG] = 0
+            kernels.add_copies(self._board, cast("list[int]", stages), cast("list[int]", operations))
+        self._board[LOG_LENGTH] = 0
 
     def _pairs(self, kernels: Kernels) -> frozenset[Pair]:
-        count = kernels.list_pairs(self._board, ORDERED)
-        return self._decoded(ORDERED, count)
+        """Return the copies of the state."""
+        count = kernels.list_copies(self._board, ORDERED_COPIES)
+        return self._decode(ORDERED_COPIES, count)
 
-    def _decoded(self, part: int, count: int) -> frozenset[Pair]:
+    def _decode(self, part: int, count: int) -> frozenset[Pair]:
+        """Return the first copies of a part, as `list_copies` writes them."""
         stride, start = len(self.problem) + 1, self._board[part]
         encoded = self._board[start : start + count]
         return frozenset([(int(pair) // stride, int(pair) % stride) for pair in encoded])
@@ -138,8 +161,9 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 
 
 def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Run ruin and recreate from the best plans, each with a seed of its own."""
-    starts = best.several or [(Provenance("greedy"), frozenset[Pair]())]
+    """Run ruin and recreate from the best plans, each with a seed of its own. The arguments are those of
+    `anneal_from`."""
+    starts = best.best_plans or [(Provenance("greedy"), frozenset[Pair]())]
     anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
 
@@ -150,28 +174,40 @@ def anneal_from(
     bounds: Bounds,
     starts: Sequence[tuple[Provenance, frozenset[Pair]]],
 ) -> None:
-    """Run ruin and recreate from each of these plans, which may exceed the budget."""
-    problem, rounds = best.problem, effort.rounds_for(len(best.problem))
-    good = (bounds.percent + CLOSED_GAP) * problem.total_cost / 100
+    """Run ruin and recreate from several plans.
+
+    Args:
+        best: The incumbent, to which the results are offered.
+        search: The search to run.
+        effort: The limits.
+        bounds: The bounds: the search ends once the gap is closed.
+        starts: The plans to start from, which may exceed the budget, with their provenances.
+    """
+    rounds = effort.rounds_for(len(best.problem))
     for seed, (provenance, start) in enumerate(starts if rounds else ()):
         if is_closed(best, bounds) or best.should_stop():
             return
         best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {rounds} rounds")
-        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.should_stop, good)
+        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.should_stop, _closing_cost(best, bounds))
         best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
+
+
+def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
+    """Return the cost of copies at which the gap to the bound is closed."""
+    return (bounds.percent + CLOSED_GAP) * best.problem.total_cost / 100
 
 
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
     with: the search that allows such copies, if it improved the plan."""
-    earlier = best.problem.everywhere and best.problem.earliest > 0
-    if not earlier or not should_search_on(best, effort, bounds, OPEN_GAP):
+    is_possible = best.problem.everywhere and best.problem.earliest > 0
+    if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search
-    before, wider = best.percent, LocalSearch(best.problem, earliest=0)
+    percent_before, wider = best.percent, LocalSearch(best.problem, earliest=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
     best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
     anneal_best(best, wider, effort, bounds)
-    return wider if best.percent < before else search
+    return wider if best.percent < percent_before else search
 
 
 def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
@@ -179,7 +215,6 @@ def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: 
     if effort.rounds is not None or best.pairs is None or not should_search_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
-    good = (bounds.percent + CLOSED_GAP) * best.problem.total_cost / 100
     best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
-    pairs = search.annealed(best.budget, best.pairs, rounds, 2, best.should_stop, good)
+    pairs = search.annealed(best.budget, best.pairs, rounds, 2, best.should_stop, _closing_cost(best, bounds))
     best.offer(pairs, Provenance("ruin and recreate, longer"))

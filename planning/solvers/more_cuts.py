@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
+from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, min_distance, overflow, second_cuts
 from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
 from .local_search import LocalSearch, anneal_from
@@ -22,8 +22,17 @@ MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 
 def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
     """Solve with pairs of cuts: the best one, and one where its solution exceeds the budget; on small problems also one
-    of several spread over the backward pass. Returns the overflow in bytes of the solution of each pair, by
-    operation."""
+    of several spread over the backward pass.
+
+    Args:
+        best: The incumbent, to which solutions are offered.
+        search: The search that repairs solutions.
+        effort: The limits.
+        bounds: The bounds by single cuts, which are raised.
+
+    Returns:
+        For each solution the bytes above the budget, by operation.
+    """
     if (
         not isinstance(bounds, CutBounds)
         or bounds.best_cut < 0
@@ -40,9 +49,9 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
     for cuts in pairs:
         if is_closed(best, bounds) or best.should_stop() or idle == MAX_IDLE_PAIRS:
             break
-        before = bounds.percent, best.percent
-        overflows += _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
-        idle = idle + 1 if (bounds.percent, best.percent) == before else 0
+        percents = bounds.percent, best.percent
+        overflows += _solve_with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+        idle = idle + 1 if (bounds.percent, best.percent) == percents else 0
     return overflows
 
 
@@ -51,27 +60,33 @@ def solve_with_more_cuts(
 ) -> None:
     """Solve with the best single cut and with further cuts until they cut off all previous solutions.
 
-    `overflows`: the bytes above the budget of the previous solutions, by operation.
+    Args:
+        best: The incumbent, to which solutions are offered.
+        search: The search that repairs solutions.
+        effort: The limits.
+        bounds: The bounds by single cuts, which are raised.
+        overflows: For each previous solution the bytes above the budget, by operation.
     """
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL_PROBLEM or not effort.many:
         return
     cuts, idle, all_overflows = (bounds.best_cut,), 0, list(overflows)
     nodes = max(1, effort.nodes // 8 * max(1, SMALL_PROBLEM // len(best.problem)))
     while idle < MAX_IDLE_ROUNDS and not is_closed(best, bounds) and not best.should_stop():
-        before, fewer = (bounds.percent, best.percent), cuts
-        cuts = cutting_off(cuts, all_overflows, near(best.problem))
-        if not MAX_CUTS >= len(cuts) > len(fewer):
+        percents, cut_count = (bounds.percent, best.percent), len(cuts)
+        cuts = cutting_off(cuts, all_overflows, min_distance(best.problem))
+        if not cut_count < len(cuts) <= MAX_CUTS:
             return
-        all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
+        all_overflows += _solve_with_cuts(best, search, bounds, cuts, nodes)
         if should_search_on(best, effort, bounds, OPEN_GAP):
             anneal_from(best, search, effort, bounds, [(Provenance(by), pairs) for by, pairs in bounds.starts])
-        idle = idle + 1 if (bounds.percent, best.percent) == before else 0
+        idle = idle + 1 if (bounds.percent, best.percent) == percents else 0
 
 
-def _with_cuts(
+def _solve_with_cuts(
     best: Incumbent, search: LocalSearch, bounds: CutBounds, cuts: Collection[int], nodes: int
 ) -> list[Ints]:
-    """Solve with these cuts, and offer the solutions. Returns their overflows in bytes, by operation.
+    """Solve with these cuts, and offer the solutions. Returns their overflows in bytes, by operation. `nodes`: the
+    limit of branching nodes.
 
     The overflow at a cut itself is set to 0: rows of the program limit the bytes there, although copies in its stage
     may exceed the budget.

@@ -31,11 +31,11 @@ MIN_FLOW_OPERATIONS = 2500
 """Number of operations above which cuts are solved as integer programs only if minimum cuts leave a gap."""
 MAX_GREEDY_OPERATIONS = 4 * LARGE_PROBLEM
 """Maximum number of operations for the greedy heuristic if there is a plan already."""
-MET_GAP = 1e-4
-"""Gap in percentage points at which the starts of a small problem suffice."""
+STARTS_GAP = 1e-4
+"""Gap in percentage points at which the starts of a small problem suffice, so that no further ones are tried."""
 WINDOWS_GAP = 1.0
 """Gap in percentage points above which small problems are re-optimized window by window."""
-WIDTH, WORK = 40, 1.0
+WINDOW_STAGES, WINDOW_SECONDS = 40, 1.0
 """Number of stages per window, and the limit of CP-SAT per window in deterministic seconds."""
 PLAIN = Provenance("the plain step")
 """The provenance of the start without copies."""
@@ -60,12 +60,31 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if best.offer((), PLAIN):
         return result_of(best, 0.0, "nothing runs again")
     search, bounds = LocalSearch(problem), bounds_for(best, effort)
+    if not bounds.infeasible:
+        bounds = _offer_all_starts(best, search, effort, bounds, starts)
+        _improve(best, search, effort, bounds)
     if bounds.infeasible:
         return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+    if best.evaluation is None:
+        return _solve_with_forward_copies(best, effort)
+    return result_of(best, bounds.percent, bounds.by)
+
+
+def _offer_all_starts(
+    best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, starts: Iterable[Collection[Pair]]
+) -> Bounds:
+    """Offer the starts. If that leaves a gap on a problem of medium size, compute closer bounds and offer their starts
+    too. Returns the bounds to continue with."""
     _offer_starts(best, search, bounds, starts)
-    if MIN_FLOW_OPERATIONS < len(problem) <= LARGE_PROBLEM and not is_closed(best, bounds) and not best.should_stop():
+    is_medium = MIN_FLOW_OPERATIONS < len(best.problem) <= LARGE_PROBLEM
+    if is_medium and not is_closed(best, bounds) and not best.should_stop():
         bounds = bounds_for(best, effort, closer=True)
         _offer_starts(best, search, bounds, ())
+    return bounds
+
+
+def _improve(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
+    """Improve the plan and the bound in turn; each step ends at once if the gap is closed or the effort is spent."""
     transfer_blocks(best, search, bounds)
     overflows = solve_with_two_cuts(best, search, effort, bounds)
     anneal_best(best, search, effort, bounds)
@@ -74,11 +93,6 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     solve_with_more_cuts(best, search, effort, bounds, overflows)
     anneal_longer(best, search, effort, bounds)
     _reoptimize_windows(best, effort, bounds)
-    if bounds.infeasible:
-        return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
-    if best.evaluation is None:
-        return _solve_with_forward_copies(best, effort)
-    return result_of(best, bounds.percent, bounds.by)
 
 
 def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
@@ -93,7 +107,13 @@ def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infe
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
-    """Make the result of an incumbent with a plan. `bound`: the lower bound in percent, proved by the method `by`."""
+    """Make the result of an incumbent with a plan.
+
+    Args:
+        best: The incumbent.
+        bound: The lower bound of the extra cost, in percent of the cost of the plain step.
+        by: The method that proves the bound.
+    """
     assert best.evaluation is not None and best.pairs is not None, "a result needs a plan"
     return Result(
         problem=best.problem,
@@ -114,8 +134,11 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     """Return bounds and starts from single cuts.
 
-    `closer`: whether integer programs are used up to `LARGE_PROBLEM` operations, and not only up to
-    `MIN_FLOW_OPERATIONS`.
+    Args:
+        best: The incumbent, with the problem, the budget and the limits.
+        effort: The effort.
+        closer: Whether integer programs are used up to `LARGE_PROBLEM` operations, and not only up to
+            `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.should_stop, best.left, effort.nodes)
@@ -132,17 +155,17 @@ def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: 
     heuristics."""
     problem, budget = best.problem, best.budget
     # On small problems each start takes milliseconds, so that all are tried until the gap is nearly 0.
-    met = MET_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
+    gap = STARTS_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
+
+    def is_open(gap: float) -> bool:
+        return not is_closed(best, bounds, gap) and not best.should_stop()
+
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
-        if not is_closed(best, bounds, met) and not best.should_stop():
+        if is_open(gap):
             best.offer(search.repaired(budget, pairs), Provenance(by))
-    if (
-        not is_closed(best, bounds, met)
-        and not best.should_stop()
-        and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None)
-    ):
+    if is_open(gap) and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None):
         best.offer(search.repaired(budget), Provenance("greedy"))
-    if not is_closed(best, bounds) and not best.should_stop() and len(problem) <= LARGE_PROBLEM:
+    if is_open(CLOSED_GAP) and len(problem) <= LARGE_PROBLEM:
         best.offer(chen(problem, budget), Provenance("chen"))
 
 
@@ -154,9 +177,9 @@ def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None
         best.progress("OR-tools is not installed: windows of stages are not re-optimized")
         return
     pairs = best.pairs
-    for first, last in windows(best.problem, WIDTH):
+    for first, last in windows(best.problem, WINDOW_STAGES):
         if best.should_stop():
             return
         best.progress(f"stages {first} to {last} re-optimized, {best.elapsed:.1f} s")
-        pairs = interval_program.reoptimize(best.problem, best.budget, pairs, first, last, WORK)
+        pairs = interval_program.reoptimize(best.problem, best.budget, pairs, first, last, WINDOW_SECONDS)
         best.offer(pairs, best.provenance.then(Improvement.WINDOWS))

@@ -11,6 +11,8 @@ Conventions of this package:
 - Inputs, parameters and tangents do not count; views share the storage of their operand.
 
 Any set of pairs with i < t is a valid program, because every value has been computed once before.
+
+In the code of this package `t` is a stage, `op` an operation, and `v` a storage, all by number.
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ class Problem:
 
     @cached_property
     def maker(self) -> Ints:
+        """The operation that makes each storage."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.make_start))
 
     @cached_property
@@ -103,11 +106,19 @@ class Problem:
 
     @cached_property
     def user_start(self) -> Ints:
+        """For each storage the index of its first entry in `users`, and one more index for the end."""
         counts = np.bincount(self.reads, minlength=len(self.sizes))
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
+    @property
+    def cut_center(self) -> int:
+        """The operation around which cuts are placed: the first stage of copies, or the middle of the step if copies
+        may run from its beginning on."""
+        return self.earliest if self.earliest > 0 else len(self) // 2
+
     @cached_property
     def total_cost(self) -> int:
+        """The cost of one execution of the plain step."""
         return int(self.costs.sum())
 
     @cached_property
@@ -117,13 +128,16 @@ class Problem:
         return read + _sums(self.sizes, self.make_start) + self.inner
 
     def reads_of(self, op: int) -> tuple[int, ...]:
+        """Return the storages that an operation reads."""
         return self._reads_by_operation[op]
 
     def makes_of(self, op: int) -> range:
+        """Return the storages that an operation makes."""
         return self._makes_by_operation[op]
 
-    def users_of(self, value: int) -> tuple[int, ...]:
-        return self._users_by_storage[value]
+    def users_of(self, storage: int) -> tuple[int, ...]:
+        """Return the operations that read a storage, in order."""
+        return self._users_by_storage[storage]
 
     @cached_property
     def _reads_by_operation(self) -> list[tuple[int, ...]]:
@@ -173,8 +187,12 @@ def problem_of(
     """Build a problem from rows. Storages are numbered in the order in which the rows make them.
 
     Args:
+        rows: The operations in the order of their first executions.
         outputs: The storages that are live to the end.
+        value_names: The name of each storage in messages; by default made from the name of its operation.
         earliest: The first stage in which copies may run; if None, the first backward operation, or 0 without one.
+        views: As in `Problem`.
+        everywhere: As in `Problem`.
 
     Raises:
         ValueError: For a read before the definition.

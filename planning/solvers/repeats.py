@@ -1,4 +1,4 @@
-"""Repeated blocks of a step, and the correspondence between their operations.
+"""Find the repeated blocks of a step, and the correspondence between their operations.
 
 A layer that is repeated k times is a run of k periods in the forward pass, with operations of the same costs and sizes
 in the same order, and a run of about as many periods in the backward pass, last layer first. Use-def edges match the
@@ -39,13 +39,14 @@ class Repeats:
 
     def shifted(self, op: int, by: int) -> int | None:
         """Return the operation at the same place `by` blocks later; None if there is none."""
-        return self._at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
+        return self._operation_at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
 
     def inside(self, op: int) -> bool:
+        """Return whether the operation is in a block."""
         return op < len(self.block) and self.place[op] != NOT_REPEATED
 
     @cached_property
-    def _at(self) -> dict[tuple[int, int], int]:
+    def _operation_at(self) -> dict[tuple[int, int], int]:
         return {
             (int(self.place[op]), int(self.block[op])): int(op) for op in np.flatnonzero(self.place != NOT_REPEATED)
         }
@@ -62,6 +63,7 @@ class RepeatedRun:
 
     @property
     def operations(self) -> range:
+        """The operations of the run."""
         return range(self.start, self.start + self.length)
 
 
@@ -74,15 +76,15 @@ def repeats(problem: Problem) -> Repeats | None:
     if forward is None or backward is None:
         return None
     backward = RepeatedRun(backward.start + first, backward.period, backward.length)
-    last = _opposite(problem, forward, backward)
+    last = _matching_period(problem, forward, backward)
     if last is None:
         return None
     block, place = np.full(len(problem), NOT_REPEATED), np.full(len(problem), NOT_REPEATED)
     for op in forward.operations:
         block[op], place[op] = divmod(op - forward.start, forward.period)
     for op in backward.operations:
-        back, offset = divmod(op - backward.start, backward.period)
-        block[op], place[op] = last - back, forward.period + offset
+        backward_block, offset = divmod(op - backward.start, backward.period)
+        block[op], place[op] = last - backward_block, forward.period + offset
     inside = place != NOT_REPEATED
     block[inside] -= block[inside].min()
     return Repeats(block, place, int(block.max()) + 1)
@@ -91,28 +93,28 @@ def repeats(problem: Problem) -> Repeats | None:
 def longest_run(signatures: Ints) -> RepeatedRun | None:
     """Return the longest run of a sequence; among nearly equal runs, the run with the shortest period; None if it is
     shorter than half of the sequence."""
-    run = _longest(signatures)
+    run = _longest_run(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
     """Return disjoint runs of a sequence, in order: the longest run, and recursively the runs before and after it."""
-    run = _longest(signatures)
+    run = _longest_run(signatures)
     if run is None:
         return []
     end = run.start + run.length
-    here = replace(run, start=start + run.start)
-    return [*runs_in(signatures[: run.start], start), here, *runs_in(signatures[end:], start + end)]
+    shifted = replace(run, start=start + run.start)
+    return [*runs_in(signatures[: run.start], start), shifted, *runs_in(signatures[end:], start + end)]
 
 
-def _longest(signatures: Ints) -> RepeatedRun | None:
+def _longest_run(signatures: Ints) -> RepeatedRun | None:
     periods = range(1, min(len(signatures) // MIN_BLOCKS, MAX_PERIOD) + 1)
-    runs = [run for period in periods if (run := _run(signatures, period)) is not None]
+    runs = [run for period in periods if (run := _longest_run_of_period(signatures, period)) is not None]
     most = max((run.length for run in runs), default=0)
     return next((run for run in runs if run.length + run.period > most), None)
 
 
-def _run(signatures: Ints, period: int) -> RepeatedRun | None:
+def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
     """Return the longest run of this period."""
     same = np.concatenate([[0], signatures[:-period] == signatures[period:], [0]]).astype(np.int8)
     starts, ends = np.flatnonzero(np.diff(same) == 1), np.flatnonzero(np.diff(same) == -1)
@@ -140,7 +142,7 @@ def _first_backward(problem: Problem) -> int:
     return int(backward[0]) if len(backward) else len(problem)
 
 
-def _opposite(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
+def _matching_period(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
     """Return the forward period that matches the first backward period: the period whose results the matching backward
     period reads most often."""
     votes = Counter[int]()

@@ -17,6 +17,7 @@ Progress = Callable[[str], None]
 
 
 def never() -> bool:
+    """Return false: the predicate of a search without limit."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""The flat order of execution of a set of copies, and its exact peak and cost.
+"""Evaluate copies: their flat order of execution, and its exact peak and cost.
 
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
@@ -50,9 +50,10 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
         raise ValueError("an operation is copied twice in one stage")
     if len(rows) and not problem.again[copied].all():
         raise ValueError("an operation that may run once only is copied")
-    own = np.arange(n, dtype=np.int64)
-    keys = np.concatenate([stages * (n + 1) + copied, own * (n + 1) + n])
-    return np.concatenate([copied, own])[np.argsort(keys, kind="stable")]
+    # Sorted by stage; in a stage the copies come first, and its own operation last.
+    operations = np.arange(n, dtype=np.int64)
+    keys = np.concatenate([stages * (n + 1) + copied, operations * (n + 1) + n])
+    return np.concatenate([copied, operations])[np.argsort(keys, kind="stable")]
 
 
 def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
@@ -71,8 +72,16 @@ def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
 
 
 def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
-    """Parse an order of execution, with the label of one operation per line. Raises `ValueError` with the line of an
-    unknown label."""
+    """Parse an order of execution, with the label of one operation per line.
+
+    Args:
+        problem: The problem.
+        text: The text; `#` begins a comment.
+        name: The name of the file, for messages.
+
+    Raises:
+        ValueError: For an unknown label, with its line.
+    """
     numbers = {label: op for op, label in enumerate(problem.labels)}
     sequence = list[int]()
     for line_number, line in enumerate(text.splitlines(), 1):
@@ -90,6 +99,7 @@ def order_text(problem: Problem, sequence: Iterable[int]) -> str:
 
 
 def _check(problem: Problem, sequence: Ints) -> None:
+    """Raise `ValueError` unless each operation runs, after the makers of its operands."""
     n = len(problem)
     if len(sequence) and (sequence.min() < 0 or sequence.max() >= n):
         unknown = sequence[(sequence < 0) | (sequence >= n)][0]

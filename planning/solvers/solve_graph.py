@@ -40,12 +40,12 @@ def problem_of_graph(graph: Graph) -> Problem:
     of an execution is its cost in the graph plus one, so that no copy is free. A returned storage of an operation with
     other results counts as live all the time.
     """
-    beside = _returned_with_siblings(graph)
-    owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in beside]
+    always_live = _returned_with_siblings(graph)
+    owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in always_live]
     number = {owner: index for index, owner in enumerate(owners)}
     makers = [graph.maker[owner] for owner in owners]
     assert makers == sorted(makers), "storages are in the order of their makers"
-    held = sum(graph.sizes[owner] for owner in beside)
+    always_live_bytes = sum(graph.sizes[owner] for owner in always_live)
     backward = [not is_forward for is_forward in graph.forward]
     first = next((op for op in range(len(graph)) if graph.gradient[op]), len(graph))
     rows = [
@@ -54,7 +54,7 @@ def problem_of_graph(graph: Graph) -> Problem:
             cost=graph.cost[op] + 1,
             reads=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
             makes=[graph.sizes[v] for v in graph.makes[op] if v in number],
-            inner=graph.inner_bytes[op] + held,
+            inner=graph.inner_bytes[op] + always_live_bytes,
             again=_may_run_again(graph, op),
             backward=backward[op],
         )
@@ -67,15 +67,15 @@ def problem_of_graph(graph: Graph) -> Problem:
 def _may_run_again(graph: Graph, op: int) -> bool:
     """Return whether the operation may be copied: it is a forward operation without effects, and its results own their
     storage."""
-    plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
-    return plain and op not in graph.aliasing and not graph.handed_out.issuperset(graph.makes[op])
+    is_pure = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
+    return is_pure and op not in graph.aliasing and not graph.returned_forward.issuperset(graph.makes[op])
 
 
 def _returned_with_siblings(graph: Graph) -> frozenset[int]:
     """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
     its other results."""
-    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.handed_out.issuperset(made))
-    return graph.handed_out.intersection(value for op in mixed for value in graph.makes[op])
+    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.returned_forward.issuperset(made))
+    return graph.returned_forward.intersection(value for op in mixed for value in graph.makes[op])
 
 
 def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
@@ -102,6 +102,7 @@ class PreparedGraph:
 
     @cached_property
     def problem(self) -> Problem:
+        """The problem of the graph."""
         return problem_of_graph(self.graph)
 
     @cached_property
@@ -111,6 +112,7 @@ class PreparedGraph:
 
     @cached_property
     def two_point_bound(self) -> TwoPointBound:
+        """The lower bound of the peak from two operations."""
         return two_point_bound(self.problem)
 
     def least_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
@@ -124,38 +126,60 @@ class PreparedGraph:
 
 
 @dataclass(frozen=True)
+class SearchOptions:
+    """Options of the search for a plan within a budget.
+
+    Attributes:
+        solver: The name of the solver, one of `SOLVER_NAMES`.
+        stop: A predicate that ends the search with the best plan so far.
+        repeats_on_small: Whether a small problem for which a brief search finds no plan is searched at length, which
+            takes a second or two with numba, and minutes without.
+        searches_live_sets: Whether the sets of live storages of a small problem are searched if the solver finds no
+            plan, which takes seconds.
+        chain: As in `plan_of_pairs`, for eager executors.
+    """
+
+    solver: str = "auto"
+    stop: Stop = never
+    repeats_on_small: bool = True
+    searches_live_sets: bool = False
+    chain: bool = False
+
+
+DEFAULT_SEARCH = SearchOptions()
+
+
+@dataclass(frozen=True)
 class _GraphSearch:
-    """The searches for a plan of a graph, from brief to long. The fields are arguments of `plan_within`."""
+    """The searches for a plan of a graph, from brief to long."""
 
     prepared: PreparedGraph
-    solver: str
-    stop: Stop
-    live_sets: bool
-    once_more: bool
+    options: SearchOptions
 
     def solve_within(self, limit: int) -> Result | Infeasible:
         """Return a result within `limit` bytes, or the reason that there is none."""
         is_small = len(self.prepared.problem) <= SMALL_PROBLEM
         outcome = self._search(limit, Effort.brief())
-        if self._is_open(outcome) and self.once_more and is_small:
+        if self._is_open(outcome) and self.options.repeats_on_small and is_small:
             outcome = self._search(limit, Effort.once_more())
         if self._is_open(outcome):
-            least_bytes, pairs = self.prepared.least_plan(self.stop)
+            least_bytes, pairs = self.prepared.least_plan(self.options.stop)
             if least_bytes <= limit:
                 outcome = self._search(limit, Effort.brief(), [pairs])
-        if self._is_open(outcome) and self.live_sets and is_small:
+        if self._is_open(outcome) and self.options.searches_live_sets and is_small:
             outcome = self._search_live_sets(limit) or outcome
         return outcome
 
     def _search(self, limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
         problem = self.prepared.problem
-        return solve(problem, limit, self.solver, Incumbent(problem, limit, interrupt=self.stop), starts, effort)
+        incumbent = Incumbent(problem, limit, interrupt=self.options.stop)
+        return solve(problem, limit, self.options.solver, incumbent, starts, effort)
 
     def _search_live_sets(self, limit: int) -> Result | Infeasible | None:
         """Return the outcome of a search of all sets of live storages; None if there are too many."""
         problem = self.prepared.problem
         try:
-            pairs = copies_within(problem, limit, self.stop)
+            pairs = copies_within(problem, limit, self.options.stop)
         except TooManyStates:
             return None
         if pairs is None:
@@ -164,31 +188,25 @@ class _GraphSearch:
 
     def _is_open(self, outcome: Result | Infeasible) -> bool:
         """Return whether a further search may find a plan."""
-        return isinstance(outcome, Infeasible) and not outcome.proved and not self.stop()
+        return isinstance(outcome, Infeasible) and not outcome.proved and not self.options.stop()
 
 
 def plan_within(
     graph: Graph,
     budget: int,
-    solver: str = "auto",
-    chain: bool = False,
-    stop: Callable[[], bool] = never,
-    live_sets: bool = False,
-    once_more: bool = True,
+    options: SearchOptions = DEFAULT_SEARCH,
     prepared: PreparedGraph | None = None,
 ) -> Plan:
     """Return a plan within the budget.
 
     Args:
+        graph: The graph of the step.
         budget: The budget in bytes of temporaries in program order.
-        solver: The name of a solver.
-        chain: As in `plan_of_pairs`, for eager executors.
-        stop: Ends the search with the best plan so far.
-        live_sets: Whether the sets of live storages of a small problem are searched if the solver finds no plan, which
-            takes seconds.
-        once_more: Whether a small problem for which a brief search finds no plan is searched at length, which takes a
-            second or two with numba, and minutes without.
+        options: The solver and the limits of the search.
         prepared: The graph, prepared for several budgets; not used if it is that of another graph.
+
+    Returns:
+        The plan with its distance to the optimum; without copies if the plain step is within the budget.
 
     Raises:
         NoPlan: If no plan within the budget exists or is found.
@@ -198,30 +216,39 @@ def plan_within(
         prepared = PreparedGraph(graph)
     if prepared.peak_bytes <= budget:
         return Plan(optimality=Optimality(0.0, 0.0, "nothing is free"))
-    problem, held = prepared.problem, prepared.two_point_bound
-    words = f"no plan within {readable_bytes(budget)} of temporaries"
-    if held.bytes > max(budget, largest_working_set(problem).bytes):
-        raise NoPlan(f"{words}: no plan needs less than {readable_bytes(held.bytes)}: {held.describe(problem)}")
+    problem, bound = prepared.problem, prepared.two_point_bound
+    if bound.bytes > max(budget, largest_working_set(problem).bytes):
+        minimum = readable_bytes(bound.bytes)
+        raise NoPlan(f"{_failure(budget)}: no plan needs less than {minimum}: {bound.describe(problem)}")
 
-    search = _GraphSearch(prepared, solver, stop, live_sets, once_more)
-    fitting = solve_until_rewritten_fits(graph, problem, budget, search.solve_within, chain)
-    if isinstance(fitting, Infeasible):
-        bounds = "" if fitting.proved else f"; {_describe_minimum(problem, held, prepared.least_plan(stop)[0])}"
-        raise NoPlan(f"{fitting.reason}{bounds}")
-    return fitting.plan
+    search = _GraphSearch(prepared, options)
+    fitting = solve_until_rewritten_fits(graph, problem, budget, search.solve_within, options.chain)
+    if isinstance(fitting, FittingPlan):
+        return fitting.plan
+    if fitting.proved:
+        raise NoPlan(fitting.reason)
+    least_bytes, _ = prepared.least_plan(options.stop)
+    raise NoPlan(f"{fitting.reason}; {_describe_minimum(problem, bound, least_bytes)}")
 
 
-def _describe_minimum(problem: Problem, held: TwoPointBound, least: int) -> str:
-    """Describe the least budget with a known plan, `least` bytes, and the proven lower bound."""
-    proved = max(held.bytes, largest_working_set(problem).bytes)
-    return f"the best plan found needs {readable_bytes(least)}, and none needs less than {readable_bytes(proved)}"
+def _failure(budget: int) -> str:
+    return f"no plan within {readable_bytes(budget)} of temporaries"
+
+
+def _describe_minimum(problem: Problem, bound: TwoPointBound, least_bytes: int) -> str:
+    """Describe the least budget for which a plan was found, and the proven lower bound."""
+    proved = readable_bytes(max(bound.bytes, largest_working_set(problem).bytes))
+    return f"the best plan found needs {readable_bytes(least_bytes)}, and none needs less than {proved}"
 
 
 @dataclass(frozen=True)
 class FittingPlan:
-    """A plan whose rewritten graph is within the budget, with the result of the solver.
+    """A plan whose rewritten graph is within the budget.
 
-    The peak of the result is measured on the rewritten graph; its bound holds for the original budget.
+    Attributes:
+        plan: The plan.
+        result: The result of the solver, with the peak of the rewritten graph, and a bound that holds for the budget
+            that was asked for.
     """
 
     plan: Plan
@@ -229,56 +256,76 @@ class FittingPlan:
 
 
 def solve_until_rewritten_fits(
-    graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Infeasible], chain: bool = False
+    graph: Graph,
+    problem: Problem,
+    budget: int,
+    solve_within: Callable[[int], Result | Infeasible],
+    chain: bool = False,
 ) -> FittingPlan | Infeasible:
     """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
 
     Args:
+        graph: The graph of the step.
         problem: The problem of the graph.
-        budget: The budget in bytes.
-        solved: The solver: a function from a limit in bytes to a result.
+        budget: The budget in bytes of temporaries in program order.
+        solve_within: The solver: a function from a limit in bytes to a result.
         chain: As in `plan_of_pairs`.
+
+    Returns:
+        The plan, or the reason that none was found within `MAX_SOLVES` solves.
     """
-    limit, needed, first = budget, 0, None
+    limit, rewritten_bytes, first = budget, 0, None
     for _ in range(MAX_SOLVES):
-        outcome = solved(limit) if limit > 0 else None
+        outcome = solve_within(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget
-            return infeasible(problem, _reason_for(problem, budget, outcome, needed), proved)
+            return infeasible(problem, _reason_for(problem, budget, outcome, rewritten_bytes), proved)
         first = first or outcome
         plan = plan_of_pairs(graph, pairs_with_views(graph, outcome.pairs), chain=chain)
-        needed = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
-        if needed <= budget:
-            bound = min(first.bound_percent, outcome.percent)
-            kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
-            optimality = Optimality(kept.percent, kept.bound_percent, kept.bound_by)
-            return FittingPlan(replace(plan, optimality=optimality), kept)
-        limit = min(limit, outcome.peak_bytes) - (needed - budget)
-    words = f"no plan within {readable_bytes(budget)} of temporaries"
-    return infeasible(problem, f"{words}: after rewriting, the last one needs {readable_bytes(needed)}", proved=False)
+        rewritten_bytes = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
+        if rewritten_bytes <= budget:
+            return _fitting_plan(plan, outcome, first, budget, rewritten_bytes)
+        limit = min(limit, outcome.peak_bytes) - (rewritten_bytes - budget)
+    reason = f"{_failure(budget)}: after rewriting, the last one needs {readable_bytes(rewritten_bytes)}"
+    return infeasible(problem, reason, proved=False)
 
 
-def _reason_for(problem: Problem, budget: int, refused: Infeasible | None, needed: int) -> str:
-    """Return the reason for a refusal. `needed`: the bytes of the last rewritten graph, which exceeded the budget; 0
-    without one."""
-    words = f"no plan within {readable_bytes(budget)} of temporaries"
-    if refused is None:
-        working = largest_working_set(problem)
-        described = ", ".join(describe_working_set(problem, working))
-        return f"{words}: no plan needs less than {readable_bytes(working.bytes)}: {described}"
-    if needed and refused.minimum_bytes <= budget:
-        last, least = readable_bytes(needed), readable_bytes(refused.minimum_bytes)
-        return f"{words}: after rewriting, the last one needs {last}; none needs less than {least}"
-    least = f"no plan needs less than {readable_bytes(refused.minimum_bytes)}"
-    minimum = f"{'' if refused.reason == least else f'; {least}'}: {', '.join(refused.holding)}"
-    return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"
+def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
+    """Make the fitting plan. `first`: the result for the budget itself, whose bound holds; later ones had lower
+    limits."""
+    bound = min(first.bound_percent, result.percent)
+    result = replace(result, budget=budget, peak_bytes=rewritten_bytes, bound_percent=bound, bound_by=first.bound_by)
+    optimality = Optimality(result.percent, result.bound_percent, result.bound_by)
+    return FittingPlan(replace(plan, optimality=optimality), result)
+
+
+def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewritten_bytes: int) -> str:
+    """Return the reason that no plan fits.
+
+    Args:
+        refusal: The refusal of the solver; None if the limit fell to 0.
+        rewritten_bytes: The peak of the last rewritten graph, which exceeded the budget; 0 without one.
+    """
+    if refusal is None:
+        working_set = largest_working_set(problem)
+        minimum, holding = readable_bytes(working_set.bytes), ", ".join(describe_working_set(problem, working_set))
+        return f"{_failure(budget)}: no plan needs less than {minimum}: {holding}"
+    minimum = readable_bytes(refusal.minimum_bytes)
+    if rewritten_bytes and refusal.minimum_bytes <= budget:
+        last = readable_bytes(rewritten_bytes)
+        return f"{_failure(budget)}: after rewriting, the last one needs {last}; none needs less than {minimum}"
+    if not refusal.minimum_bytes:
+        return f"{_failure(budget)}: {refusal.reason}"
+    clause = f"no plan needs less than {minimum}"
+    clauses = refusal.reason if refusal.reason == clause else f"{refusal.reason}; {clause}"
+    return f"{_failure(budget)}: {clauses}: {', '.join(refusal.holding)}"
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
     """Return a planner for a budget, which raises `NoPlan` if it finds no plan.
 
     Args:
-        budget: `8GiB`, `50%`, `0.5` or `min`.
+        budget: The budget of temporaries in program order: `8GiB`, `50%`, `0.5` or `min`.
         less: The bytes to subtract from the budget.
 
     Raises:
@@ -289,6 +336,6 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
 
 
 def bytes_within(graph: Graph, budget: str) -> int:
-    """Return the budget in bytes of temporaries of this step."""
+    """Return the budget in bytes of temporaries of this step. `budget`: as in `planner_within`."""
     limit = parse_budget(budget, peak_bytes(graph))
     return least_budget(problem_of_graph(graph)) if limit is None else limit

@@ -14,7 +14,7 @@ from .flows import FlowBounds
 from .heuristics import at_peak, chen, eviction
 from .incumbent import Incumbent
 from .local_search import LocalSearch
-from .portfolio import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
+from .portfolio import PLAIN, WINDOW_SECONDS, WINDOW_STAGES, auto, bounds_for, result_of
 from .problem import Pair, Problem
 from .provenance import Provenance
 from .result import Infeasible, Result, refusal, refuse_without_ortools, refuse_without_plan
@@ -55,8 +55,8 @@ def solve_by_windows(problem: Problem, budget: int, _: Effort) -> frozenset[Pair
     pairs = LocalSearch(problem).repaired(budget)
     if pairs is None or not interval_program.available():
         return None
-    for first, last in windows(problem, WIDTH):
-        pairs = interval_program.reoptimize(problem, budget, pairs, first, last, WORK)
+    for first, last in windows(problem, WINDOW_STAGES):
+        pairs = interval_program.reoptimize(problem, budget, pairs, first, last, WINDOW_SECONDS)
     return pairs
 
 
@@ -85,11 +85,15 @@ def solve(
     """Return the cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:
+        problem: The problem.
         budget: The budget in bytes.
         solver: A name in `SOLVER_NAMES`, or `WITH_VIEWS`.
         best: The incumbent, with its limits and its progress callback; a new one without limits if not given.
         starts: Plans to start from, for `auto`.
         effort: The effort; `Effort()` if not given.
+
+    Returns:
+        The result, or the reason that there is no plan.
 
     Raises:
         ValueError: For an unknown solver, and for a budget below 1.

@@ -1,4 +1,5 @@
-"""The coarse-stage program: the live storages at some cuts of the step, and the operations that run again in between.
+"""Bound the extra cost by the coarse-stage program: its variables are the live storages at some cuts of the step, and
+the operations that run again in between.
 
 Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is live while p_k runs for the first time. X[k, i] = 1:
 operation i, at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
@@ -37,6 +38,8 @@ import numpy as np
 from .integer_program import CoverProgram, CoverRows, Doubles
 from .problem import Pair, Problem
 
+Columns = dict[int, int]
+"""The columns of one kind of variable at one cut, by storage or by operation."""
 NEGLIGIBLE = 1e-4
 """Share of the budget below which a storage counts as free."""
 
@@ -56,10 +59,10 @@ class StageProgram:
 
     cuts: tuple[int, ...]
     program: CoverProgram
-    saved: tuple[dict[int, int], ...]
-    again: tuple[dict[int, int], ...]
-    held: tuple[dict[int, int], ...]
-    ever: tuple[dict[int, int], ...]
+    saved: tuple[Columns, ...]
+    again: tuple[Columns, ...]
+    held: tuple[Columns, ...]
+    ever: tuple[Columns, ...]
 
     def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
         """Return the solution of the program that corresponds to these copies."""
@@ -78,6 +81,7 @@ def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible
     """Build the program.
 
     Args:
+        problem: The problem.
         budget: The budget in bytes.
         cuts: The operations of the cuts.
         negligible: The share of the budget below which a storage counts as free.
@@ -99,25 +103,26 @@ class _StageProgramWriter:
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
     def write(self) -> StageProgram:
-        needed = [self._needed(k) for k in range(len(self.cuts))]
-        saved = tuple([self._saved(k, needed[k]) for k in range(len(self.cuts))])
-        again = tuple([self._again(k, needed[k]) for k in range(len(self.cuts))])
-        held = tuple([self._held(k, saved, again) for k in range(len(self.cuts))])
+        """Write all columns and rows."""
+        needed = [self._needed_after(k) for k in range(len(self.cuts))]
+        saved = tuple([self._add_saved_columns(k, needed[k]) for k in range(len(self.cuts))])
+        again = tuple([self._add_run_columns(k, needed[k]) for k in range(len(self.cuts))])
+        held = tuple([self._add_held_columns(k, saved, again) for k in range(len(self.cuts))])
         for k in range(len(self.cuts)):
-            self._capacity(k, saved[k])
-            self._needs(k, saved, again)
-            self._working_sets(k, again[k], held[k])
-        ever = self._ever(saved, again)
+            self._add_capacity_rows(k, saved[k])
+            self._add_need_rows(k, saved, again)
+            self._add_working_set_rows(k, again[k], held[k])
+        ever = self._add_ever_columns(saved, again)
         following = [column for columns in (*held, *ever[:-1]) for column in columns.values()]
         program = CoverProgram(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
         return StageProgram(self.cuts, program, saved, again, held, ever)
 
-    def _column(self, cost: float = 0.0, low: float = 0.0) -> int:
+    def _add_column(self, cost: float = 0.0, low: float = 0.0) -> int:
         self.costs.append(cost)
         self.low.append(low)
         return len(self.costs) - 1
 
-    def _needed(self, k: int) -> tuple[set[int], set[int]]:
+    def _needed_after(self, k: int) -> tuple[set[int], set[int]]:
         """Return the storages made before the cut that are needed after it, and the operations that can recompute
         them."""
         cut, problem = self.cuts[k], self.problem
@@ -130,109 +135,113 @@ class _StageProgramWriter:
             if op in operations or not problem.again[op]:
                 continue
             operations.add(op)
-            fresh = [v for v in self.reads[op] if self.counted[v] and v not in values]
-            values.update(fresh)
-            stack += fresh
+            operands = [v for v in self.reads[op] if self.counted[v] and v not in values]
+            values.update(operands)
+            stack += operands
         return values, operations
 
-    def _saved(self, k: int, needed: tuple[set[int], set[int]]) -> dict[int, int]:
+    def _add_saved_columns(self, k: int, needed: tuple[set[int], set[int]]) -> Columns:
         cut, problem = self.cuts[k], self.problem
         present = {*self.reads[cut], *problem.makes_of(cut)}
         forced = {v for v in present if self.counted[v]}
-        return {v: self._column(low=1.0 if v in forced else 0.0) for v in sorted(needed[0] | forced)}
+        return {v: self._add_column(low=1.0 if v in forced else 0.0) for v in sorted(needed[0] | forced)}
 
-    def _again(self, k: int, needed: tuple[set[int], set[int]]) -> dict[int, int]:
-        return {op: self._column(self.percent[op]) for op in sorted(needed[1])}
+    def _add_run_columns(self, k: int, needed: tuple[set[int], set[int]]) -> Columns:
+        return {op: self._add_column(self.percent[op]) for op in sorted(needed[1])}
 
-    def _held(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> dict[int, int]:
+    def _add_held_columns(self, k: int, saved: Sequence[Columns], again: Sequence[Columns]) -> Columns:
         """Add the columns of H and the first half of rows (5)."""
         cut, columns = self.cuts[k], dict[int, int]()
-        last = k + 1 == len(self.cuts)
-        kept = [v for v in saved[k] if self.problem.output[v]] if last else [v for v in saved[k + 1] if v in saved[k]]
-        for v in kept:
-            if self.maker[v] <= cut:
-                columns[v] = self._column()
-                remade = self._make(again[k], v)
-                if last:
-                    self.rows.at_least(1.0, [(columns[v], 1.0), *remade])
-                else:
-                    self.rows.at_least(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *remade])
+        is_last = k + 1 == len(self.cuts)
+        live_at_both = (v for v in (saved[k] if is_last else saved[k + 1]) if v in saved[k])
+        for v in live_at_both:
+            if self.maker[v] > cut or (is_last and not self.problem.output[v]):
+                continue
+            columns[v] = self._add_column()
+            run = self._run_term(again[k], v)
+            if is_last:
+                self.rows.at_least(1.0, [(columns[v], 1.0), *run])
+            else:
+                self.rows.at_least(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *run])
         return columns
 
-    def _make(self, again: dict[int, int], v: int) -> list[tuple[int, float]]:
+    def _run_term(self, again: Columns, v: int) -> list[tuple[int, float]]:
+        """Return the term X[k, maker v]; empty if the maker must not run again."""
         return [(again[self.maker[v]], 1.0)] if self.maker[v] in again else []
 
-    def _capacity(self, k: int, saved: dict[int, int]) -> None:
+    def _add_capacity_rows(self, k: int, saved: Columns) -> None:
+        """Add row (1) of a cut."""
         inner = float(self.problem.inner[self.cuts[k]]) / self.budget
         self.rows.at_least(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
 
-    def _needs(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> None:
-        last = k + 1 == len(self.cuts)
-        self._read(k, len(self.problem) if last else self.cuts[k + 1], saved[k], again[k])
-        for v, column in () if last else saved[k + 1].items():
+    def _add_need_rows(self, k: int, saved: Sequence[Columns], again: Sequence[Columns]) -> None:
+        """Add rows (2), (3) and (4) of a cut."""
+        is_last = k + 1 == len(self.cuts)
+        self._add_read_rows(k, len(self.problem) if is_last else self.cuts[k + 1], saved[k], again[k])
+        for v, column in () if is_last else saved[k + 1].items():
             if self.maker[v] <= self.cuts[k]:
-                here = [(saved[k][v], 1.0)] if v in saved[k] else []
-                self.rows.at_least(0.0, [(column, -1.0), *here, *self._make(again[k], v)])
+                saved_term = [(saved[k][v], 1.0)] if v in saved[k] else []
+                self.rows.at_least(0.0, [(column, -1.0), *saved_term, *self._run_term(again[k], v)])
 
-    def _read(self, k: int, end: int, saved: dict[int, int], again: dict[int, int]) -> None:
+    def _add_read_rows(self, k: int, end: int, saved: Columns, again: Columns) -> None:
         """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
         and so are the operands of recomputed operations."""
-        cut, behind = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
-        needed = {v for op in behind for v in self.reads[op] if self.maker[v] <= cut}
+        cut, readers = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
+        needed = {v for op in readers for v in self.reads[op] if self.maker[v] <= cut}
         if end == len(self.problem):
             needed |= {v for v in np.flatnonzero(self.problem.output).tolist() if self.maker[v] <= cut}
         for v in sorted(needed):
             if self.counted[v]:
-                self.rows.at_least(1.0, [(saved[v], 1.0), *self._make(again, v)])
+                self.rows.at_least(1.0, [(saved[v], 1.0), *self._run_term(again, v)])
         for op, column in again.items():
             for v in self.reads[op]:
                 if self.counted[v]:
-                    self.rows.at_least(0.0, [(column, -1.0), (saved[v], 1.0), *self._make(again, v)])
+                    self.rows.at_least(0.0, [(column, -1.0), (saved[v], 1.0), *self._run_term(again, v)])
 
-    def _ever(self, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> tuple[dict[int, int], ...]:
+    def _add_ever_columns(self, saved: Sequence[Columns], again: Sequence[Columns]) -> tuple[Columns, ...]:
         """Add rows (6); returns the columns of Y."""
         ever = [again[-1]]
         for k in reversed(range(len(self.cuts) - 1)):
-            later, here = ever[0], dict[int, int]()
+            later, columns = ever[0], dict[int, int]()
             for op, column in again[k].items():
-                here[op] = self._column()
-                behind = [(later[op], 1.0)] if op in later else []
-                self.rows.at_least(0.0, [(here[op], -1.0), (column, 1.0), *behind])
-                for run, _ in [(column, 1.0), *behind]:
-                    self.rows.at_least(0.0, [(here[op], 1.0), (run, -1.0)])
-            self._read(k, len(self.problem), saved[k], here)
-            ever.insert(0, here)
+                columns[op] = self._add_column()
+                later_runs = [(later[op], 1.0)] if op in later else []
+                self.rows.at_least(0.0, [(columns[op], -1.0), (column, 1.0), *later_runs])
+                for run, _ in [(column, 1.0), *later_runs]:
+                    self.rows.at_least(0.0, [(columns[op], 1.0), (run, -1.0)])
+            self._add_read_rows(k, len(self.problem), saved[k], columns)
+            ever.insert(0, columns)
         return tuple(ever)
 
-    def _working_sets(self, k: int, again: dict[int, int], held: dict[int, int]) -> None:
+    def _add_working_set_rows(self, k: int, again: Columns, held: Columns) -> None:
         """Add the second half of rows (5); rows that always hold are omitted."""
-        working, problem = self.problem.working_bytes, self.problem
-        together = sum(self.sizes[v] for v in held)
+        problem, held_bytes = self.problem, sum(self.sizes[v] for v in held)
         for op, column in again.items():
-            own = float(working[op]) / self.budget
-            if own + together <= 1.0:
+            working_bytes = float(problem.working_bytes[op]) / self.budget
+            if working_bytes + held_bytes <= 1.0:
                 continue
-            inside = {*self.reads[op], *problem.makes_of(op)}
-            terms = [(h, -self.sizes[v]) for v, h in held.items() if v not in inside]
-            self.rows.at_least(-1.0, [(column, -own), *terms])
+            working_set = {*self.reads[op], *problem.makes_of(op)}
+            terms = [(held_column, -self.sizes[v]) for v, held_column in held.items() if v not in working_set]
+            self.rows.at_least(-1.0, [(column, -working_bytes), *terms])
 
 
 def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> Doubles:
+    """Return the value of each column for these copies; columns that follow the others are computed last."""
     point = stages.program.low.copy()
-    runs = dict[int, list[int]]()
+    copy_stages = dict[int, list[int]]()
     for t, op in sorted(pairs):
-        runs.setdefault(op, []).append(t)
+        copy_stages.setdefault(op, []).append(t)
     ends = (*stages.cuts[1:], len(problem))
     for k, cut in enumerate(stages.cuts):
         for op, column in stages.again[k].items():
-            point[column] = float(any(cut < t <= ends[k] for t in runs.get(op, ())))
+            point[column] = float(any(cut < t <= ends[k] for t in copy_stages.get(op, ())))
         for v, column in stages.saved[k].items():
-            if _alive_at(problem, runs, v, cut):
+            if _is_alive_at(problem, copy_stages, v, cut):
                 point[column] = 1.0
     for k in reversed(range(len(stages.cuts) - 1)):
         for op, column in stages.ever[k].items():
-            behind = stages.ever[k + 1].get(op)
-            point[column] = max(point[stages.again[k][op]], 0.0 if behind is None else point[behind])
+            later = stages.ever[k + 1].get(op)
+            point[column] = max(point[stages.again[k][op]], 0.0 if later is None else point[later])
     for k in range(len(stages.cuts)):
         for v, column in stages.held[k].items():
             op = int(problem.maker[v])
@@ -241,12 +250,16 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
     return point
 
 
-def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Return whether an instance of storage v that exists at the first execution of `cut` is read or kept after it."""
-    op = int(problem.maker[v])
-    until = next((t for t in runs.get(op, ()) if t > cut), None)
-    if until is None and problem.output[v]:
+def _is_alive_at(problem: Problem, copy_stages: dict[int, list[int]], v: int, cut: int) -> bool:
+    """Return whether an instance of storage v that exists at the first execution of `cut` is read or kept after it.
+
+    `copy_stages`: for each copied operation the stages of its copies, in order.
+    """
+    next_copy = next((t for t in copy_stages.get(int(problem.maker[v]), ()) if t > cut), None)
+    if next_copy is None and problem.output[v]:
         return True
-    limit = len(problem) + 1 if until is None else until
+    limit = len(problem) + 1 if next_copy is None else next_copy
     # Copies in the stage of the cut run before it.
-    return any(cut <= user < limit or any(cut < t < limit for t in runs.get(user, ())) for user in problem.users_of(v))
+    return any(
+        cut <= user < limit or any(cut < t < limit for t in copy_stages.get(user, ())) for user in problem.users_of(v)
+    )

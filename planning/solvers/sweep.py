@@ -1,4 +1,4 @@
-"""Plans for many budgets, as a monotone curve, and the least budget with a plan.
+"""Solve for many budgets, as a monotone curve, and search for the least budget with a plan.
 
 A plan is valid for every budget that is not below its peak. So each budget gets the cheapest plan within it and, among
 equally cheap plans, the plan with the lowest peak: for larger budgets, costs never rise and peaks never fall. A lower
@@ -17,7 +17,7 @@ from .sequence import evaluate, sequence_of
 from .working_set import largest_working_set
 
 Outcome = Result | Infeasible
-Solved = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
+BudgetSolver = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
 """A solver: a function from a budget in bytes and plans to start from to an outcome."""
 MAX_BUDGETS = 16
 """Maximum number of budgets that are tried to find the least."""
@@ -26,18 +26,26 @@ BUDGET_TOLERANCE = 1 / 1000
 NOT_TRIED = Infeasible("not tried: the search was stopped before", False, 0)
 
 
-def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Outcome]:
-    """Return an outcome for each budget, in the order of `budgets`.
+def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never) -> list[Outcome]:
+    """Solve for each budget.
 
-    The budgets are solved in ascending order, and the plan of each is a start for the next. Once `stop` is true, no
-    further budget is solved: each gets the cheapest plan so far, marked as not finished.
+    The budgets are solved in ascending order, and the plan of each is a start for the next.
+
+    Args:
+        budgets: The budgets in bytes.
+        solve_within: The solver.
+        stop: Once it is true, no further budget is solved: each gets the cheapest plan so far, marked as not finished.
+
+    Returns:
+        An outcome for each budget, in the order of `budgets`.
     """
     outcomes, plans = dict[int, Outcome](), list[frozenset[Pair]]()
     for budget in sorted(set(budgets)):
-        outcomes[budget] = outcome = NOT_TRIED if stop() else solved(budget, plans[-1:])
+        outcomes[budget] = outcome = NOT_TRIED if stop() else solve_within(budget, plans[-1:])
         if isinstance(outcome, Result):
             plans.append(outcome.pairs)
     results = [outcome for outcome in outcomes.values() if isinstance(outcome, Result)]
+    # A bound for a larger budget holds for all smaller ones.
     chosen, bound, by = dict[int, Outcome](), 0.0, ""
     for budget in sorted(outcomes, reverse=True):
         chosen[budget] = best = _cheapest(outcomes[budget], results, budget)
@@ -48,13 +56,15 @@ def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Ou
     return [chosen[budget] for budget in budgets]
 
 
-def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
+def _cheapest(outcome: Outcome, results: Iterable[Result], budget: int) -> Outcome:
+    """Return the cheapest of all results within a budget, with the bound of the outcome for this budget."""
     within = [result for result in results if result.peak_bytes <= budget]
     if not within:
-        return own
+        return outcome
     best = min(within, key=lambda result: (result.extra_cost, result.peak_bytes))
-    bound, by = (own.bound_percent, own.bound_by) if isinstance(own, Result) else (0.0, "nothing is free")
-    finished = own.finished if isinstance(own, Result) else own is not NOT_TRIED and best.finished
+    bound, by, finished = 0.0, "nothing is free", outcome is not NOT_TRIED and best.finished
+    if isinstance(outcome, Result):
+        bound, by, finished = outcome.bound_percent, outcome.bound_by, outcome.finished
     return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by, finished=finished)
 
 
@@ -69,20 +79,22 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
     The search is a bisection above the largest working set. Each plan is a start of the next search, so that a single
     search with this budget may find no plan.
     """
-    pairs, firsts = frozenset[Pair](), sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
-    searches = [LocalSearch(problem, first) for first in reversed(firsts)]
-    high = evaluate(problem, sequence_of(problem, pairs)).peak_bytes
-    low, plain = largest_working_set(problem).bytes - 1, high
+    first_stages = sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
+    searches = [LocalSearch(problem, earliest) for earliest in reversed(first_stages)]
+    pairs = frozenset[Pair]()
+    plain_bytes = evaluate(problem, sequence_of(problem, pairs)).peak_bytes
+    # A plan exists for `feasible` bytes, and none was found for `infeasible` bytes.
+    infeasible, feasible = largest_working_set(problem).bytes - 1, plain_bytes
     for _ in range(MAX_BUDGETS):
-        if high - low <= max(1, int(BUDGET_TOLERANCE * plain)) or stop():
+        if feasible - infeasible <= max(1, int(BUDGET_TOLERANCE * plain_bytes)) or stop():
             break
-        middle = (low + high) // 2
+        middle = (infeasible + feasible) // 2
         within = next(filter(None, (_plans_within(search, middle, pairs) for search in searches)), None)
         if within:
-            high, pairs = min(within, key=lambda plan: plan[0])
+            feasible, pairs = min(within, key=lambda plan: plan[0])
         else:
-            low = middle
-    return high, pairs
+            infeasible = middle
+    return feasible, pairs
 
 
 def _plans_within(search: LocalSearch, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:

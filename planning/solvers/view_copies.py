@@ -1,4 +1,4 @@
-"""Copies of views as operations, for graphs whose views are smaller than their storage.
+"""Add copies of views as operations, for graphs whose views are smaller than their storage.
 
 A slice of a gradient keeps the whole buffer live; a copy of the slice needs its own bytes only.
 
@@ -26,60 +26,77 @@ COST_PER_BYTE = 16
 
 
 def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
-    """Add copies of views as operations. Raises `ValueError` for a view of another problem."""
-    behind = dict[int, list[SmallView]]()
+    """Add copies of views as operations.
+
+    Args:
+        problem: The problem.
+        views: The views to copy.
+
+    Raises:
+        ValueError: For a view of another problem.
+    """
+    views_after = dict[int, list[SmallView]]()
     for view in views:
         if view not in problem.views:
             raise ValueError(f"view {view.label} is not one of the problem's views")
-        behind.setdefault(view.after, []).append(view)
-    through = {(op, view.value): view for view in views for op in view.readers}
-    rows, number, copied = list[OperationRow](), dict[int, int](), dict[str, int]()
-    names, made = list[str](), 0
+        views_after.setdefault(view.after, []).append(view)
+    view_read = {(op, view.value): view for view in views for op in view.readers}
+    # Storages of the new problem are numbered in the order of their names.
+    rows, number, copy_of_view = list[OperationRow](), dict[int, int](), dict[str, int]()
+    names = list[str]()
     for op in range(len(problem)):
-        reads = [copied[through[op, v].label] if (op, v) in through else number[v] for v in problem.reads_of(op)]
+        reads = [
+            copy_of_view[view_read[op, v].label] if (op, v) in view_read else number[v] for v in problem.reads_of(op)
+        ]
         rows.append(replace(_row(problem, op), reads=reads))
         for v in problem.makes_of(op):
-            number[v], made = made, made + 1
+            number[v] = len(names)
             names.append(problem.value_names[v])
-        for view in behind.get(op, ()):
-            label = f"copy:{view.label}"
-            cost, late = 2 * COST_PER_BYTE * view.bytes, bool(problem.backward[op])
-            rows.append(OperationRow(label, cost, [number[view.value]], [view.bytes], 0, True, late, label))
-            copied[view.label], made = made, made + 1
-            names.append(label)
+        for view in views_after.get(op, ()):
+            row = _copy_row(view, number[view.value], bool(problem.backward[op]))
+            rows.append(row)
+            copy_of_view[view.label] = len(names)
+            names.append(row.name)
     outputs = [number[v] for v in range(len(problem.sizes)) if problem.output[v]]
     earliest = problem.earliest + sum(view.after < problem.earliest for view in views)
     return problem_of(rows, outputs, names, earliest, everywhere=problem.everywhere)
 
 
+def _copy_row(view: SmallView, storage: int, backward: bool) -> OperationRow:
+    """Return the operation that copies a view of a storage: it reads and writes the bytes of the view."""
+    label = f"copy:{view.label}"
+    cost = 2 * COST_PER_BYTE * view.bytes
+    return OperationRow(label, cost, reads=[storage], makes=[view.bytes], backward=backward, label=label)
+
+
 def views_apart(problem: Problem) -> Problem:
     """Return the relaxation that the docstring of the module describes. Its operations keep their numbers."""
-    parts = dict[int, list[SmallView]]()
+    views_of = dict[int, list[SmallView]]()
     for view in problem.views:
-        parts.setdefault(view.value, []).append(view)
-    through = {(op, view.value): view for view in problem.views for op in view.readers}
-    rows, pieces = list[OperationRow](), dict[int, dict[str, int]]()
-    names, outputs, made = list[str](), list[int](), 0
+        views_of.setdefault(view.value, []).append(view)
+    view_read = {(op, view.value): view for view in problem.views for op in view.readers}
+    # For each storage the numbers of its parts, by the label of the view. Parts are numbered in the order of `names`.
+    rows, parts = list[OperationRow](), dict[int, dict[str, int]]()
+    names, outputs = list[str](), list[int]()
     for op in range(len(problem)):
         reads = [
-            piece
+            part
             for v in problem.reads_of(op)
-            for piece in ([pieces[v][through[op, v].label]] if (op, v) in through else pieces[v].values())
+            for part in ([parts[v][view_read[op, v].label]] if (op, v) in view_read else parts[v].values())
         ]
         makes = list[int]()
         for v in problem.makes_of(op):
-            sizes = _pieces(int(problem.sizes[v]), parts.get(v, ()))
-            pieces[v] = {label: made + index for index, label in enumerate(sizes)}
+            sizes = _part_sizes(int(problem.sizes[v]), views_of.get(v, ()))
+            parts[v] = {label: len(names) + index for index, label in enumerate(sizes)}
             makes += sizes.values()
             names += [f"{problem.value_names[v]} {label}".rstrip() for label in sizes]
-            made += len(sizes)
             if problem.output[v]:
-                outputs += pieces[v].values()
+                outputs += parts[v].values()
         rows.append(replace(_row(problem, op), reads=reads, makes=makes))
     return problem_of(rows, outputs, names, problem.earliest, everywhere=problem.everywhere)
 
 
-def _pieces(size: int, views: Sequence[SmallView]) -> dict[str, int]:
+def _part_sizes(size: int, views: Sequence[SmallView]) -> dict[str, int]:
     """Return the bytes of the parts of a storage of `size` bytes: by the labels of the views, and "" for the
     remainder."""
     total = sum(view.bytes for view in views)
@@ -88,6 +105,7 @@ def _pieces(size: int, views: Sequence[SmallView]) -> dict[str, int]:
 
 
 def _row(problem: Problem, op: int) -> OperationRow:
+    """Return an operation of the problem without its operands."""
     return OperationRow(
         name=problem.names[op],
         cost=int(problem.costs[op]),

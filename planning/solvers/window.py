@@ -1,9 +1,9 @@
-"""A window of consecutive stages of a plan: the operations that may run again in it, its live-in and live-out storages,
-and the free bytes before it, which limit the storages that are kept up to it."""
+"""Describe a window of consecutive stages of a plan, for re-optimization: the operations that may run again in it, its
+live-in and live-out storages, and the free bytes before it, which limit the storages that are kept up to it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from .problem import Pair, Problem
@@ -16,8 +16,12 @@ plan."""
 
 @dataclass(frozen=True)
 class Room:
-    """A range of positions before the window. `bytes`: the live bytes there without `kept`, the storages that are live
-    there only if they are kept up to the window."""
+    """A range of positions before the window.
+
+    Attributes:
+        bytes: The maximum of the live bytes there, without `kept`.
+        kept: The storages that are live there only if they are kept up to the window.
+    """
 
     bytes: int
     kept: frozenset[int]
@@ -65,20 +69,27 @@ def window_of(
 ) -> StageWindow:
     """Return the window of the stages from `first` to `last` (exclusive) of a plan.
 
-    `most`: the maximum number of candidates in addition to the present copies. Raises `ValueError` for stages in which
-    copies must not run.
+    Args:
+        problem: The problem.
+        pairs: The copies of the plan.
+        first, last: The stages.
+        most: The maximum number of candidates in addition to the operations that are copied in the window.
+
+    Raises:
+        ValueError: For stages in which copies must not run.
     """
     if not problem.earliest <= first < last <= len(problem) + 1:
         allowed = f"{problem.earliest} to {len(problem) + 1}"
         raise ValueError(f"stages {first} to {last} (exclusive) are not a window: copies may run in stages {allowed}")
     inside = {op for t, op in pairs if first <= t < last}
-    others = list(_makers(problem, inside, first, last))
-    chosen = tuple(sorted({*inside, *others[:most]}))
+    nearest = list(_makers(problem, inside, first, last))[:most]
+    candidates = tuple(sorted({*inside, *nearest}))
     before, after = (_live_at(problem, pairs, stage) for stage in (first, last))
-    events = {*chosen, *range(first, min(last, len(problem)))}
-    read = {v for op in events for v in problem.reads_of(op)}
+    executed = {*candidates, *range(first, min(last, len(problem)))}
+    read = {v for op in executed for v in problem.reads_of(op)}
     may_enter = before | frozenset([v for v in read | after if problem.maker[v] < first])
-    return StageWindow(first, last, chosen, before, after, may_enter, tuple(_rooms(problem, pairs, first, may_enter)))
+    rooms = tuple(_rooms(problem, pairs, first, may_enter))
+    return StageWindow(first, last, candidates, before, after, may_enter, rooms)
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
@@ -115,33 +126,40 @@ def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset
 def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Collection[int]) -> Iterator[Room]:
     """Yield the rooms before the window. A new room begins at the last use before the window of each storage that may
     be kept."""
-    early = [(t, op) for t, op in pairs if t < first]
-    head = sequence_of(problem, early).tolist()[: first + len(early)]
-    born, used, change = dict[int, int](), dict[int, int](), [0] * (len(head) + 1)
-
-    def ends(v: int) -> None:
-        change[born[v]] += int(problem.sizes[v])
-        change[used[v] + 1] -= int(problem.sizes[v])
-
-    for at, op in enumerate(head):
-        for v in problem.reads_of(op):
-            used[v] = at
-        for v in problem.makes_of(op):
-            if v in born:
-                ends(v)
-            born[v] = used[v] = at
-    for v in born:
-        ends(v)
-    alive, kept, most = 0, frozenset[int](), 0
-    last_uses = dict[int, set[int]]()
+    copies = [(t, op) for t, op in pairs if t < first]
+    prefix = sequence_of(problem, copies).tolist()[: first + len(copies)]
+    change, last_use = _live_ranges(problem, prefix)
+    room_starts = dict[int, set[int]]()
     for v in may_enter:
-        last_uses.setdefault(used[v] + 1, set()).add(v)
-    for at, op in enumerate(head):
-        if at in last_uses:
+        room_starts.setdefault(last_use[v] + 1, set()).add(v)
+    live, kept, most = 0, frozenset[int](), 0
+    for position, op in enumerate(prefix):
+        if position in room_starts:
             if kept:
                 yield Room(most, kept)
-            kept, most = kept | last_uses[at], 0
-        alive += change[at]
-        most = max(most, alive + int(problem.inner[op]))
+            kept, most = kept | room_starts[position], 0
+        live += change[position]
+        most = max(most, live + int(problem.inner[op]))
     if kept:
         yield Room(most, kept)
+
+
+def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, int]]:
+    """Return for each position of an order the change of the live bytes, and for each storage the position of its last
+    use."""
+    made_at, used_at, change = dict[int, int](), dict[int, int](), [0] * (len(order) + 1)
+
+    def end_instance(v: int) -> None:
+        change[made_at[v]] += int(problem.sizes[v])
+        change[used_at[v] + 1] -= int(problem.sizes[v])
+
+    for position, op in enumerate(order):
+        for v in problem.reads_of(op):
+            used_at[v] = position
+        for v in problem.makes_of(op):
+            if v in made_at:
+                end_instance(v)
+            made_at[v] = used_at[v] = position
+    for v in made_at:
+        end_instance(v)
+    return change, used_at

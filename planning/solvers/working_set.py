@@ -1,4 +1,4 @@
-"""A lower bound of the peak of any plan: the operands and results of an operation, and the pinned storages.
+"""Bound the peak of any plan from below: by the operands and results of an operation, and the pinned storages.
 
 A storage is pinned from its operation to the last use that no copy can serve. These are all uses if its operation must
 not run twice, and otherwise the uses before the first stage in which copies may run. First executions follow the given
@@ -37,19 +37,19 @@ def largest_working_set(problem: Problem) -> WorkingSet:
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
     outputs = [v for v in range(len(problem.sizes)) if problem.output[v]]
-    together = sum(int(problem.sizes[v]) for v in outputs)
-    if together > int(needed[op]):
-        return WorkingSet(together, None, _by_size(problem, outputs))
-    held = np.flatnonzero((problem.maker <= op) & (lasts >= op)).tolist()
-    return WorkingSet(int(needed[op]), op, _by_size(problem, {*held, *problem.reads_of(op), *problem.makes_of(op)}))
+    output_bytes = sum(int(problem.sizes[v]) for v in outputs)
+    if output_bytes > int(needed[op]):
+        return WorkingSet(output_bytes, None, _by_size(problem, outputs))
+    pinned = np.flatnonzero((problem.maker <= op) & (lasts >= op)).tolist()
+    return WorkingSet(int(needed[op]), op, _by_size(problem, {*pinned, *problem.reads_of(op), *problem.makes_of(op)}))
 
 
 def last_pinned_operations(problem: Problem) -> Ints:
     """Return for each storage the last operation up to which it is pinned."""
     lasts = problem.maker.copy()
-    first = 0 if problem.everywhere else problem.earliest
-    served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first)
-    np.maximum.at(lasts, problem.reads[~served], problem.reader[~served])
+    first_stage = 0 if problem.everywhere else problem.earliest
+    may_read_copy = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first_stage)
+    np.maximum.at(lasts, problem.reads[~may_read_copy], problem.reader[~may_read_copy])
     lasts[(problem.output != 0) & (problem.again[problem.maker] == 0)] = len(problem) - 1
     return lasts
 
@@ -60,8 +60,8 @@ def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
     np.add.at(change, problem.maker, problem.sizes)
     np.add.at(change, lasts + 1, -problem.sizes)
     needed = np.cumsum(change)[: len(problem)] + problem.inner
-    loose = lasts[problem.reads] < problem.reader
-    np.add.at(needed, problem.reader[loose], problem.sizes[problem.reads[loose]])
+    is_unpinned = lasts[problem.reads] < problem.reader
+    np.add.at(needed, problem.reader[is_unpinned], problem.sizes[problem.reads[is_unpinned]])
     return needed
 
 

@@ -183,14 +183,15 @@ class _SolverRounds:
     def _plan(self, graph: Graph) -> Plan:
         """Plan a step within its current limit. Raises `NoPlan`."""
         from ...planning.solvers.result import NoPlan
-        from ...planning.solvers.solve_graph import bytes_within, plan_within
+        from ...planning.solvers.solve_graph import SearchOptions, bytes_within, plan_within
 
         limit, around = self.surroundings.limit_of(graph, self.problem.limits.bytes)
         if limit is not None and limit <= 0:
             why = f"the operations around the block alone need {readable_bytes(around)}"
             raise NoPlan(f"no plan keeps the budget {self.problem.wording}: {why}")
         budget = bytes_within(graph, "min") if limit is None else limit - self.less
-        planner = partial(plan_within, budget=budget, chain=self.chain, stop=self.problem.stop, live_sets=True)
+        options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
+        planner = partial(plan_within, budget=budget, options=options)
         try:
             return self.segments.plan(graph, planner, self.chain)
         except NoPlan as error:

@@ -20,7 +20,7 @@ from recompute.analysis.step import order
 from recompute.analysis.step.order import Order
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.objective import BATCH_CANDIDATES
+from recompute.planning.by_segment.batches import BATCH_CANDIDATES
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.clone import clone
 from recompute.transforms.mark import mark

@@ -34,7 +34,7 @@ def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
 
 
 def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
-    """Return the one operand that needs no copy for each class of equal values that operations overwrite.
+    """Return, for each class of equal values that operations overwrite, the operand that needs no copy.
 
     The keys are the numbers of the classes in `KernelProgram.alike`; the values are pairs of operation and operand
     number.
@@ -139,7 +139,7 @@ def _possibly_changed(program: KernelProgram) -> set[int]:
 
 @dataclass
 class _KernelWriter:
-    """Writes the new program, one operation at a time.
+    """A writer of the new program, one operation at a time.
 
     Attributes:
         program, new: The old program, and the draft of the new one.

@@ -189,7 +189,7 @@ class _Rules:
     computed_in: dict[int, int] = field(default_factory=dict[int, int])
 
     def place(self, op: int) -> bool:
-        """Decide how an operation is fused, given the decisions for its readers; return whether its result is
+        """Decide the fusion of an operation, given the decisions for its readers; return whether its result is
         stored."""
         # Filling the caches from the end prevents recursion over the length of the program.
         self.descendants.add(op)

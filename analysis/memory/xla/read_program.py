@@ -194,7 +194,7 @@ def program_of(block: Block, order: Order | None = None) -> KernelProgram:
 
 @dataclass
 class _ProgramReader:
-    """Numbers the operations and values of a block.
+    """The numbering of the operations and values of a block.
 
     Values are keyed by id, which is safe because they live as long as the block.
     """

@@ -14,7 +14,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 @script
 def compiled_blocks(compile: Compile) -> Results:
-    """Each block is compiled by itself, as for models whose blocks are alike, with dropout in all of them."""
+    """Train with blocks that are compiled one by one, as for models with equal blocks; each has dropout."""
     torch.manual_seed(100)
     model = nn.Sequential(*(mlp(depth=2) for _ in range(3)))
     blocks = [compile(block) for block in model]

@@ -47,7 +47,7 @@ def sparse_embedding(compile: Compile) -> Results:
 
 @script
 def sparse_graph(compile: Compile) -> Results:
-    """Messages over a graph by a product with a constant sparse matrix."""
+    """Train with messages over a graph, by a product with a constant sparse matrix."""
 
     class Messages(nn.Module):
         def __init__(self) -> None:

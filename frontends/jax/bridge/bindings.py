@@ -58,7 +58,7 @@ RESOURCE = "dense_resource<"
 
 
 class Texts:
-    """Parses the texts of types and attributes in the context of one module."""
+    """A parser of the texts of types and attributes in the context of one module."""
 
     def __init__(self, context: Context):
         self._context = context
@@ -78,7 +78,7 @@ class Texts:
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """Parse properties and attributes, as the generic form of the operation separates them."""
+        """Parse the properties and the attributes of an operation, which its generic form separates."""
         # With a local scope: otherwise MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()

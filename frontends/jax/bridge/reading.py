@@ -73,7 +73,10 @@ def _give(hints: Sequence[str | None], ours: Sequence[SSAValue]) -> None:
 
 
 class LocationsIn:
-    """Converts locations to xDSL, with a cache. `metadata`: converts the attribute inside a fused location."""
+    """A converter of locations to xDSL, with a cache.
+
+    `metadata`: the converter of the attribute inside a fused location.
+    """
 
     def __init__(self, metadata: Callable[[ir.Attribute], Attribute]):
         self._metadata = metadata
@@ -108,7 +111,7 @@ class LocationsIn:
 
 
 class AttributesIn:
-    """Converts types and attributes to xDSL, with a cache for each of `type`, `get` and `value`."""
+    """A converter of types and attributes to xDSL, with a cache for each of `type`, `get` and `value`."""
 
     def __init__(self, context: Context):
         self.texts = Texts(context)

@@ -41,9 +41,10 @@ from .constants import constant_out
 
 
 class LocationsOut:
-    """Converts locations to the current context of MLIR, with a cache.
+    """A converter of locations to the current context of MLIR, with a cache.
 
-    `metadata`: converts the attribute inside a fused location."""
+    `metadata`: the converter of the attribute inside a fused location.
+    """
 
     def __init__(self, metadata: Callable[[Attribute], ir.Attribute]):
         self._metadata = metadata
@@ -80,7 +81,7 @@ class LocationsOut:
 
 
 class AttributesOut:
-    """Converts types and attributes to the current context of MLIR, with a cache."""
+    """A converter of types and attributes to the current context of MLIR, with a cache."""
 
     def __init__(self):
         # Keyed by identity, which is fast; equal attributes that are several objects are converted several times.
@@ -176,8 +177,8 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
 
 
 class _ModuleWriter:
-    """Inserts every operation before it creates the next one: MLIR aborts the process if a value with uses is
-    destroyed."""
+    """A writer of modules that inserts every operation before it creates the next one, because MLIR aborts the process
+    if a value with uses is destroyed."""
 
     def __init__(self):
         self._attributes = AttributesOut()

@@ -146,6 +146,11 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
 
 
+def _both_select(option: str, other: str, verb: str) -> str:
+    """Return the error for two options that select the values to recompute, or to save."""
+    return f"recompute.jax.jit: {option}= and {other}= both select the values to {verb}: give one of them"
+
+
 def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
     """Raise `ValueError` for options that contradict one another."""
     saves_of(selection)
@@ -155,14 +160,14 @@ def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
     default = Selection()
     chosen = [name for name in SELECTING if getattr(selection, name) != getattr(default, name)]
     if planned and chosen and planned != ["budget"]:
-        raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does {chosen[0]}=")
+        raise ValueError(_both_select(planned[0], chosen[0], "recompute"))
     if planned and checked.get("search"):
-        raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does search=")
+        raise ValueError(_both_select(planned[0], "search", "recompute"))
     if checked.get("time_limit") is not None and checked.get("budget") is None:
         raise ValueError("recompute.jax.jit: time_limit= limits the search for a budget: give budget= too")
     parse_offload(checked.get("offload", ""), checked.get("cost", FLOPS))
     if selection.segment_budgets and checked.get("search"):
-        raise ValueError("recompute.jax.jit: segment_budgets= selects what is saved, and so does search=")
+        raise ValueError(_both_select("segment_budgets", "search", "save"))
     if checked.get("proof", True):
         demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:

@@ -115,8 +115,8 @@ def barriers_are_dropped(name: str) -> str:
     """Return the warning `BarriersDropped`."""
     return (
         f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
-        "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS says so; or use "
-        "recompute.jax.jit in its place, which rewrites both as one step"
+        "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS disables "
+        "this pass; or use recompute.jax.jit in its place, which rewrites both as one step"
     )
 
 

@@ -70,7 +70,7 @@ def bytes_per_device(devices: int) -> str:
 
 def whole_bytes(devices: int) -> str:
     """Return the note that the bytes of values are bytes of whole arrays."""
-    return f"bytes of values: of all {devices} devices together, since JAX does not say what each of them holds"
+    return f"bytes of values: of all {devices} devices together, since JAX does not report the part of each device"
 
 
 def _values_of(op: Operation) -> list[SSAValue]:
@@ -86,7 +86,7 @@ def _sharded_like(op: Operation) -> list[SSAValue]:
 
 
 def _take_shard(value: SSAValue, twin: SSAValue) -> None:
-    """Give the value the shape of its shard. `twin`: the same value with its sharding."""
+    """Set the type of the value to that of its shard. `twin`: the same value with its sharding."""
     sharding = sharding_of(twin)
     if sharding is None or not is_tensor(value.type):
         return

@@ -23,7 +23,7 @@ _KERNELS: list[Any] = []
 
 
 def kernel(function: Function) -> Function:
-    """Mark a function of the inner loops, of which `CompiledKernels` has a compiled copy."""
+    """Mark a function of the inner loops, of which `CompiledKernels` makes a compiled copy."""
     _KERNELS.append(function)
     return function
 
@@ -49,26 +49,27 @@ class CompiledKernels:
     def __init__(self, entries: Collection[Callable[..., Any]]):
         import numba  # pyright: ignore[reportMissingImports]
 
-        made = {function: _compiled(numba, function, function in entries) for function in _KERNELS}
-        for dispatcher in made.values():
+        dispatchers = {function: _compile_lazily(numba, function, function in entries) for function in _KERNELS}
+        for dispatcher in dispatchers.values():
             scope = dispatcher.py_func.__globals__
-            scope.update({name: made[value] for name, value in scope.items() if _is_kernel(value, made)})
-        self._made: Mapping[Any, Any] = made
+            scope.update({name: dispatchers[value] for name, value in scope.items() if _is_kernel(value)})
+        self._dispatchers: Mapping[Any, Any] = dispatchers
 
-    def of(self, function: Function) -> Function:
-        return self._made[function]
+    def compiled_copy(self, function: Function) -> Function:
+        """Return the compiled copy of a kernel."""
+        return self._dispatchers[function]
 
     def is_cached(self, function: Callable[..., Any]) -> bool:
-        """Return whether the kernel has been compiled by an earlier process."""
-        cache_file = _cache_file(self._made[function])
+        """Return whether an earlier process has compiled the kernel."""
+        cache_file = _cache_file(self._dispatchers[function])
         return cache_file is not None and bool(cache_file._load_index())
 
 
-def _is_kernel(value: Any, made: Mapping[Any, Any]) -> bool:
-    return isinstance(value, FunctionType) and value in made
+def _is_kernel(value: Any) -> bool:
+    return isinstance(value, FunctionType) and value in _KERNELS
 
 
-def _compiled(numba: Any, function: Any, is_entry: bool) -> Any:
+def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
     """Return a function that compiles a copy of the kernel at its first call.
 
     The loops allocate nothing, so arguments need no reference counting, which would take half of the time of a call.
@@ -77,14 +78,14 @@ def _compiled(numba: Any, function: Any, is_entry: bool) -> Any:
     copy = FunctionType(function.__code__, dict(function.__globals__), function.__name__)
     flags = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": not is_entry}
     try:
-        made: Any = numba.njit(cache=True, **flags)(copy)
+        dispatcher: Any = numba.njit(cache=True, **flags)(copy)
     except RuntimeError:  # No folder for the cache is writable.
-        made = numba.njit(**flags)(copy)
+        dispatcher = numba.njit(**flags)(copy)
     # numba's cache key covers only the file of the function; the stamp covers the files of its callees too.
-    if (cache_file := _cache_file(made)) is not None:
+    if (cache_file := _cache_file(dispatcher)) is not None:
         cache_file._source_stamp = _stamp()
-    made.compile = partial(_compile_unliteral, numba, made.compile)
-    return made
+    dispatcher.compile = partial(_compile_unliteral, numba, dispatcher.compile)
+    return dispatcher
 
 
 def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
@@ -92,11 +93,13 @@ def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any
     return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _cache_file(made: Any) -> Any:
-    return getattr(getattr(made, "_cache", None), "_cache_file", None)
+def _cache_file(dispatcher: Any) -> Any:
+    """Return the cache of numba on disk for a kernel; None if no folder for it is writable."""
+    return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 
 @cache
 def _stamp() -> str:
+    """Return a hash of the sources of all kernels."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
     return sha256(b"".join([source.read_bytes() for source in sources])).hexdigest()

@@ -1,232 +1,234 @@
 """Add and remove one copy, with undo: updates of live ranges, and of the bytes of the affected stages.
 
-Only the instances of the operation's results around the stage change, and the instances of its inputs at the stage. The
-bytes inside a stage are recounted in the stage of the copy, and in the stages from and to which the end of an instance
-moves.
+Only the instances of the operation's results around the stage change, and the instances of its operands at the stage.
+The bytes inside a stage are recounted in the stage of the copy, and in the stages from and to which the last use of an
+instance moves.
 """
 
 from __future__ import annotations
 
-from .compiled import kernel
-from .rows import below, has, put, take
-from .sqrt_blocks import clean, raise_range, soil
-from .state import (
-    ALIVE,
+from .board import (
     BLOCK,
-    COPIED,
-    COST,
-    COSTS,
-    INNER,
+    EXTRA_COST,
+    INNER_BYTES,
     IS_PENDING,
-    LOCALS,
+    LAST_STAMP,
+    LAST_USE_ROWS,
     LOG,
-    LOGGED,
-    MAKE_START,
+    LOG_LENGTH,
     MAKER,
-    PENDING,
-    PENDING_LIST,
-    READ_START,
-    READS,
-    ROW_AT,
+    OPERATION_COST,
+    OPERATION_COUNT,
+    PENDING_COUNT,
+    PENDING_STAGES,
     ROW_LENGTH,
-    SIZES,
-    STAMP,
-    USER_START,
-    USERS,
-    VISIT_STAMPS,
+    STAGE_PEAK,
+    STAGE_RISE,
+    STAGE_ROWS,
+    STORAGE_BYTES,
+    STORAGE_STAMP,
     Board,
-    N,
+    operands_at,
+    results_of,
+    uses_at,
 )
+from .compiled import kernel
+from .rows import contains, count_below, delete_entry, entry, insert_entry, last_use_in, set_entry
+from .sqrt_blocks import add_bytes, mark_dirty, scan_dirty_blocks
 
-ADDED, REMOVED, LOCAL = 0, 1, 2
-"""Kinds of entries of the log."""
+ADDED, REMOVED, RISE = 0, 1, 2
+"""Kinds of log records. Each record has three entries: ADDED or REMOVED, the stage and the operation of a copy; or
+RISE, the stage and its former STAGE_RISE in bytes."""
 
 
 @kernel
-def last_use(m: Board, v: int, start: int, until: int) -> int:
-    """Return the last stage before `until` in which storage v is used; `start` if there is none after it."""
-    latest = start
-    for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
-        user = m[m[USERS] + at]
-        if user < until:
-            k = below(m, user, until)
-            latest = max(latest, m[m[m[ROW_AT] + user] + k - 1])
+def add_copy(board: Board, stage: int, operation: int) -> None:
+    """Run an operation again in a stage in which it does not run yet."""
+    _insert_copy(board, stage, operation)
+    _append_to_log(board, ADDED, stage, operation)
+
+
+@kernel
+def remove_copy(board: Board, stage: int, operation: int) -> None:
+    """Remove the copy of an operation in a stage."""
+    _delete_copy(board, stage, operation)
+    _append_to_log(board, REMOVED, stage, operation)
+
+
+@kernel
+def _append_to_log(board: Board, kind: int, stage: int, detail: int) -> None:
+    """Append a record to the log. `detail`: the operation or the former bytes, depending on the kind."""
+    length = board[LOG_LENGTH]
+    position = board[LOG] + length
+    board[position] = kind
+    board[position + 1] = stage
+    board[position + 2] = detail
+    board[LOG_LENGTH] = length + 3
+
+
+@kernel
+def _insert_copy(board: Board, stage: int, operation: int) -> None:
+    sizes, last_use_rows, stage_row = board[STORAGE_BYTES], board[LAST_USE_ROWS], board[STAGE_ROWS] + stage
+    run = count_below(board, operation, stage)
+    previous_stage = entry(board, operation, run - 1)
+    insert_entry(board, operation, run, stage)
+    insert_entry(board, stage_row, count_below(board, stage_row, operation), operation)
+    for storage in results_of(board, operation):
+        row = last_use_rows + storage
+        end = entry(board, row, run - 1)
+        if end < stage:
+            insert_entry(board, row, run, stage)
+            continue
+        # The new instance serves the uses from `stage` on, so the previous one dies at its last use before.
+        previous_end = last_use(board, storage, previous_stage, stage)
+        set_entry(board, row, run - 1, previous_end)
+        insert_entry(board, row, run, end)
+        add_bytes(board, previous_end + 1, stage, -board[sizes + storage])
+        _mark_pending(board, previous_end)
+    makers = board[MAKER]
+    for position in operands_at(board, operation):
+        operand = board[position]
+        row, operand_run = last_use_rows + operand, count_below(board, board[makers + operand], stage + 1) - 1
+        end = entry(board, row, operand_run)
+        if end < stage:
+            set_entry(board, row, operand_run, stage)
+            add_bytes(board, end + 1, stage, board[sizes + operand])
+            _mark_pending(board, end)
+    _mark_pending(board, stage)
+    board[EXTRA_COST] += board[board[OPERATION_COST] + operation]
+
+
+@kernel
+def _delete_copy(board: Board, stage: int, operation: int) -> None:
+    sizes, last_use_rows, stage_row = board[STORAGE_BYTES], board[LAST_USE_ROWS], board[STAGE_ROWS] + stage
+    run = count_below(board, operation, stage)
+    for storage in results_of(board, operation):
+        row = last_use_rows + storage
+        end, previous_end = entry(board, row, run), entry(board, row, run - 1)
+        delete_entry(board, row, run)
+        if end > stage or is_used_in(board, storage, stage):
+            # The previous instance serves the uses of the deleted one.
+            set_entry(board, row, run - 1, end)
+            add_bytes(board, previous_end + 1, stage, board[sizes + storage])
+            _mark_pending(board, previous_end)
+    delete_entry(board, operation, run)
+    delete_entry(board, stage_row, count_below(board, stage_row, operation))
+    makers = board[MAKER]
+    for position in operands_at(board, operation):
+        operand = board[position]
+        maker, row = board[makers + operand], last_use_rows + operand
+        operand_run = count_below(board, maker, stage + 1) - 1
+        if entry(board, row, operand_run) == stage:
+            end = last_use(board, operand, entry(board, maker, operand_run), stage + 1)
+            set_entry(board, row, operand_run, end)
+            add_bytes(board, end + 1, stage, -board[sizes + operand])
+            _mark_pending(board, end)
+    _mark_pending(board, stage)
+    board[EXTRA_COST] -= board[board[OPERATION_COST] + operation]
+
+
+@kernel
+def last_use(board: Board, storage: int, made: int, limit: int) -> int:
+    """Return the last stage before `limit` in which a storage is used; `made`, the stage in which its instance is made,
+    if there is none after it."""
+    latest = made
+    for position in uses_at(board, storage):
+        user = board[position]
+        if user < limit:
+            latest = max(latest, entry(board, user, count_below(board, user, limit) - 1))
     return latest
 
 
 @kernel
-def touch(m: Board, t: int) -> None:
-    """Mark the bytes inside stage t as pending, to be recounted by `settle`."""
-    if m[m[IS_PENDING] + t] == 0:
-        m[m[IS_PENDING] + t] = 1
-        m[m[PENDING_LIST] + m[PENDING]] = t
-        m[PENDING] += 1
-
-
-@kernel
-def note(m: Board, kind: int, a: int, b: int) -> None:
-    """Append an entry to the log."""
-    at = m[LOG]
-    m[m[LOGGED] + at] = kind
-    m[m[LOGGED] + at + 1] = a
-    m[m[LOGGED] + at + 2] = b
-    m[LOG] = at + 3
-
-
-@kernel
-def add(m: Board, t: int, i: int) -> None:
-    """Run operation i again in stage t, in which it does not run yet."""
-    _add(m, t, i)
-    note(m, ADDED, t, i)
-
-
-@kernel
-def remove(m: Board, t: int, i: int) -> None:
-    """Remove the copy of operation i in stage t."""
-    _remove(m, t, i)
-    note(m, REMOVED, t, i)
-
-
-@kernel
-def _add(m: Board, t: int, i: int) -> None:
-    n = m[N]
-    k = below(m, i, t)
-    before = m[m[m[ROW_AT] + i] + k - 1]
-    put(m, i, k, t)
-    put(m, n + t, below(m, n + t, i), i)
-    for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
-        row = 2 * n + 1 + v
-        until = m[m[m[ROW_AT] + row] + k - 1]
-        if until < t:
-            put(m, row, k, t)
-            continue
-        now = last_use(m, v, before, t)
-        m[m[m[ROW_AT] + row] + k - 1] = now
-        put(m, row, k, until)
-        raise_range(m, now + 1, t, -m[m[SIZES] + v])
-        touch(m, now)
-    for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
-        u = m[m[READS] + at]
-        maker, row = m[m[MAKER] + u], 2 * n + 1 + u
-        j = below(m, maker, t + 1) - 1
-        until = m[m[m[ROW_AT] + row] + j]
-        if until < t:
-            m[m[m[ROW_AT] + row] + j] = t
-            raise_range(m, until + 1, t, m[m[SIZES] + u])
-            touch(m, until)
-    touch(m, t)
-    m[COST] += m[m[COSTS] + i]
-    m[COPIED] += 1
-
-
-@kernel
-def used_in(m: Board, v: int, t: int) -> bool:
-    """Return whether storage v is used in stage t."""
-    for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
-        if m[m[USERS] + at] <= t and has(m, m[m[USERS] + at], t):
+def is_used_in(board: Board, storage: int, stage: int) -> bool:
+    """Return whether a storage is used in a stage."""
+    for position in uses_at(board, storage):
+        if board[position] <= stage and contains(board, board[position], stage):
             return True
     return False
 
 
 @kernel
-def _remove(m: Board, t: int, i: int) -> None:
-    n = m[N]
-    k = below(m, i, t)
-    for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
-        row = 2 * n + 1 + v
-        until = m[m[m[ROW_AT] + row] + k]
-        before = m[m[m[ROW_AT] + row] + k - 1]
-        take(m, row, k)
-        if until > t or used_in(m, v, t):
-            m[m[m[ROW_AT] + row] + k - 1] = until
-            raise_range(m, before + 1, t, m[m[SIZES] + v])
-            touch(m, before)
-    take(m, i, k)
-    take(m, n + t, below(m, n + t, i))
-    for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
-        u = m[m[READS] + at]
-        maker, row = m[m[MAKER] + u], 2 * n + 1 + u
-        j = below(m, maker, t + 1) - 1
-        if m[m[m[ROW_AT] + row] + j] == t:
-            now = last_use(m, u, m[m[m[ROW_AT] + maker] + j], t + 1)
-            m[m[m[ROW_AT] + row] + j] = now
-            raise_range(m, now + 1, t, -m[m[SIZES] + u])
-            touch(m, now)
-    touch(m, t)
-    m[COST] -= m[m[COSTS] + i]
-    m[COPIED] -= 1
+def _mark_pending(board: Board, stage: int) -> None:
+    """Mark the bytes inside a stage to be recounted by `settle`."""
+    if board[board[IS_PENDING] + stage] == 0:
+        board[board[IS_PENDING] + stage] = 1
+        board[board[PENDING_STAGES] + board[PENDING_COUNT]] = stage
+        board[PENDING_COUNT] += 1
 
 
 @kernel
-def settle(m: Board) -> None:
-    """Recount the pending stages; `OVER` is valid afterwards."""
-    for at in range(m[PENDING]):
-        t = m[m[PENDING_LIST] + at]
-        m[m[IS_PENDING] + t] = 0
-        now = local_bytes(m, t)
-        if now != m[m[LOCALS] + t]:
-            note(m, LOCAL, t, m[m[LOCALS] + t])
-            set_local(m, t, now)
-    m[PENDING] = 0
-    clean(m)
+def settle(board: Board) -> None:
+    """Recount the bytes inside the pending stages; `OVERFLOW_BYTES` is valid afterwards."""
+    pending, is_pending, rises = board[PENDING_STAGES], board[IS_PENDING], board[STAGE_RISE]
+    for index in range(board[PENDING_COUNT]):
+        stage = board[pending + index]
+        board[is_pending + stage] = 0
+        rise = rise_in_stage(board, stage)
+        if rise != board[rises + stage]:
+            _append_to_log(board, RISE, stage, board[rises + stage])
+            _set_rise(board, stage, rise)
+    board[PENDING_COUNT] = 0
+    scan_dirty_blocks(board)
 
 
 @kernel
-def set_local(m: Board, t: int, now: int) -> None:
-    m[m[ALIVE] + t] += now - m[m[LOCALS] + t]
-    m[m[LOCALS] + t] = now
-    soil(m, t // BLOCK)
+def _set_rise(board: Board, stage: int, rise: int) -> None:
+    board[board[STAGE_PEAK] + stage] += rise - board[board[STAGE_RISE] + stage]
+    board[board[STAGE_RISE] + stage] = rise
+    mark_dirty(board, stage // BLOCK)
 
 
 @kernel
-def undo(m: Board, mark: int) -> None:
-    """Undo the log entries from `mark` on. Nothing may be pending before, and nothing is afterwards."""
-    at = m[LOG]
-    while at > mark:
-        at -= 3
-        kind = m[m[LOGGED] + at]
-        if kind == LOCAL:
-            set_local(m, m[m[LOGGED] + at + 1], m[m[LOGGED] + at + 2])
+def undo(board: Board, mark: int) -> None:
+    """Undo the changes in the log from entry `mark` on. No stage may be pending before, and none is afterwards."""
+    position, first = board[LOG] + board[LOG_LENGTH], board[LOG] + mark
+    while position > first:
+        position -= 3
+        kind, stage, detail = board[position], board[position + 1], board[position + 2]
+        if kind == RISE:
+            _set_rise(board, stage, detail)
         elif kind == ADDED:
-            _remove(m, m[m[LOGGED] + at + 1], m[m[LOGGED] + at + 2])
+            _delete_copy(board, stage, detail)
         else:
-            _add(m, m[m[LOGGED] + at + 1], m[m[LOGGED] + at + 2])
-    for j in range(m[PENDING]):
-        m[m[IS_PENDING] + m[m[PENDING_LIST] + j]] = 0
-    m[PENDING] = 0
-    m[LOG] = mark
-    clean(m)
+            _insert_copy(board, stage, detail)
+    # The undone records have the bytes inside the stages already.
+    pending, is_pending = board[PENDING_STAGES], board[IS_PENDING]
+    for index in range(board[PENDING_COUNT]):
+        board[is_pending + board[pending + index]] = 0
+    board[PENDING_COUNT] = 0
+    board[LOG_LENGTH] = mark
+    scan_dirty_blocks(board)
 
 
 @kernel
-def local_bytes(m: Board, t: int) -> int:
-    """Return the maximum of the live bytes inside stage t relative to its start: one backward scan of the stage."""
-    m[STAMP] += 1
-    stamp, n = m[STAMP], m[N]
-    copies, base = m[m[ROW_LENGTH] + n + t], m[m[ROW_AT] + n + t]
-    alive, most, k = 0, -(1 << 62), copies
-    if t == n:
-        k -= 1
-    while k >= 0:
-        i = t if k == copies else m[base + k]
-        k -= 1
-        during = alive + m[m[INNER] + i]
-        for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
-            row = 2 * n + 1 + v
-            if m[m[m[ROW_AT] + row] + below(m, i, t)] > t or m[m[VISIT_STAMPS] + v] == stamp:
-                alive -= m[m[SIZES] + v]
-            else:
-                during += m[m[SIZES] + v]
-        for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
-            u = m[m[READS] + at]
-            if m[m[VISIT_STAMPS] + u] == stamp:
-                continue
-            until = m[m[m[ROW_AT] + 2 * n + 1 + u] + below(m, m[m[MAKER] + u], t + 1) - 1]
-            if until == t:
-                m[m[VISIT_STAMPS] + u] = stamp
-                alive += m[m[SIZES] + u]
-                during += m[m[SIZES] + u]
-        most = max(most, during)
-    if copies == 0 and t == n:
+def rise_in_stage(board: Board, stage: int) -> int:
+    """Return the maximum of the live bytes inside a stage, relative to its start.
+
+    One backward scan of the stage: the operation of the stage, which stage n does not have, and the copies before it.
+    """
+    board[LAST_STAMP] += 1
+    stamp, stamps, sizes = board[LAST_STAMP], board[STORAGE_STAMP], board[STORAGE_BYTES]
+    stage_row, is_end = board[STAGE_ROWS] + stage, stage == board[OPERATION_COUNT]
+    copies = board[board[ROW_LENGTH] + stage_row]
+    if copies == 0 and is_end:
         return 0
-    return most - alive
+    # Live bytes relative to the end of the stage, until the scan reaches its start.
+    live, most = 0, -(1 << 62)
+    for index in range(copies - 1 if is_end else copies, -1, -1):
+        operation = stage if index == copies else entry(board, stage_row, index)
+        during = live + board[board[INNER_BYTES] + operation]
+        for storage in results_of(board, operation):
+            if board[stamps + storage] == stamp or last_use_in(board, storage, stage) > stage:
+                live -= board[sizes + storage]
+            else:
+                during += board[sizes + storage]
+        for position in operands_at(board, operation):
+            operand = board[position]
+            # A stamp marks a storage whose last use the scan has passed.
+            if board[stamps + operand] != stamp and last_use_in(board, operand, stage) == stage:
+                board[stamps + operand] = stamp
+                live += board[sizes + operand]
+                during += board[sizes + operand]
+        most = max(most, during)
+    return most - live

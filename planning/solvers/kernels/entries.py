@@ -14,12 +14,12 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from time import thread_time
 
+from .board import Board, Keys
 from .compiled import CompiledKernels, chosen_path, is_available
 from .greedy import greedy
-from .initial import add_all, list_pairs, most_bytes, reset
-from .remove_copies import reverse_delete
-from .ruin_recreate import remember, rounds
-from .state import Board, Keys
+from .initial import add_copies, list_copies, peak_bytes, reset
+from .reverse_delete import reverse_delete
+from .ruin_recreate import anneal, record_best
 
 MOST_OPERATIONS = 500
 """Number of operations above which a problem uses the compiled kernels at once."""
@@ -34,14 +34,14 @@ _LOG = logging.getLogger("recompute.planning")
 class Kernels:
     """The kernels that Python calls, each described in its module."""
 
-    add_all: Callable[[Board, list[int], list[int]], None] = add_all
+    add_copies: Callable[[Board, list[int], list[int]], None] = add_copies
+    anneal: Callable[[Board, Keys, int, int, int, float], int] = anneal
     greedy: Callable[[Board, Keys, float, float, bool, int], int] = greedy
-    list_pairs: Callable[[Board, int], int] = list_pairs
-    most_bytes: Callable[[Board], int] = most_bytes
-    remember: Callable[[Board], None] = remember
+    list_copies: Callable[[Board, int], int] = list_copies
+    peak_bytes: Callable[[Board], int] = peak_bytes
+    record_best: Callable[[Board], None] = record_best
     reset: Callable[[Board, int], None] = reset
     reverse_delete: Callable[[Board, bool, int], None] = reverse_delete
-    rounds: Callable[[Board, Keys, int, int, int, float], int] = rounds
 
 
 PLAIN = Kernels()
@@ -52,13 +52,13 @@ class KernelChoice:
     """The choice between plain and compiled kernels.
 
     Attributes:
-        plain_seconds: The CPU seconds of plain kernels so far.
+        plain_seconds: The CPU seconds that plain kernels have taken so far.
     """
 
     plain_seconds: float = 0.0
 
     def kernels(self, operations: int) -> Kernels:
-        """Return the kernels to use next for a problem of this number of operations."""
+        """Return the kernels to use next for a problem with this number of operations."""
         if not is_available():
             return PLAIN
         is_small = operations <= MOST_OPERATIONS and chosen_path() != "compiled"
@@ -66,11 +66,11 @@ class KernelChoice:
             return PLAIN
         if is_small and self.plain_seconds < SECONDS_IF_NOT and not self.is_cached:
             return PLAIN
-        return self._compiled
+        return self._compiled_kernels
 
     @contextmanager
     def timed(self, kernels: Kernels) -> Generator[None, None, None]:
-        """Add the time of the code in the context to that of plain kernels, if these are."""
+        """Add the CPU time of the code in the context to `plain_seconds`, if the kernels are plain."""
         start = thread_time()
         yield
         if kernels is PLAIN:
@@ -83,14 +83,14 @@ class KernelChoice:
     @cached_property
     def is_cached(self) -> bool:
         """Whether an earlier process has compiled the kernels."""
-        return self._dispatchers.is_cached(rounds)
+        return self._dispatchers.is_cached(anneal)
 
     @cached_property
-    def _compiled(self) -> Kernels:
+    def _compiled_kernels(self) -> Kernels:
         if not self.is_cached:
             _LOG.warning(COMPILING)
-        of = self._dispatchers.of
-        return Kernels(**{field.name: of(getattr(PLAIN, field.name)) for field in fields(PLAIN)})
+        compiled_copy = self._dispatchers.compiled_copy
+        return Kernels(**{field.name: compiled_copy(getattr(PLAIN, field.name)) for field in fields(PLAIN)})
 
 
 CHOICE = KernelChoice()

@@ -1,9 +1,9 @@
 """The greedy: add copies, at the least work per byte of removed overflow, until no stage exceeds the budget.
 
-A candidate is a storage that is live between two uses, across stages above the budget; its move recomputes the storage
-before the later use. The overflow is the sum over all stages of max(0, peak - budget). The score of a move is its extra
-cost divided by its reduction of the overflow, the best of all three modes (`remove_copies.py`). The initial key of a
-candidate is a lower bound of its score.
+A candidate is a storage that is live between two accesses, across stages above the budget; its move recomputes the
+storage before the later access. The overflow is the sum over all stages of max(0, peak - budget). The score of a move
+is its extra cost divided by its reduction of the overflow, the best of all three modes (`compound_moves.py`). The
+initial key of a candidate is a lower bound of its score.
 
 Candidates are on a heap by their last score. The top one is evaluated again, and applied if its score is still within
 (1 + tolerance) of the next key, otherwise pushed back (lazy greedy: M. Minoux, "Accelerated greedy algorithms", 1978).
@@ -11,181 +11,192 @@ Candidates are on a heap by their last score. The top one is evaluated again, an
 
 from __future__ import annotations
 
-from .compiled import kernel
-from .copy_moves import LOCAL, undo
-from .heap import draw, pop, push, sort_keys
-from .remove_copies import AGAIN, CHEAPER, HOLD, drop
-from .rows import below, has
-from .sqrt_blocks import overflow_in
-from .state import (
-    COST,
-    COSTS,
-    EARLIEST,
-    FULL,
-    HEAP,
+from .board import (
+    EARLIEST_STAGE,
+    EXTRA_COST,
+    HEAP_LENGTH,
     HEAP_STAGE,
-    HEAP_VALID,
-    HEAP_VALUE,
+    HEAP_STORAGE,
     HEAP_VERSION,
+    IS_FULL,
     IS_OUTPUT,
+    LAST_USE_ROWS,
     LOG,
-    LOGGED,
-    MAKE_START,
+    LOG_LENGTH,
     MAKER,
-    MAY_AGAIN,
-    MOVES,
-    OVER,
-    READ_START,
-    READS,
-    ROW_AT,
+    MAY_RUN_AGAIN,
+    OPERATION_COST,
+    OPERATION_COUNT,
+    OVERFLOW_BYTES,
     ROW_LENGTH,
+    ROW_START,
     SCRATCH,
-    SIZES,
-    USER_START,
-    USERS,
+    STAGE_ROWS,
+    STORAGE_BYTES,
+    VALID_VERSION,
     Board,
     Keys,
-    N,
-    space,
+    length_of,
+    operands_at,
+    results_of,
+    uses_at,
 )
-
-
-@kernel
-def list_gaps(m: Board, keys: Keys, v: int) -> None:
-    """Push the candidates of a storage onto the heap, and invalidate its older candidates."""
-    m[m[HEAP_VALID] + v] += 1
-    maker = m[m[MAKER] + v]
-    if m[m[MAY_AGAIN] + maker] == 0 or m[m[SIZES] + v] == 0:
-        return
-    count = _accesses(m, v)
-    first = m[SCRATCH]
-    at, before = 1, m[first] // 2
-    while at < count:
-        b, defines = m[first + at] // 2, m[first + at] % 2 == 0
-        while at < count and m[first + at] // 2 == b:
-            at += 1
-        if not defines and b > before and b >= m[EARLIEST]:
-            _offer(m, keys, v, before, b)
-        before = b
-    if m[m[IS_OUTPUT] + v] == 1 and before < m[N]:
-        _offer(m, keys, v, before, m[N])
-
-
-@kernel
-def _accesses(m: Board, v: int) -> int:
-    """Write the stages that make the storage (even numbers) or use it (odd numbers) to SCRATCH, sorted. Returns their
-    number."""
-    maker, count, room = m[m[MAKER] + v], 0, space(m, SCRATCH)
-    for k in range(m[m[ROW_LENGTH] + maker]):
-        m[m[SCRATCH] + count] = 2 * m[m[m[ROW_AT] + maker] + k]
-        count += 1
-    for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
-        user = m[m[USERS] + at]
-        for k in range(m[m[ROW_LENGTH] + user]):
-            if count < room:
-                m[m[SCRATCH] + count] = 2 * m[m[m[ROW_AT] + user] + k] + 1
-                count += 1
-    sort_keys(m, m[SCRATCH], count)
-    return count
-
-
-@kernel
-def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
-    last = b if m[m[ROW_LENGTH] + m[N] + b] > 0 else b - 1
-    if last <= a:
-        return
-    over, weight = overflow_in(m, a + 1, last)
-    if over <= 0 or m[HEAP] >= len(keys):
-        return
-    maker, freed = m[m[MAKER] + v], 0
-    for result in range(m[m[MAKE_START] + maker], m[m[MAKE_START] + maker + 1]):
-        freed += m[m[SIZES] + result]
-    push(m, keys, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[HEAP_VALID] + v])
-
-
-@kernel
-def list_all(m: Board, keys: Keys) -> None:
-    """Push the candidates of all storages onto an empty heap."""
-    m[HEAP] = 0
-    for v in range(space(m, SIZES)):
-        list_gaps(m, keys, v)
-
+from .compiled import kernel
+from .compound_moves import CHEAPER, HOLD, RECOMPUTE, apply_move
+from .copy_moves import RISE, undo
+from .heap import draw, pop, push, sort_entries
+from .rows import contains, count_below, entry
+from .sqrt_blocks import overflow_in
 
 NEVER = 1e300
 """The score of a move that removes no overflow."""
 
 
 @kernel
-def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, limit: int) -> int:
-    """Add copies until no stage exceeds the budget, no move helps, or `limit` trials are spent. Returns the number of
-    trials left.
+def greedy(board: Board, keys: Keys, tolerance: float, noise: float, discards_log: bool, trials: int) -> int:
+    """Add copies until no stage exceeds the budget, no move helps, or the trials are spent.
 
-    `tolerance`: see the docstring of the module. `noise`: the largest share by which scores are increased at random.
-    `forget`: discard the log, because nothing will be undone.
+    Args:
+        tolerance: See the docstring of the module.
+        noise: The largest share by which scores are increased at random.
+        discards_log: Whether the log is discarded, because nothing will be undone.
+        trials: The maximum number of evaluations of moves.
+
+    Returns:
+        The number of trials left.
     """
-    list_all(m, keys)
-    moved = False
-    while m[OVER] > 0 and m[FULL] == 0 and limit > 0:
-        if m[HEAP] == 0:
-            if not moved:
+    _push_all(board, keys)
+    has_moved = False
+    while board[OVERFLOW_BYTES] > 0 and board[IS_FULL] == 0 and trials > 0:
+        if board[HEAP_LENGTH] == 0:
+            if not has_moved:
                 break
-            list_all(m, keys)
-            moved = False
+            _push_all(board, keys)
+            has_moved = False
             continue
-        v, t, version = m[m[HEAP_VALUE]], m[m[HEAP_STAGE]], m[m[HEAP_VERSION]]
-        pop(m, keys)
-        i = m[m[MAKER] + v]
-        if version != m[m[HEAP_VALID] + v] or has(m, i, t) or not _is_held(m, v, t):
+        storage, stage = board[board[HEAP_STORAGE]], board[board[HEAP_STAGE]]
+        version = board[board[HEAP_VERSION]]
+        pop(board, keys)
+        operation = board[board[MAKER] + storage]
+        is_valid = version == board[board[VALID_VERSION] + storage]
+        if not is_valid or contains(board, operation, stage) or not _is_held(board, storage, stage):
             continue
-        limit -= 1
-        score, mode = trial(m, t, i)
+        trials -= 1
+        score, mode = evaluate_move(board, stage, operation)
         if score >= NEVER:
             continue
         if noise > 0.0:
-            score *= 1.0 + noise * draw(m, 1024) / 1024.0
-        if m[HEAP] > 0 and score > (1.0 + tolerance) * keys[0]:
-            push(m, keys, score, v, t, version)
+            score *= 1.0 + noise * draw(board, 1024) / 1024.0
+        if board[HEAP_LENGTH] > 0 and score > (1.0 + tolerance) * keys[0]:
+            push(board, keys, score, storage, stage, version)
             continue
-        _carry_out(m, keys, t, i, mode, forget)
-        moved = True
-    return limit
+        mark = board[LOG_LENGTH]
+        apply_move(board, stage, operation, mode)
+        _push_affected(board, keys, mark)
+        if discards_log:
+            board[LOG_LENGTH] = 0
+        has_moved = True
+    return trials
 
 
 @kernel
-def _is_held(m: Board, v: int, t: int) -> bool:
-    """Return whether storage v is live at the start of stage t, and used in it or later."""
-    maker = m[m[MAKER] + v]
-    k = below(m, maker, t) - 1
-    return k >= 0 and m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= t
-
-
-@kernel
-def trial(m: Board, t: int, i: int) -> tuple[float, int]:
+def evaluate_move(board: Board, stage: int, operation: int) -> tuple[float, int]:
     """Return the best score of the move and its mode, without a change of the state."""
-    best, chosen = NEVER, HOLD
-    for mode in (HOLD, AGAIN, CHEAPER):
-        mark, over, cost = m[LOG], m[OVER], m[COST]
-        needy = drop(m, t, i, mode)
-        less, more = over - m[OVER], m[COST] - cost
-        undo(m, mark)
-        if less > 0 and more / less < best:
-            best, chosen = more / less, mode
-        if mode == HOLD and not needy:
+    best_score, best_mode = NEVER, HOLD
+    for mode in (HOLD, RECOMPUTE, CHEAPER):
+        mark, overflow, cost = board[LOG_LENGTH], board[OVERFLOW_BYTES], board[EXTRA_COST]
+        has_dead_operand = apply_move(board, stage, operation, mode)
+        removed, added_cost = overflow - board[OVERFLOW_BYTES], board[EXTRA_COST] - cost
+        undo(board, mark)
+        if removed > 0 and added_cost / removed < best_score:
+            best_score, best_mode = added_cost / removed, mode
+        if mode == HOLD and not has_dead_operand:
             break
-    return best, chosen
+    return best_score, best_mode
 
 
 @kernel
-def _carry_out(m: Board, keys: Keys, t: int, i: int, mode: int, forget: bool) -> None:
-    mark = m[LOG]
-    drop(m, t, i, mode)
-    m[MOVES] += 1
-    for at in range(mark, m[LOG], 3):
-        if m[m[LOGGED] + at] != LOCAL:
-            op = m[m[LOGGED] + at + 2]
-            for v in range(m[m[MAKE_START] + op], m[m[MAKE_START] + op + 1]):
-                list_gaps(m, keys, v)
-            for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
-                list_gaps(m, keys, m[m[READS] + r])
-    if forget:
-        m[LOG] = 0
+def _is_held(board: Board, storage: int, stage: int) -> bool:
+    """Return whether a storage is live at the start of a stage, and used in it or later."""
+    run = count_below(board, board[board[MAKER] + storage], stage) - 1
+    return run >= 0 and entry(board, board[LAST_USE_ROWS] + storage, run) >= stage
+
+
+@kernel
+def _push_all(board: Board, keys: Keys) -> None:
+    """Push the candidates of all storages onto an empty heap."""
+    board[HEAP_LENGTH] = 0
+    for storage in range(length_of(board, STORAGE_BYTES)):
+        _push_candidates(board, keys, storage)
+
+
+@kernel
+def _push_affected(board: Board, keys: Keys, mark: int) -> None:
+    """Push the candidates of the results and operands of all copies in the log from entry `mark` on."""
+    log = board[LOG]
+    for position in range(log + mark, log + board[LOG_LENGTH], 3):
+        if board[position] != RISE:
+            operation = board[position + 2]
+            for storage in results_of(board, operation):
+                _push_candidates(board, keys, storage)
+            for operand in operands_at(board, operation):
+                _push_candidates(board, keys, board[operand])
+
+
+@kernel
+def _push_candidates(board: Board, keys: Keys, storage: int) -> None:
+    """Push the candidates of a storage onto the heap, and invalidate its older candidates."""
+    board[board[VALID_VERSION] + storage] += 1
+    maker = board[board[MAKER] + storage]
+    if board[board[MAY_RUN_AGAIN] + maker] == 0 or board[board[STORAGE_BYTES] + storage] == 0:
+        return
+    accesses, earliest = board[SCRATCH], board[EARLIEST_STAGE]
+    end = accesses + _list_accesses(board, storage)
+    position, previous = accesses + 1, board[accesses] // 2
+    while position < end:
+        stage, makes = board[position] // 2, board[position] % 2 == 0
+        while position < end and board[position] // 2 == stage:
+            position += 1
+        if not makes and stage > previous and stage >= earliest:
+            _push_candidate(board, keys, storage, previous, stage)
+        previous = stage
+    if board[board[IS_OUTPUT] + storage] == 1 and previous < board[OPERATION_COUNT]:
+        _push_candidate(board, keys, storage, previous, board[OPERATION_COUNT])
+
+
+@kernel
+def _list_accesses(board: Board, storage: int) -> int:
+    """Write the stages that make the storage (2 * stage) or use it (2 * stage + 1) to SCRATCH, sorted. Returns their
+    number."""
+    starts, lengths = board[ROW_START], board[ROW_LENGTH]
+    maker, accesses = board[board[MAKER] + storage], board[SCRATCH]
+    position, end = accesses, accesses + length_of(board, SCRATCH)
+    runs = board[starts + maker]
+    for run in range(runs, runs + board[lengths + maker]):
+        board[position] = 2 * board[run]
+        position += 1
+    for use in uses_at(board, storage):
+        user = board[use]
+        runs = board[starts + user]
+        for run in range(runs, runs + min(board[lengths + user], end - position)):
+            board[position] = 2 * board[run] + 1
+            position += 1
+    sort_entries(board, accesses, position - accesses)
+    return position - accesses
+
+
+@kernel
+def _push_candidate(board: Board, keys: Keys, storage: int, previous: int, stage: int) -> None:
+    """Push the candidate that recomputes a storage in `stage`, after its access in the stage `previous`, if this can
+    lower the overflow. Its key is the cost per byte if nothing but the results of the operation is live longer."""
+    last = stage if board[board[ROW_LENGTH] + board[STAGE_ROWS] + stage] > 0 else stage - 1
+    if last <= previous:
+        return
+    overflow, over_weight = overflow_in(board, previous + 1, last)
+    if overflow <= 0 or board[HEAP_LENGTH] >= len(keys):
+        return
+    maker, freed, sizes = board[board[MAKER] + storage], 0, board[STORAGE_BYTES]
+    for result in results_of(board, maker):
+        freed += board[sizes + result]
+    key = board[board[OPERATION_COST] + maker] / min(freed * over_weight, overflow)
+    push(board, keys, key, storage, stage, board[board[VALID_VERSION] + storage])

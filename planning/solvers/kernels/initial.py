@@ -2,151 +2,151 @@
 
 from __future__ import annotations
 
-from .compiled import kernel
-from .copy_moves import add, last_use, local_bytes, settle
-from .rows import has
-from .sqrt_blocks import look_through
-from .state import (
-    ALIVE,
+from .board import (
     BLOCK,
-    BLOCK_OVER,
-    BUDGET,
-    CLASSES,
-    COPIED,
-    COST,
-    DIRTY,
-    FREE,
-    FULL,
+    BLOCK_ADDED,
+    BLOCK_MAX,
+    BLOCK_OVERFLOW,
+    BUDGET_BYTES,
+    DIRTY_COUNT,
+    EXTRA_COST,
+    FREE_PLACES,
+    IS_FULL,
     IS_OUTPUT,
     IS_PENDING,
-    LAZY,
-    LOCALS,
+    LAST_USE_ROWS,
     LOG,
-    LOGGED,
+    LOG_LENGTH,
     MAKER,
-    MOST,
-    OVER,
-    PENDING,
-    ROW_AT,
+    OPERATION_COUNT,
+    OVERFLOW_BYTES,
+    PENDING_COUNT,
+    POOL_TOP,
+    ROW_CAPACITY,
     ROW_LENGTH,
     ROW_POOL,
-    ROW_ROOM,
-    SIZES,
-    TOP,
-    WEIGHT,
+    ROW_START,
+    SIZE_CLASSES,
+    STAGE_PEAK,
+    STAGE_RISE,
+    STAGE_ROWS,
+    STAGE_WEIGHT,
+    STORAGE_BYTES,
     Board,
-    N,
-    space,
+    length_of,
 )
+from .compiled import kernel
+from .copy_moves import add_copy, last_use, rise_in_stage, settle
+from .rows import contains, entry
+from .sqrt_blocks import scan_block
 
 
 @kernel
-def reset(m: Board, budget: int) -> None:
-    """Set the state to the plain step, without copies."""
-    n, values = m[N], space(m, SIZES)
-    for field in (OVER, COST, COPIED, LOG, PENDING, DIRTY, FULL):
-        m[field] = 0
-    m[TOP] = m[ROW_POOL]
-    m[BUDGET] = budget
-    for size_class in range(CLASSES):
-        m[m[FREE] + size_class] = -1
-    for row in range(2 * n + 1 + values):
-        m[m[ROW_LENGTH] + row] = 0
-        m[m[ROW_ROOM] + row] = 0
-        m[m[ROW_AT] + row] = 0
-    for i in range(n):
-        _single(m, i, i)
-    for t in range(space(m, WEIGHT)):
-        m[m[WEIGHT] + t] = 1 if t <= n else 0
-        m[m[ALIVE] + t] = 0
-    for v in range(values):
-        until = n + 1 if m[m[IS_OUTPUT] + v] == 1 else last_use(m, v, m[m[MAKER] + v], n + 1)
-        _single(m, 2 * n + 1 + v, until)
-        _begin(m, m[m[MAKER] + v] + 1, min(until, n), m[m[SIZES] + v])
-    _sum_up(m)
+def reset(board: Board, budget: int) -> None:
+    """Set the state to the plain step, without copies. `budget`: in bytes."""
+    n, storages = board[OPERATION_COUNT], length_of(board, STORAGE_BYTES)
+    for scalar in (OVERFLOW_BYTES, EXTRA_COST, LOG_LENGTH, PENDING_COUNT, DIRTY_COUNT, IS_FULL):
+        board[scalar] = 0
+    board[BUDGET_BYTES] = budget
+    board[POOL_TOP] = board[ROW_POOL]
+    for size_class in range(SIZE_CLASSES):
+        board[board[FREE_PLACES] + size_class] = -1
+    for row in range(board[LAST_USE_ROWS] + storages):
+        board[board[ROW_START] + row] = 0
+        board[board[ROW_LENGTH] + row] = 0
+        board[board[ROW_CAPACITY] + row] = 0
+    for operation in range(n):
+        _write_row(board, operation, operation)
+    for stage in range(length_of(board, STAGE_WEIGHT)):
+        board[board[STAGE_WEIGHT] + stage] = 1 if stage <= n else 0
+        board[board[STAGE_PEAK] + stage] = 0
+    for storage in range(storages):
+        made = board[board[MAKER] + storage]
+        end = n + 1 if board[board[IS_OUTPUT] + storage] == 1 else last_use(board, storage, made, n + 1)
+        _write_row(board, board[LAST_USE_ROWS] + storage, end)
+        _add_live_range(board, made + 1, min(end, n), board[board[STORAGE_BYTES] + storage])
+    _sum_up(board)
 
 
 @kernel
-def _single(m: Board, row: int, x: int) -> None:
-    m[m[ROW_AT] + row] = m[TOP]
-    m[m[ROW_ROOM] + row] = 2
-    m[TOP] += 2
-    m[m[m[ROW_AT] + row]] = x
-    m[m[ROW_LENGTH] + row] = 1
+def _write_row(board: Board, row: int, value: int) -> None:
+    """Allocate an empty row, and write its only entry."""
+    board[board[ROW_START] + row] = board[POOL_TOP]
+    board[board[ROW_CAPACITY] + row] = 2
+    board[board[ROW_LENGTH] + row] = 1
+    board[board[POOL_TOP]] = value
+    board[POOL_TOP] += 2
 
 
 @kernel
-def _begin(m: Board, first: int, last: int, size: int) -> None:
-    """Add the bytes of a live range as differences, which `_sum_up` accumulates."""
+def _add_live_range(board: Board, first: int, last: int, size: int) -> None:
+    """Add the bytes of a live range as differences between stages, which `_sum_up` accumulates."""
     if first <= last:
-        m[m[ALIVE] + first] += size
-        if last + 1 < space(m, ALIVE):
-            m[m[ALIVE] + last + 1] -= size
+        board[board[STAGE_PEAK] + first] += size
+        if last + 1 < length_of(board, STAGE_PEAK):
+            board[board[STAGE_PEAK] + last + 1] -= size
 
 
 @kernel
-def _sum_up(m: Board) -> None:
-    total = 0
-    for t in range(space(m, ALIVE)):
-        total += m[m[ALIVE] + t]
-        m[m[ALIVE] + t] = total
-    for t in range(m[N] + 1):
-        m[m[IS_PENDING] + t] = 0
-        m[m[LOCALS] + t] = local_bytes(m, t)
-        m[m[ALIVE] + t] += m[m[LOCALS] + t]
-    for block in range(space(m, LAZY)):
-        m[m[LAZY] + block] = 0
-        m[m[BLOCK_OVER] + block] = 0
-        look_through(m, block)
+def _sum_up(board: Board) -> None:
+    """Accumulate the differences, add the bytes inside each stage, and compute the fields of all blocks."""
+    live, peaks = 0, board[STAGE_PEAK]
+    for stage in range(length_of(board, STAGE_PEAK)):
+        live += board[peaks + stage]
+        board[peaks + stage] = live
+    for stage in range(board[OPERATION_COUNT] + 1):
+        rise = rise_in_stage(board, stage)
+        board[board[IS_PENDING] + stage] = 0
+        board[board[STAGE_RISE] + stage] = rise
+        board[peaks + stage] += rise
+    for block in range(length_of(board, BLOCK_ADDED)):
+        board[board[BLOCK_ADDED] + block] = 0
+        board[board[BLOCK_OVERFLOW] + block] = 0
+        scan_block(board, block)
 
 
 @kernel
-def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies. Copies that exist already are skipped."""
-    for at in range(len(stages)):
-        t, i = stages[at], operations[at]
-        if m[FULL] == 0 and (not has(m, i, t)):
-            add(m, t, i)
-            if m[LOG] * 2 > space(m, LOGGED):
-                settle(m)
-                m[LOG] = 0
-    settle(m)
-    m[LOG] = 0
+def add_copies(board: Board, stages: list[int], operations: list[int]) -> None:
+    """Add copies, given by their stages and operations. Copies that exist already are skipped."""
+    for index in range(len(stages)):
+        stage, operation = stages[index], operations[index]
+        if board[IS_FULL] == 0 and not contains(board, operation, stage):
+            add_copy(board, stage, operation)
+            if board[LOG_LENGTH] * 2 > length_of(board, LOG):
+                settle(board)
+                board[LOG_LENGTH] = 0
+    settle(board)
+    board[LOG_LENGTH] = 0
 
 
 @kernel
-def list_pairs(m: Board, part: int) -> int:
-    """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation, until the part is full. Returns
-    their number."""
-    count, into, room = 0, m[part], space(m, part)
-    for t in range(m[N] + 1):
-        row = m[N] + t
-        for k in range(m[m[ROW_LENGTH] + row]):
-            if count < room:
-                m[into + count] = t * (m[N] + 1) + m[m[m[ROW_AT] + row] + k]
-                count += 1
+def list_copies(board: Board, part: int) -> int:
+    """Write the copies to a part, until it is full, and return their number.
+
+    A copy is encoded as stage * (n + 1) + operation. They are sorted by stage and operation.
+    """
+    n, count, start, room = board[OPERATION_COUNT], 0, board[part], length_of(board, part)
+    for stage in range(n + 1):
+        row = board[STAGE_ROWS] + stage
+        for index in range(min(board[board[ROW_LENGTH] + row], room - count)):
+            board[start + count] = stage * (n + 1) + entry(board, row, index)
+            count += 1
     return count
 
 
 @kernel
-def set_weight(m: Board, first: int, last: int, weight: int) -> None:
-    for t in range(first, last + 1):
-        m[m[WEIGHT] + t] = weight
+def set_weight(board: Board, first: int, last: int, weight: int) -> None:
+    """Set the weight in the overflow of the stages from first to last, both inclusive."""
+    for stage in range(first, last + 1):
+        board[board[STAGE_WEIGHT] + stage] = weight
     for block in range(first // BLOCK, last // BLOCK + 1):
-        look_through(m, block)
+        scan_block(board, block)
 
 
 @kernel
-def set_budget(m: Board, budget: int) -> None:
-    m[BUDGET] = budget
-    for block in range(space(m, LAZY)):
-        look_through(m, block)
-
-
-@kernel
-def most_bytes(m: Board) -> int:
+def peak_bytes(board: Board) -> int:
     """Return the peak in bytes. No stage may be pending."""
     most = 0
-    for block in range(m[N] // BLOCK + 1):
-        most = max(most, m[m[MOST] + block])
+    for block in range(board[OPERATION_COUNT] // BLOCK + 1):
+        most = max(most, board[board[BLOCK_MAX] + block])
     return most

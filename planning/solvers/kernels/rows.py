@@ -1,24 +1,52 @@
 """Sorted rows of stages and operations, in one pool on the board.
 
-Row i < n has the stages in which operation i runs, in order, including its own. Row n + t has the copies in stage t,
-from 0 to n. Row 2 n + 1 + v has the stage of the last use of each instance of storage v, one for each entry of the row
-of its maker. A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of
-its size.
+There are three kinds of rows, for n operations:
+
+- The row of operation i has the stages in which it runs, in order, including its own.
+- Row `STAGE_ROWS + t` has the operations that are copied in stage t, for t from 0 to n.
+- Row `LAST_USE_ROWS + v` has the stage of the last use of each instance of storage v, one for each entry of the row of
+  its maker. The last use of an instance without uses is the stage in which it is made.
+
+A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of its size.
 """
 
 from __future__ import annotations
 
+from .board import (
+    FREE_PLACES,
+    IS_FULL,
+    LAST_USE_ROWS,
+    MAKER,
+    POOL_TOP,
+    ROW_CAPACITY,
+    ROW_LENGTH,
+    ROW_POOL,
+    ROW_START,
+    Board,
+    length_of,
+)
 from .compiled import kernel
-from .state import FREE, FULL, ROW_AT, ROW_LENGTH, ROW_POOL, ROW_ROOM, TOP, Board, space
 
 
 @kernel
-def below(m: Board, row: int, x: int) -> int:
-    """Return the number of entries of the row that are less than x."""
-    base, low, high = m[m[ROW_AT] + row], 0, m[m[ROW_LENGTH] + row]
+def entry(board: Board, row: int, index: int) -> int:
+    """Return the entry number `index` of the row."""
+    return board[board[board[ROW_START] + row] + index]
+
+
+@kernel
+def set_entry(board: Board, row: int, index: int, value: int) -> None:
+    """Replace the entry number `index` of the row."""
+    board[board[board[ROW_START] + row] + index] = value
+
+
+@kernel
+def count_below(board: Board, row: int, limit: int) -> int:
+    """Return the number of entries of the row that are less than `limit`."""
+    start, low, high = board[board[ROW_START] + row], 0, board[board[ROW_LENGTH] + row]
     while low < high:
         middle = (low + high) // 2
-        if m[base + middle] < x:
+        if board[start + middle] < limit:
             low = middle + 1
         else:
             high = middle
@@ -26,65 +54,79 @@ def below(m: Board, row: int, x: int) -> int:
 
 
 @kernel
-def has(m: Board, row: int, x: int) -> bool:
-    k = below(m, row, x)
-    return k < m[m[ROW_LENGTH] + row] and m[m[m[ROW_AT] + row] + k] == x
+def contains(board: Board, row: int, value: int) -> bool:
+    """Return whether the row has this entry."""
+    index = count_below(board, row, value)
+    return index < board[board[ROW_LENGTH] + row] and entry(board, row, index) == value
 
 
 @kernel
-def put(m: Board, row: int, k: int, x: int) -> None:
-    """Insert x as the k-th entry of the row."""
-    length = m[m[ROW_LENGTH] + row]
-    if length == m[m[ROW_ROOM] + row]:
-        _grow(m, row)
-    base = m[m[ROW_AT] + row]
-    for j in range(length, k, -1):
-        m[base + j] = m[base + j - 1]
-    m[base + k] = x
-    m[m[ROW_LENGTH] + row] = length + 1
+def last_use_in(board: Board, storage: int, stage: int) -> int:
+    """Return the stage of the last use of the instance of a storage that uses in `stage` read."""
+    run = count_below(board, board[board[MAKER] + storage], stage + 1) - 1
+    return entry(board, board[LAST_USE_ROWS] + storage, run)
 
 
 @kernel
-def take(m: Board, row: int, k: int) -> None:
-    """Remove the k-th entry of the row."""
-    base, length = m[m[ROW_AT] + row], m[m[ROW_LENGTH] + row] - 1
-    for j in range(k, length):
-        m[base + j] = m[base + j + 1]
-    m[m[ROW_LENGTH] + row] = length
+def insert_entry(board: Board, row: int, index: int, value: int) -> None:
+    """Insert the value before the entry number `index` of the row."""
+    length = board[board[ROW_LENGTH] + row]
+    if length == board[board[ROW_CAPACITY] + row]:
+        _enlarge(board, row)
+    start = board[board[ROW_START] + row]
+    for position in range(start + length, start + index, -1):
+        board[position] = board[position - 1]
+    board[start + index] = value
+    board[board[ROW_LENGTH] + row] = length + 1
 
 
 @kernel
-def class_of(room: int) -> int:
+def delete_entry(board: Board, row: int, index: int) -> None:
+    """Delete the entry number `index` of the row."""
+    start, length = board[board[ROW_START] + row], board[board[ROW_LENGTH] + row] - 1
+    for position in range(start + index, start + length):
+        board[position] = board[position + 1]
+    board[board[ROW_LENGTH] + row] = length
+
+
+@kernel
+def _size_class(capacity: int) -> int:
+    """Return the smallest c with 2 ** c >= capacity."""
     size_class = 0
-    while 1 << size_class < room:
+    while 1 << size_class < capacity:
         size_class += 1
     return size_class
 
 
 @kernel
-def claim(m: Board, size_class: int) -> int:
-    """Allocate a place in the pool for 2 ** size_class entries."""
-    place = m[m[FREE] + size_class]
+def _allocate(board: Board, size_class: int) -> int:
+    """Return the board position of a place for 2 ** size_class entries.
+
+    Marks the board as full when less than a quarter of the pool is left, so that the present move still has room.
+    """
+    free_place = board[FREE_PLACES] + size_class
+    place = board[free_place]
     if place >= 0:
-        m[m[FREE] + size_class] = m[place]
+        board[free_place] = board[place]
         return place
-    place = m[TOP]
-    m[TOP] = place + (1 << size_class)
-    if m[TOP] > m[ROW_POOL] + space(m, ROW_POOL) - space(m, ROW_POOL) // 4:
-        m[FULL] = 1
+    place = board[POOL_TOP]
+    board[POOL_TOP] = place + (1 << size_class)
+    if board[POOL_TOP] > board[ROW_POOL] + length_of(board, ROW_POOL) - length_of(board, ROW_POOL) // 4:
+        board[IS_FULL] = 1
     return place
 
 
 @kernel
-def _grow(m: Board, row: int) -> None:
-    old, room, length = m[m[ROW_AT] + row], m[m[ROW_ROOM] + row], m[m[ROW_LENGTH] + row]
-    size_class = class_of(2 * room) if room > 0 else 1
-    new = claim(m, size_class)
-    for j in range(length):
-        m[new + j] = m[old + j]
-    if room > 0:
-        before = class_of(room)
-        m[old] = m[m[FREE] + before]
-        m[m[FREE] + before] = old
-    m[m[ROW_AT] + row] = new
-    m[m[ROW_ROOM] + row] = 1 << size_class
+def _enlarge(board: Board, row: int) -> None:
+    """Move the row to a place of twice its capacity."""
+    old, capacity = board[board[ROW_START] + row], board[board[ROW_CAPACITY] + row]
+    size_class = _size_class(2 * capacity) if capacity > 0 else 1
+    new = _allocate(board, size_class)
+    for index in range(board[board[ROW_LENGTH] + row]):
+        board[new + index] = board[old + index]
+    if capacity > 0:
+        free_place = board[FREE_PLACES] + _size_class(capacity)
+        board[old] = board[free_place]
+        board[free_place] = old
+    board[board[ROW_START] + row] = new
+    board[board[ROW_CAPACITY] + row] = 1 << size_class

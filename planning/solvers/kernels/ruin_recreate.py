@@ -8,170 +8,190 @@ have larger weights; in some rounds random copies are added first. Results are a
 
 from __future__ import annotations
 
-from .compiled import kernel
-from .copy_moves import remove, settle, undo
-from .greedy import greedy
-from .heap import draw
-from .initial import list_pairs, set_weight
-from .remove_copies import AGAIN, drop, reverse_delete
-from .rows import below, has
-from .state import (
-    ALIVE,
-    BEST,
-    BLOCK,
-    BUDGET,
-    COST,
-    EARLIEST,
-    FULL,
-    LAZY,
+from .board import (
+    BEST_COPIES,
+    BEST_COST,
+    BEST_COUNT,
+    BUDGET_BYTES,
+    EARLIEST_STAGE,
+    EXTRA_COST,
+    IS_FULL,
+    LAST_USE_ROWS,
     LOG,
-    LOGGED,
-    MAKE_START,
+    LOG_LENGTH,
     MAKER,
-    MAY_AGAIN,
-    MINUS_LOG,
-    ORDERED,
-    OVER,
-    ROW_AT,
-    SAVED,
-    SAVED_PAIRS,
-    SIZES,
-    USER_START,
-    USERS,
+    MAY_RUN_AGAIN,
+    MINUS_LOG_SHARES,
+    OPERATION_COUNT,
+    ORDERED_COPIES,
+    OVERFLOW_BYTES,
+    STORAGE_BYTES,
     Board,
     Keys,
-    N,
-    space,
+    length_of,
+    results_of,
+    uses_at,
 )
+from .compiled import kernel
+from .compound_moves import RECOMPUTE, apply_move
+from .copy_moves import remove_copy, settle, undo
+from .greedy import greedy
+from .heap import draw
+from .initial import list_copies, set_weight
+from .reverse_delete import reverse_delete
+from .rows import contains, count_below, entry
+from .sqrt_blocks import peak_of_stage
 
 HOTTEST, COLDEST = 0.003, 6e-05
 """The first and the last temperature, as shares of the cost of the step."""
 MAX_TRIALS = 3000
 """Maximum number of trials of the greedy in one round."""
-MAX_RANDOM = 60
+MAX_RANDOM_REMOVALS = 60
 """Maximum number of copies that are removed at random in one round."""
+STAGES, OPERATIONS, AT_RANDOM, STAGES_AND_OPERATIONS, STAGE_OR_OPERATION, TWO_WINDOWS, AT_BUDGET, NEAR_BUDGET = range(8)
+"""Kinds of ruin: the copies in a window of stages; of a window of operations; a random share; in both windows; in the
+stage or of the operation of one copy; of two windows of operations; live in, or near, a stage that is close to the
+budget; near such a stage alone."""
 
 
 @kernel
-def remember(m: Board) -> None:
+def record_best(board: Board) -> None:
     """Record the copies as the best."""
-    m[BEST] = m[COST]
-    m[SAVED] = list_pairs(m, SAVED_PAIRS)
+    board[BEST_COST] = board[EXTRA_COST]
+    board[BEST_COUNT] = list_copies(board, BEST_COPIES)
 
 
 @kernel
-def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float) -> int:
-    """Run the rounds from `first` to `last` of an annealing of `total` rounds. Returns the number of improvements.
+def anneal(board: Board, keys: Keys, first: int, last: int, total: int, step_cost: float) -> int:
+    """Run the rounds from `first` to `last` (exclusive) of an annealing of `total` rounds.
 
-    `whole`: the cost of the step. The state must be settled. On return it holds the copies of the last round; the best
-    copies are in `SAVED_PAIRS`.
+    The state must be settled. On return it holds the copies of the last round; the best copies are in `BEST_COPIES`.
+
+    Args:
+        step_cost: The cost of the plain step.
+
+    Returns:
+        The number of improvements of the best copies.
     """
-    improved = 0
+    improvements = 0
     for round_number in range(first, last):
-        heat = whole * (HOTTEST + (COLDEST - HOTTEST) * round_number / total)
-        m[LOG] = 0
-        m[FULL] = 0
-        over, cost = m[OVER], m[COST]
-        change(m, keys)
-        if m[OVER] < over or (
-            m[OVER] == over and m[COST] - cost <= heat * m[m[MINUS_LOG] + draw(m, space(m, MINUS_LOG))] / 1e6
+        temperature = step_cost * (HOTTEST + (COLDEST - HOTTEST) * round_number / total)
+        board[LOG_LENGTH] = 0
+        board[IS_FULL] = 0
+        overflow, cost = board[OVERFLOW_BYTES], board[EXTRA_COST]
+        _run_round(board, keys)
+        if board[OVERFLOW_BYTES] < overflow or (
+            board[OVERFLOW_BYTES] == overflow and board[EXTRA_COST] - cost <= _accepted_rise(board, temperature)
         ):
-            if m[OVER] == 0 and (m[BEST] < 0 or m[COST] < m[BEST]):
-                remember(m)
-                improved += 1
+            is_cheapest = board[BEST_COST] < 0 or board[EXTRA_COST] < board[BEST_COST]
+            if board[OVERFLOW_BYTES] == 0 and is_cheapest:
+                record_best(board)
+                improvements += 1
         else:
-            undo(m, 0)
-    return improved
+            undo(board, 0)
+    return improvements
 
 
 @kernel
-def change(m: Board, keys: Keys) -> None:
+def _accepted_rise(board: Board, temperature: float) -> float:
+    """Return the largest rise of the cost that is accepted: -temperature * log(random number)."""
+    return temperature * board[board[MINUS_LOG_SHARES] + draw(board, length_of(board, MINUS_LOG_SHARES))] / 1e6
+
+
+@kernel
+def _run_round(board: Board, keys: Keys) -> None:
     """Run one round: ruin, in some rounds random copies and weights of stages, then greedy and reverse delete."""
-    _ruin(m)
-    settle(m)
-    if draw(m, 10) < 4:
-        for _ in range(1 + draw(m, 2)):
-            _force(m)
-    weighted = draw(m, 2) == 1
-    if weighted:
-        for _ in range(1 + draw(m, 4)):
-            start = draw(m, m[N] + 1)
-            set_weight(m, start, min(m[N], start + draw(m, m[N] // 4 + 1)), 2 + draw(m, 8))
-    noise = draw(m, 3)
-    greedy(m, keys, 0.0, 0.0 if noise == 0 else 0.3 if noise == 1 else 1.0, False, MAX_TRIALS)
-    if weighted:
-        set_weight(m, 0, m[N], 1)
-    reverse_delete(m, False, 3)
+    n = board[OPERATION_COUNT]
+    _ruin(board)
+    settle(board)
+    if draw(board, 10) < 4:
+        for _ in range(1 + draw(board, 2)):
+            _add_random_copy(board)
+    is_weighted = draw(board, 2) == 1
+    if is_weighted:
+        for _ in range(1 + draw(board, 4)):
+            start = draw(board, n + 1)
+            set_weight(board, start, min(n, start + draw(board, n // 4 + 1)), 2 + draw(board, 8))
+    kind = draw(board, 3)
+    noise = 0.0 if kind == 0 else 0.3 if kind == 1 else 1.0
+    greedy(board, keys, 0.0, noise, False, MAX_TRIALS)
+    if is_weighted:
+        set_weight(board, 0, n, 1)
+    reverse_delete(board, False, 3)
 
 
 @kernel
-def _ruin(m: Board) -> None:
-    kind, n = draw(m, 8), m[N]
-    count = list_pairs(m, ORDERED)
+def _ruin(board: Board) -> None:
+    """Remove the copies of a ruin of random kind, around a random copy."""
+    kind, n, ordered = draw(board, 8), board[OPERATION_COUNT], board[ORDERED_COPIES]
+    count = list_copies(board, ORDERED_COPIES)
     if count == 0:
         return
-    chosen = m[m[ORDERED] + draw(m, count)]
-    width = 1 + draw(m, max(2, n // 6))
-    stage = chosen // (n + 1) - draw(m, width + 1)
-    op = chosen % (n + 1) - draw(m, width + 1)
-    other = draw(m, n)
-    share = 20 + draw(m, 180)
-    tight = _tight_stage(m)
-    near = 1 + width // 8
+    center_stage, center_operation = divmod(board[ordered + draw(board, count)], n + 1)
+    width = 1 + draw(board, max(2, n // 6))
+    first_stage = center_stage - draw(board, width + 1)
+    first_operation = center_operation - draw(board, width + 1)
+    other_first = draw(board, n)
+    per_mille = 20 + draw(board, 180)
+    tight_stage, reach = _stage_at_budget(board), 1 + width // 8
     removed = 0
-    for at in range(count):
-        t, i = m[m[ORDERED] + at] // (n + 1), m[m[ORDERED] + at] % (n + 1)
-        in_stages, in_ops = stage <= t <= stage + width, op <= i <= op + width
-        if kind == 0:
-            gone = in_stages
-        elif kind == 1:
-            gone = in_ops
-        elif kind == 2:
-            gone = removed < MAX_RANDOM and draw(m, 1000) < share
-        elif kind == 3:
-            gone = in_stages and in_ops
-        elif kind == 4:
-            gone = t == chosen // (n + 1) or i == chosen % (n + 1)
-        elif kind == 5:
-            gone = in_ops or other <= i <= other + width
+    for position in range(ordered, ordered + count):
+        stage, operation = divmod(board[position], n + 1)
+        is_in_stages = first_stage <= stage <= first_stage + width
+        is_in_operations = first_operation <= operation <= first_operation + width
+        if kind == STAGES:
+            is_ruined = is_in_stages
+        elif kind == OPERATIONS:
+            is_ruined = is_in_operations
+        elif kind == AT_RANDOM:
+            is_ruined = removed < MAX_RANDOM_REMOVALS and draw(board, 1000) < per_mille
+        elif kind == STAGES_AND_OPERATIONS:
+            is_ruined = is_in_stages and is_in_operations
+        elif kind == STAGE_OR_OPERATION:
+            is_ruined = stage == center_stage or operation == center_operation
+        elif kind == TWO_WINDOWS:
+            is_ruined = is_in_operations or other_first <= operation <= other_first + width
         else:
-            gone = tight - near <= t <= tight + near or (kind == 6 and _spans(m, t, i, tight))
-        if gone and m[LOG] * 2 < space(m, LOGGED):
-            remove(m, t, i)
+            is_near = tight_stage - reach <= stage <= tight_stage + reach
+            is_ruined = is_near or (kind == AT_BUDGET and _is_live_in(board, stage, operation, tight_stage))
+        if is_ruined and board[LOG_LENGTH] * 2 < length_of(board, LOG):
+            remove_copy(board, stage, operation)
             removed += 1
 
 
 @kernel
-def _tight_stage(m: Board) -> int:
-    """Return the next stage from a random one on whose bytes are at least 99 % of the budget."""
-    n, first = m[N], draw(m, m[N] + 1)
-    allowed = m[BUDGET] - m[BUDGET] // 100
+def _stage_at_budget(board: Board) -> int:
+    """Return the first stage from a random one on whose peak is at least 99 % of the budget; the random one if there is
+    none."""
+    n, first = board[OPERATION_COUNT], draw(board, board[OPERATION_COUNT] + 1)
+    near_budget = board[BUDGET_BYTES] - board[BUDGET_BYTES] // 100
     for step in range(n + 1):
-        t = (first + step) % (n + 1)
-        if m[m[ALIVE] + t] + m[m[LAZY] + t // BLOCK] >= allowed:
-            return t
+        stage = (first + step) % (n + 1)
+        if peak_of_stage(board, stage) >= near_budget:
+            return stage
     return first
 
 
 @kernel
-def _spans(m: Board, t: int, i: int, stage: int) -> bool:
-    """Return whether the copy of operation i in stage t is live in `stage`."""
-    if t > stage:
+def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bool:
+    """Return whether a result of the copy of an operation in `copy_stage` is live in `stage`."""
+    if copy_stage > stage:
         return False
-    k = below(m, i, t)
-    for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
-        if m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= stage:
+    run = count_below(board, operation, copy_stage)
+    for storage in results_of(board, operation):
+        last_use = entry(board, board[LAST_USE_ROWS] + storage, run)
+        if last_use >= stage:
             return True
     return False
 
 
 @kernel
-def _force(m: Board) -> None:
-    """Add a copy of a random operation before a random use of its result, with its dead inputs."""
-    v = draw(m, space(m, SIZES))
-    i, users = m[m[MAKER] + v], m[m[USER_START] + v + 1] - m[m[USER_START] + v]
-    if m[m[MAY_AGAIN] + i] == 0 or users == 0:
+def _add_random_copy(board: Board) -> None:
+    """Copy a random operation before a random use of its result, with its dead operands."""
+    storage = draw(board, length_of(board, STORAGE_BYTES))
+    operation, uses = board[board[MAKER] + storage], uses_at(board, storage)
+    if board[board[MAY_RUN_AGAIN] + operation] == 0 or len(uses) == 0:
         return
-    t = m[m[USERS] + (m[m[USER_START] + v] + draw(m, users))]
-    if t >= m[EARLIEST] and (not has(m, i, t)):
-        drop(m, t, i, AGAIN)
+    stage = board[uses.start + draw(board, len(uses))]
+    if stage >= board[EARLIEST_STAGE] and not contains(board, operation, stage):
+        apply_move(board, stage, operation, RECOMPUTE)

@@ -1,4 +1,4 @@
-"""The live bytes of each stage, and the overflow above the budget, in blocks of 64 stages.
+"""The peak bytes of each stage, and the overflow above the budget, in blocks of 64 stages (square-root decomposition).
 
 A block that is entirely above or entirely below the budget is updated in one step. Only mixed blocks are scanned, each
 once after any number of changes.
@@ -6,133 +6,146 @@ once after any number of changes.
 
 from __future__ import annotations
 
-from .compiled import kernel
-from .state import (
-    ALIVE,
+from .board import (
     BLOCK,
-    BLOCK_OVER,
-    BUDGET,
-    DIRTY,
-    DIRTY_LIST,
+    BLOCK_ADDED,
+    BLOCK_MAX,
+    BLOCK_MIN,
+    BLOCK_OVER_WEIGHT,
+    BLOCK_OVERFLOW,
+    BLOCK_WEIGHT,
+    BLOCK_WEIGHTED,
+    BUDGET_BYTES,
+    DIRTY_BLOCKS,
+    DIRTY_COUNT,
     IS_DIRTY,
-    LAZY,
-    LEAST,
-    MOST,
-    OVER,
-    OVER_WEIGHT,
-    WEIGHT,
-    WEIGHTED,
-    WEIGHTS,
+    OVERFLOW_BYTES,
+    STAGE_PEAK,
+    STAGE_WEIGHT,
     Board,
 )
+from .compiled import kernel
 
 
 @kernel
-def raise_range(m: Board, first: int, last: int, change: int) -> None:
-    """Add `change` to the live bytes of the stages from first to last, both inclusive."""
+def add_bytes(board: Board, first: int, last: int, change: int) -> None:
+    """Add `change` bytes to the peak of the stages from first to last, both inclusive."""
     if first > last or change == 0:
         return
     left, right = first // BLOCK, last // BLOCK
     if left == right:
-        raise_part(m, left, first, last, change)
+        _add_to_part(board, left, first, last, change)
         return
-    raise_part(m, left, first, (left + 1) * BLOCK - 1, change)
+    _add_to_part(board, left, first, (left + 1) * BLOCK - 1, change)
     for block in range(left + 1, right):
-        _raise_block(m, block, change)
-    raise_part(m, right, right * BLOCK, last, change)
+        _add_to_block(board, block, change)
+    _add_to_part(board, right, right * BLOCK, last, change)
 
 
 @kernel
-def raise_part(m: Board, block: int, first: int, last: int, change: int) -> None:
-    for t in range(first, last + 1):
-        m[m[ALIVE] + t] += change
-    soil(m, block)
+def _add_to_part(board: Board, block: int, first: int, last: int, change: int) -> None:
+    """Add bytes to the stages from first to last of a block."""
+    peaks = board[STAGE_PEAK]
+    for position in range(peaks + first, peaks + last + 1):
+        board[position] += change
+    mark_dirty(board, block)
 
 
 @kernel
-def soil(m: Board, block: int) -> None:
-    """Mark the block as dirty, to be scanned by `clean`."""
-    if m[m[IS_DIRTY] + block] == 0:
-        m[m[IS_DIRTY] + block] = 1
-        m[m[DIRTY_LIST] + m[DIRTY]] = block
-        m[DIRTY] += 1
+def mark_dirty(board: Board, block: int) -> None:
+    """Mark the block to be scanned by `scan_dirty_blocks`."""
+    if board[board[IS_DIRTY] + block] == 0:
+        board[board[IS_DIRTY] + block] = 1
+        board[board[DIRTY_BLOCKS] + board[DIRTY_COUNT]] = block
+        board[DIRTY_COUNT] += 1
 
 
 @kernel
-def _raise_block(m: Board, block: int, change: int) -> None:
-    m[m[LAZY] + block] += change
-    if m[m[IS_DIRTY] + block] == 1:
+def _add_to_block(board: Board, block: int, change: int) -> None:
+    """Add bytes to all stages of a block, without a scan unless the budget is between its extremes."""
+    board[board[BLOCK_ADDED] + block] += change
+    if board[board[IS_DIRTY] + block] == 1:
         return
-    m[m[MOST] + block] += change
-    m[m[LEAST] + block] += change
-    m[m[WEIGHTED] + block] += change * m[m[WEIGHTS] + block]
-    budget = m[BUDGET]
-    if m[m[MOST] + block] <= budget:
-        _set_over(m, block, 0, 0)
-    elif m[m[LEAST] + block] > budget:
-        _set_over(m, block, m[m[WEIGHTED] + block] - budget * m[m[WEIGHTS] + block], m[m[WEIGHTS] + block])
+    weight, budget = board[board[BLOCK_WEIGHT] + block], board[BUDGET_BYTES]
+    board[board[BLOCK_MAX] + block] += change
+    board[board[BLOCK_MIN] + block] += change
+    board[board[BLOCK_WEIGHTED] + block] += change * weight
+    if board[board[BLOCK_MAX] + block] <= budget:
+        _set_overflow(board, block, 0, 0)
+    elif board[board[BLOCK_MIN] + block] > budget:
+        _set_overflow(board, block, board[board[BLOCK_WEIGHTED] + block] - budget * weight, weight)
     else:
-        soil(m, block)
+        mark_dirty(board, block)
 
 
 @kernel
-def _set_over(m: Board, block: int, over: int, weight: int) -> None:
-    m[OVER] += over - m[m[BLOCK_OVER] + block]
-    m[m[BLOCK_OVER] + block] = over
-    m[m[OVER_WEIGHT] + block] = weight
+def _set_overflow(board: Board, block: int, overflow: int, weight: int) -> None:
+    board[OVERFLOW_BYTES] += overflow - board[board[BLOCK_OVERFLOW] + block]
+    board[board[BLOCK_OVERFLOW] + block] = overflow
+    board[board[BLOCK_OVER_WEIGHT] + block] = weight
 
 
 @kernel
-def clean(m: Board) -> None:
-    """Scan the dirty blocks; `OVER` is valid afterwards."""
-    for at in range(m[DIRTY]):
-        look_through(m, m[m[DIRTY_LIST] + at])
-    m[DIRTY] = 0
+def scan_dirty_blocks(board: Board) -> None:
+    """Scan the dirty blocks; `OVERFLOW_BYTES` is valid afterwards."""
+    dirty_blocks = board[DIRTY_BLOCKS]
+    for index in range(board[DIRTY_COUNT]):
+        scan_block(board, board[dirty_blocks + index])
+    board[DIRTY_COUNT] = 0
 
 
 @kernel
-def look_through(m: Board, block: int) -> None:
+def scan_block(board: Board, block: int) -> None:
     """Scan the stages of a block, and recompute its fields."""
-    m[m[IS_DIRTY] + block] = 0
-    start = block * BLOCK
-    allowed = m[BUDGET] - m[m[LAZY] + block]
-    most, least = m[m[ALIVE] + start], m[m[ALIVE] + start]
-    weighted, weights, over, over_weight = 0, 0, 0, 0
-    for t in range(start, start + BLOCK):
-        alive, weight = m[m[ALIVE] + t], m[m[WEIGHT] + t]
-        most = max(most, alive)
-        least = min(least, alive)
-        weighted += weight * alive
-        weights += weight
-        if alive > allowed:
-            over += weight * (alive - allowed)
+    board[board[IS_DIRTY] + block] = 0
+    first, peaks, weights = block * BLOCK, board[STAGE_PEAK], board[STAGE_WEIGHT]
+    added = board[board[BLOCK_ADDED] + block]
+    allowed = board[BUDGET_BYTES] - added
+    most = least = board[peaks + first]
+    weighted_peaks, total_weight, overflow, over_weight = 0, 0, 0, 0
+    for stage in range(first, first + BLOCK):
+        peak, weight = board[peaks + stage], board[weights + stage]
+        most = max(most, peak)
+        least = min(least, peak)
+        weighted_peaks += weight * peak
+        total_weight += weight
+        if peak > allowed:
+            overflow += weight * (peak - allowed)
             over_weight += weight
-    m[m[MOST] + block] = most + m[m[LAZY] + block]
-    m[m[LEAST] + block] = least + m[m[LAZY] + block]
-    m[m[WEIGHTED] + block] = weighted + m[m[LAZY] + block] * weights
-    m[m[WEIGHTS] + block] = weights
-    _set_over(m, block, over, over_weight)
+    board[board[BLOCK_MAX] + block] = most + added
+    board[board[BLOCK_MIN] + block] = least + added
+    board[board[BLOCK_WEIGHTED] + block] = weighted_peaks + added * total_weight
+    board[board[BLOCK_WEIGHT] + block] = total_weight
+    _set_overflow(board, block, overflow, over_weight)
 
 
 @kernel
-def overflow_in(m: Board, first: int, last: int) -> tuple[int, int]:
-    """Return the overflow of the stages from first to last, both inclusive, and the sum of the weights of stages above
-    the budget."""
-    over, weight, t = 0, 0, first
-    while t <= last:
-        block = t // BLOCK
-        if m[m[BLOCK_OVER] + block] == 0:
-            t = (block + 1) * BLOCK
-        elif t == block * BLOCK and t + BLOCK - 1 <= last:
-            over += m[m[BLOCK_OVER] + block]
-            weight += m[m[OVER_WEIGHT] + block]
-            t += BLOCK
+def peak_of_stage(board: Board, stage: int) -> int:
+    """Return the peak bytes in a stage."""
+    return board[board[STAGE_PEAK] + stage] + board[board[BLOCK_ADDED] + stage // BLOCK]
+
+
+@kernel
+def overflow_in(board: Board, first: int, last: int) -> tuple[int, int]:
+    """Return the overflow in bytes of the stages from first to last, both inclusive, and the weight of those above the
+    budget."""
+    overflow, over_weight, stage = 0, 0, first
+    peaks, weights = board[STAGE_PEAK], board[STAGE_WEIGHT]
+    while stage <= last:
+        block = stage // BLOCK
+        if board[board[BLOCK_OVERFLOW] + block] == 0:
+            stage = (block + 1) * BLOCK
+        elif stage == block * BLOCK and stage + BLOCK - 1 <= last:
+            overflow += board[board[BLOCK_OVERFLOW] + block]
+            over_weight += board[board[BLOCK_OVER_WEIGHT] + block]
+            stage += BLOCK
         else:
             stop = min(last, (block + 1) * BLOCK - 1)
-            allowed = m[BUDGET] - m[m[LAZY] + block]
-            while t <= stop:
-                if m[m[ALIVE] + t] > allowed:
-                    over += m[m[WEIGHT] + t] * (m[m[ALIVE] + t] - allowed)
-                    weight += m[m[WEIGHT] + t]
-                t += 1
-    return over, weight
+            allowed = board[BUDGET_BYTES] - board[board[BLOCK_ADDED] + block]
+            while stage <= stop:
+                peak, weight = board[peaks + stage], board[weights + stage]
+                if peak > allowed:
+                    overflow += weight * (peak - allowed)
+                    over_weight += weight
+                stage += 1
+    return overflow, over_weight

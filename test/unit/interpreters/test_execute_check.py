@@ -59,7 +59,7 @@ def test_swapped_results_have_no_new_value() -> None:
     after = parse_module(BEFORE.replace("return %a, %b", "return %b, %a"))
     proof = compare(parse_module(BEFORE), after, [array([1, 2, 3, 4], "f32")])
     assert proof.difference is not None and proof.difference.operation is None
-    assert str(proof.difference).endswith("; 4 elements of it differ; every value computed occurs on both sides")
+    assert str(proof.difference).endswith("; 4 elements of it differ; all computed values occur in both programs")
 
 
 def test_other_signatures_are_refused() -> None:

@@ -156,7 +156,7 @@ def test_proved_one_way(rule: str) -> None:
     before, after = ONE_WAY[rule]
     proof = compare(before, after)
     assert proof.proved, proof.reason
-    assert "may not end, and runs in the program after only" in compare(after, before).reason
+    assert "may not end, and runs only in the program after" in compare(after, before).reason
 
 
 NESTED = """
@@ -464,12 +464,12 @@ UNEQUAL = {
         "@main differs: before function_type",
     ),
     "another public function": (PUBLIC, PUBLIC.replace("tanh", "sine"), "result #0 of @eval differs"),
-    "a public function missing": (PUBLIC, main("return %x"), "@eval is only in the program before"),
-    "a public function added": (main("return %x"), PUBLIC, "@eval is only in the program after"),
+    "a public function missing": (PUBLIC, main("return %x"), "@eval exists only in the program before"),
+    "a public function added": (main("return %x"), PUBLIC, "@eval exists only in the program after"),
     "a public function made private": (
         PUBLIC,
         PUBLIC.replace("func.func @eval", "func.func private @eval"),
-        "@eval is only in the program before",
+        "@eval exists only in the program before",
     ),
     "a public function made nested": (
         PUBLIC,

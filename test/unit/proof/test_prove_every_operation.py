@@ -229,7 +229,7 @@ RULES: dict[str, tuple[Patch, ...]] = {
         (numbering, "why_endless", _no_condition),
     ),
     "channels": ((proof, "newly_shared", _no_condition),),
-    "what runs in the program after only": ((proof, "is_implied", _always),),
+    "operations that run only in the program after": ((proof, "is_implied", _always),),
     "attributes": ((terms.Heads, "attributes", _nothing),),
     "types": ((terms.Heads, "numbers", _zero_types),),
     "operands": ((value_numbering.Numbering, "_operands", _zero_operands),),

@@ -18,11 +18,15 @@ from recompute.dialects.chlo import CHLO
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
+from recompute.dialects.stablehlo.binary import BINARY
+from recompute.dialects.stablehlo.elementwise import ELEMENTWISE
+from recompute.dialects.stablehlo.unary import UNARY
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.pure_operations import PURE_OPERATIONS
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, reads_memory, why_impure, writes_memory
 from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass
+from recompute.rules.fusion import EXPENSIVE, FUSIBLE
 from recompute.rules.registry import facts_by_name, facts_of
 
 TABLES = {"PURE": PURE, "PURE_IF_BODY_IS": PURE_IF_BODY_IS, "TERMINATORS": TERMINATORS, "IMPURE": IMPURE}
@@ -90,6 +94,17 @@ def test_passes_and_proof_take_the_same_for_pure() -> None:
     ours = {*PURE, *PURE_IF_BODY_IS}
     assert {name for name in ours - PURE_OPERATIONS if not name.startswith("torch.")} == set(OF_THE_PASSES.split())
     assert ours >= PURE_OPERATIONS
+
+
+@pytest.mark.parametrize("kind", [*UNARY, *BINARY, *ELEMENTWISE], ids=lambda kind: kind.name)
+def test_each_elementwise_operation_is_fused_by_the_model_of_xla(kind: type[IRDLOperation]) -> None:
+    assert kind.name in FUSIBLE
+
+
+def test_arithmetic_is_duplicated_in_fusions_and_functions_are_not() -> None:
+    cheap = {"stablehlo.add", "stablehlo.cosine", "stablehlo.sine", "stablehlo.transpose"}
+    expensive = {"stablehlo.divide", "stablehlo.exponential", "stablehlo.pad", "stablehlo.remainder", "stablehlo.tanh"}
+    assert cheap <= FUSIBLE - EXPENSIVE and expensive <= EXPENSIVE
 
 
 OTHER_KINDS = [op for dialect in (ARITH, Math, Tensor, Linalg, Scf, MemRef, Func) for op in dialect.operations]

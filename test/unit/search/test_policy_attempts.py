@@ -16,27 +16,27 @@ UNET = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "unet.s
 POLICY = "dots_saveable"
 
 
-def candidates(share: float, **selection: str) -> list[ModuleCandidate]:
-    options = RecomputeOptions(selection=Selection(**selection)) if selection else DEFAULT_OPTIONS
+def candidates(share: float, policy: str = "") -> list[ModuleCandidate]:
+    options = RecomputeOptions(selection=Selection(policy=policy)) if policy else DEFAULT_OPTIONS
     pool = Pool.of(parse_module(UNET, "unet"), options)
     pool.search(lambda prediction: prediction.need / share)
     return pool.candidates
 
 
-def least_work(share: float, **selection: str) -> float:
-    fitting = [entry.prediction for entry in candidates(share, **selection) if entry.prediction.need <= share]
+def least_work(share: float, policy: str = "") -> float:
+    fitting = [entry.prediction for entry in candidates(share, policy) if entry.prediction.need <= share]
     return min(prediction.work for prediction in fitting)
 
 
 def test_a_budget_takes_at_most_the_work_of_a_policy() -> None:
     """Without policies among the candidates, 70 % took four times the work that the policy takes."""
-    assert least_work(0.7) <= least_work(0.7, policy=POLICY)
+    assert least_work(0.7) <= least_work(0.7, POLICY)
     unmixed = [entry for entry in candidates(0.7) if POLICY not in entry.words and "dots" not in entry.words]
     assert least_work(0.7) < min(entry.prediction.work for entry in unmixed if entry.prediction.need <= 0.7)
 
 
 def test_a_policy_of_the_user_is_the_only_one() -> None:
-    assert not any("inside" in entry.words for entry in candidates(0.7, policy=POLICY))
+    assert not any("inside" in entry.words for entry in candidates(0.7, POLICY))
 
 
 @pytest.mark.parametrize("words", ["inside", "the others with"])

@@ -294,7 +294,7 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
         ({"budget": True}, TypeError, "budget must be a str, a share or bytes, not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
-        ({"budget": 0.5, "search": 3}, ValueError, "budget= selects what is recomputed, and so does search="),
+        ({"budget": 0.5, "search": 3}, ValueError, "budget= and search= both select the values to recompute"),
     ],
 )
 def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) -> None:

@@ -68,11 +68,11 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"plan": [1]}, TypeError, "plan must be the text of a plan or a sequence of StepPlan, not int"),
         ({"planner": "mine"}, TypeError, "planner must be a function"),
         ({"plan": PLAN, "planner": print}, ValueError, "plan= or planner=, not both"),
-        ({"plan": PLAN, "segments": "block*"}, ValueError, "plan= selects what is recomputed, and so does segments="),
-        ({"planner": print, "save": ["dot"]}, ValueError, "planner= selects what is recomputed, and so does save="),
+        ({"plan": PLAN, "segments": "block*"}, ValueError, "plan= and segments= both select the values to recompute"),
+        ({"planner": print, "save": ["dot"]}, ValueError, "planner= and save= both select the values to recompute"),
         ({"checkpoints": ["a"], "segments": "b"}, ValueError, "segments= or checkpoints=, not both"),
         ({"search": -1}, ValueError, "search must be at least 0"),
-        ({"search": 2, "planner": print}, ValueError, "planner= selects what is recomputed, and so does search="),
+        ({"search": 2, "planner": print}, ValueError, "planner= and search= both select the values to recompute"),
         ({"pipeline": 3}, TypeError, "pipeline must be a text such as"),
         ({"pipeline": ["recompute", 3]}, ValueError, "consist of names and passes, not of int"),
         ({"pipeline": "recompute-inlin"}, ValueError, "did you mean 'recompute-inline'"),
@@ -82,7 +82,7 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         (
             {"pipeline": "recompute", "outputs": True},
             ValueError,
-            "pipeline= selects what is recomputed, and so does outputs=",
+            "pipeline= and outputs= both select the values to recompute",
         ),
         (
             {"budgett": "8GiB"},

@@ -1,0 +1,73 @@
+"""Descriptions of operations and values by name, type, source position and module of the model, for messages and
+reports."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.names import Names
+from ...support.locations import source_position
+from ...support.operations import name_of
+from ...support.type_guards import is_tensor
+from .jax_paths import path_of, scope_of
+
+WHILE = "stablehlo.while"
+LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
+"""Parts of the paths of operations in loops and conditionals, which are no modules of the user."""
+
+
+def value_name(op: Operation, value: SSAValue | None = None) -> str:
+    """Return the best available name of the value.
+
+    This is its name in the model (`recompute.name`), else its SSA name (`%h`), else the path in its location.
+    """
+    stated = op.attributes.get(Names.NAME)
+    if isinstance(stated, StringAttr):
+        return stated.data
+    hint = (value or op.results[0]).name_hint if op.results else None
+    return f"%{hint}" if hint is not None else path_of(op.location)
+
+
+def source_of(op: Operation) -> str:
+    """Return `file:line:col` from the location of the operation; "" if there is none."""
+    position = source_position(op.location)
+    return "" if position is None else ":".join(map(str, position))
+
+
+def module_of(op: Operation) -> str:
+    """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes.
+
+    For a loop over layers this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
+    body has `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop."""
+    own = _scopes_of(op)
+    if not op.regions:
+        readers = {use.operation for result in op.results for use in result.uses}
+        loop = readers.pop() if len(readers) == 1 else op
+        is_of_loop = name_of(loop) == WHILE and _scopes_of(loop)[: len(own)] == own
+        return module_of(loop) if is_of_loop else "/".join(own)
+    inside = {scopes for inner in op.walk() if (scopes := _scopes_of(inner)) != own[: len(scopes)]}
+    shared = [level[0] for level in takewhile(lambda level: len({*level}) == 1, zip(*inside, strict=False))]
+    return "/".join(shared or own)
+
+
+def _scopes_of(op: Operation) -> tuple[str, ...]:
+    """Return the named scopes around the operation, without those by which JAX marks the bodies of loops."""
+    return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])
+
+
+def type_text(value: SSAValue) -> str:
+    """Return a tensor type as `f32[256,64]`, and any other type as MLIR prints it."""
+    if not is_tensor(value.type):
+        return str(value.type)
+    shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
+    return f"{value.type.get_element_type()}[{','.join(shape)}]"
+
+
+def describe_operation(op: Operation) -> str:
+    """Return the operation with its result and its source, `stablehlo.tanh %h (train.py:41:9)`; unknown parts are
+    omitted."""
+    words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
+    return " ".join(filter(None, words))

@@ -1,0 +1,86 @@
+"""The integer program that chooses the storages that segments keep, for HiGHS.
+
+For each storage v of a segment, keep[v] = 1 if it is kept; for each operation i that may run again, run[i] = 1 if it
+does. The rows of a segment state that
+
+- the kept bytes are within its budget;
+- storages that a mark demands to recompute are not kept;
+- each storage that the backward pass reads is kept or recomputed;
+- each storage that a recomputed operation reads is kept or recomputed, and kept if it belongs to another segment.
+
+`keep_alone.py` solves it for one segment, and `keep_together.py` for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from math import gcd
+
+from ..solvers.integer_program import CoverRows, Doubles
+from .segment_problem import SegmentProblem
+
+
+@dataclass
+class KeepColumns:
+    """The columns of the program.
+
+    Attributes:
+        keep: The column of each storage.
+        run: The column of each operation.
+    """
+
+    keep: dict[int, int] = field(default_factory=dict[int, int])
+    run: dict[int, int] = field(default_factory=dict[int, int])
+
+    @classmethod
+    def of(cls, pieces: Collection[SegmentProblem]) -> KeepColumns:
+        """Number the columns of the problems of these segments: first the storages, then the operations."""
+        columns = cls()
+        for piece in pieces:
+            for v in sorted(piece.sizes):
+                columns.keep[v] = len(columns.keep)
+        for piece in pieces:
+            for op in rerunnable_operations(piece):
+                columns.run[op] = len(columns)
+        return columns
+
+    def __len__(self) -> int:
+        return len(self.keep) + len(self.run)
+
+    def kept(self, values: Doubles) -> frozenset[int]:
+        """Return the storages that a solution keeps. `values`: the value of each column."""
+        return frozenset(v for v, column in self.keep.items() if values[column] > 0.5)
+
+
+def rerunnable_operations(piece: SegmentProblem) -> list[int]:
+    """Return the operations of a segment that may run again, in program order."""
+    return sorted({piece.maker[v] for v in piece.needs})
+
+
+def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProblem, budget: int) -> None:
+    """Add the rows of a segment. Operands of other segments are ignored if these have no columns.
+
+    Args:
+        rows: The rows of the program, which are extended.
+        columns: The columns of the program.
+        piece: The problem of the segment.
+        budget: The budget of the segment in bytes.
+    """
+    unit = gcd(*piece.sizes.values()) or 1
+    rows.at_least(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
+
+    def kept_or_recomputed(v: int) -> list[tuple[int, float]]:
+        recomputed = [(columns.run[piece.maker[v]], 1.0)] if v in piece.needs else []
+        return [(columns.keep[v], 1.0), *recomputed]
+
+    for v in sorted(piece.never):
+        rows.at_least(0.0, [(columns.keep[v], -1.0)])
+    for v in sorted(piece.needed):
+        rows.at_least(1.0, kept_or_recomputed(v))
+    for op in rerunnable_operations(piece):
+        operands = {need for made, needs in piece.needs.items() if piece.maker[made] == op for need in needs}
+        for v in sorted(operands):
+            rows.at_least(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
+        for v in sorted(piece.outside[op] & columns.keep.keys()):
+            rows.at_least(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])
