@@ -34,8 +34,6 @@ PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
 BACKENDS = ("aot_eager", "inductor")
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 HEAD = ("program", "backend", "plain", *(f"{share:g}" for share in SHARES), "results", "RNG", "rises")
-GRANULE = 64
-"""Bytes by which peaks of one compiled step differ from run to run: a scalar is freed earlier or later."""
 _LEAST = (
     r"the least peak that a plan reaches is .*?(\d+) bytes",
     r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
@@ -138,9 +136,9 @@ def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[
 
 
 def rises(steps: list[Step]) -> list[tuple[Step, Step]]:
-    """Return the pairs of consecutive budgets whose smaller budget has the higher peak, by more than `GRANULE`."""
+    """Return the pairs of consecutive budgets whose smaller budget has the higher peak."""
     kept = [step for step in steps if not step.is_refused]
-    return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes + GRANULE]
+    return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes]
 
 
 def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[str]:

@@ -91,7 +91,9 @@ def _measured(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
             saved = _saved(forward, results, num_fwd_outputs)
             returned = list(results[:num_fwd_outputs])
             del results
-            read = [saved[name] if name in saved else _stand_in(tangents[name]) for name in names]
+            # Autograd holds the gradients of the results until the backward pass ends, and so does this variable.
+            held = {name: _stand_in(tangents[name]) for name in names if name not in saved}
+            read = [saved[name] if name in saved else held[name] for name in names]
             saved.clear()
             return returned, run_backward(read)
 

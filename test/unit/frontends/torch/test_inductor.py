@@ -110,6 +110,25 @@ def test_a_budget_is_kept_by_the_compiled_step() -> None:
     assert abs(allocator_peak(lambda: _gradient(step), "cpu") - inputs - report.peak_bytes) < 512
 
 
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
+def test_stand_ins_need_exactly_the_memory_of_the_step() -> None:
+    """The gradient of the result, which has the size of the result, is held until the backward pass ends."""
+    layers = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()) for _ in range(4)))
+    x = torch.linspace(-1, 1, 256 * 64).view(256, 64)
+    step = rt.compile(layers, budget="80%", backend="inductor")
+    step(x).backward(x)
+    layers.zero_grad(set_to_none=True)
+
+    def whole_step() -> None:
+        result = step(x)
+        result.backward(torch.ones_like(result))
+        layers.zero_grad(set_to_none=True)
+
+    (report,) = step.report().graphs
+    assert report.copies > 0 and allocator_peak(whole_step, "cpu") == report.peak_bytes
+
+
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
