@@ -29,9 +29,9 @@ from .plan_cache import PlanCache, StoredPlan
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
 TIGHTENED, SHRUNK = 6, 0.93
-"""Maximum number of budgets that are tried below the least that was found, and the share of it that is tried first."""
-CLOSE = 0.99
-"""Share of the least peak that was found above which no smaller budget is tried."""
+"""Maximum number of budgets that are tried below the lowest peak so far, and the share of it that is tried first."""
+TIGHT = 0.99
+"""The share of the lowest peak so far above which no smaller budget is tried: it would save less than one percent."""
 LOWERED = 4
 """Maximum number of plans for a budget. Each further plan has a lower limit: random states of the previous plan
 exceeded the budget by the difference."""
@@ -216,7 +216,7 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
     highest_refused = 0
     for _ in range(TIGHTENED):
         budget = max(int(SHRUNK * best.peak.with_states), (highest_refused + best.peak.with_states) // 2)
-        if budget > CLOSE * best.peak.with_states:
+        if budget > TIGHT * best.peak.with_states:
             break
         try:
             tighter = RewrittenStep.of(step, replace(options, budget=f"{budget + step.peak.argument_bytes}B"))
