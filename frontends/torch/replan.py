@@ -39,7 +39,7 @@ ROOM = (1.1, 1.25)
 """For the budget `min`: bounds that leave Inductor more room than the smallest plan, as multiples of its peak."""
 
 
-def partitioned_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
+def partition_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
     """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
@@ -70,7 +70,7 @@ class PlanPool:
         too. Return all forecasts."""
         if stop():
             return self.predictions
-        bound = largest_need(ratio, self.splitter.unchanged.plain_bytes)
+        bound = largest_need(ratio, self.splitter.unchanged_report.plain_bytes)
         plan = self.splitter.within(bound) or self.splitter.smallest()
         if plan is not None:
             self.add(plan)
@@ -111,9 +111,9 @@ class _Search:
 
     def best(self) -> tuple[Partitioned, GraphReport]:
         limit = self._limit
-        chosen = self._measured_within(self._least() if limit is None else limit)
+        chosen = self._fewest_flops_within(self._least() if limit is None else limit)
         if limit is not None and (chosen is None or not self._is_settled(chosen, limit)):
-            chosen = self._searched(limit)
+            chosen = self._search(limit)
         if chosen is None:
             least_bytes = self.measurements.least_bytes or 0
             raise BudgetNotKept(
@@ -132,7 +132,7 @@ class _Search:
         """Return whether no search is needed: the plain step fits, or the choice for a budget that is not smaller."""
         return chosen.candidate.source is None or self.measurements.is_settled(limit)
 
-    def _searched(self, limit: int) -> Measurement | None:
+    def _search(self, limit: int) -> Measurement | None:
         """Compile candidates until one is within the limit with little extra work; None if none is."""
         earlier = [each for each in self.measurements.of_step if each.candidate.source is not None]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
@@ -143,7 +143,7 @@ class _Search:
             return any(self._is_good_enough(each, limit) for each in self.measurements.of_step)
 
         def measure(candidate: Candidate, _: float) -> tuple[float, Measurement] | None:
-            measurement = self._measured(candidate, limit)
+            measurement = self._measure(candidate, limit)
             return None if measurement is None else (float(measurement.peak_bytes), measurement)
 
         return Rounds(pool, max(1.0, limit), plain, measure, never, is_over, needs, more=0).best(COMPILES)
@@ -164,11 +164,11 @@ class _Search:
             for candidate in (*looser, self.splitter.by_segments()):
                 if candidate is not None:
                     pool.add(candidate)
-            measured = [self._measured(candidate, None) for candidate in pool.candidates]
+            measured = [self._measure(candidate, None) for candidate in pool.candidates]
             least_bytes = min(least_bytes, *(each.peak_bytes for each in measured if each is not None))
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
-    def _measured_within(self, limit: int) -> Measurement | None:
+    def _fewest_flops_within(self, limit: int) -> Measurement | None:
         """Return the measured step within the limit with the fewest FLOPs that can be made again; None without one."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
@@ -180,7 +180,7 @@ class _Search:
         if budget == MINIMUM:
             return None
         limit = parse_budget(budget, self._plain_bytes) or 0
-        return limit if is_share(budget) else limit - self.splitter.unchanged.input_bytes
+        return limit if is_share(budget) else limit - self.splitter.unchanged_report.input_bytes
 
     @cached_property
     def _plain_bytes(self) -> int:
@@ -191,7 +191,7 @@ class _Search:
             self.measurements.add(Measurement(plain, peak))
         return peak
 
-    def _measured(self, candidate: Candidate, limit: int | None) -> Measurement | None:
+    def _measure(self, candidate: Candidate, limit: int | None) -> Measurement | None:
         """Compile and measure a candidate, unless this was done for another budget; None if its plan is not proved."""
         measurement = self.measurements.find(candidate)
         if self.splitter.split(candidate) is None or measurement is not None:

@@ -21,7 +21,7 @@ from .compiled_step import program_order_peak
 from .flops import flops_of
 from .options import Options
 from .plan_cache import StoredPlan
-from .report import GraphReport, report_of, unchanged_report
+from .report import GraphReport, report_of, report_unchanged
 from .schemas import draws
 from .step import JointStep, Partitioned, RewrittenStep
 
@@ -66,19 +66,21 @@ class Splitter:
         return self._by_min_cut("PyTorch's partitioner", None)
 
     @cached_property
-    def unchanged(self) -> GraphReport:
+    def unchanged_report(self) -> GraphReport:
         """The report on the unchanged step: its peak in program order, and the bytes of its arguments."""
-        return unchanged_report(self.step)
+        return report_unchanged(self.step)
 
     def within(self, bound: int) -> Candidate | None:
         """Make the plan for a bound in program order; None if there is none."""
-        budget = f"{bound + self.unchanged.input_bytes}B"
+        budget = f"{bound + self.unchanged_report.input_bytes}B"
         return self._by_plan(budget, f"plan within {bound} bytes in program order", PLAN)
 
     def smallest(self) -> Candidate | None:
         """Make the plan with the lowest peak in program order; None if all are refused."""
         try:
-            return self._candidate_of(self.step.smallest(self.options.rewrite), "smallest plan in program order", PLAN)
+            return self._candidate_of(
+                self.step.smallest_rewrite(self.options.rewrite), "smallest plan in program order", PLAN
+            )
         except Refusal:
             return None
 
@@ -116,7 +118,7 @@ class Splitter:
     def report(self, candidate: Candidate) -> GraphReport:
         """Return the report on the step as split by a candidate, in program order."""
         rewritten = self._rewritten(candidate)
-        report = self.unchanged if rewritten is None else report_of(self.step, rewritten)
+        report = self.unchanged_report if rewritten is None else report_of(self.step, rewritten)
         return replace(report, plan=candidate.words, plain_flops=self.plain.flops, flops=candidate.flops)
 
     def _rewritten(self, candidate: Candidate) -> RewrittenStep | None:
@@ -134,13 +136,13 @@ class Splitter:
     def _by_plan(self, budget: str | None, words: str, kind: str) -> Candidate | None:
         options = Options(replace(self.options.rewrite, budget=budget), budget)
         try:
-            return self._candidate_of(self.step.rewritten(options), words, kind)
+            return self._candidate_of(self.step.rewrite(options), words, kind)
         except Refusal:
             return None
 
     def _candidate_of(self, rewritten: RewrittenStep, words: str, kind: str) -> Candidate:
         report = report_of(self.step, rewritten)
-        candidate = Candidate(words, kind, report.peak_bytes, report.flops, rewritten.stored)
+        candidate = Candidate(words, kind, report.peak_bytes, report.flops, rewritten.stored_plan)
         self._rewrites[candidate] = rewritten
         return candidate
 
@@ -148,7 +150,7 @@ class Splitter:
         # The partitioner changes the graph that it is given.
         step = self.step
         halves = min_cut_rematerialization_partition(
-            _copied(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
+            _copy_of(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
         )
         planned_bytes = program_order_peak(halves, step.num_fwd_outputs)
         candidate = Candidate(words, TORCH, planned_bytes, _flops(halves), budget)
@@ -156,7 +158,7 @@ class Splitter:
         return candidate
 
 
-def _copied(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
+def _copy_of(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     output = graph.graph_copy(joint.graph, {}, return_output_node=True)
     assert isinstance(output, tuple)

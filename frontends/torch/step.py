@@ -61,9 +61,9 @@ class RewrittenStep:
     def of(cls, step: JointStep, options: RecomputeOptions) -> RewrittenStep:
         """Plan and rewrite the step. Raises `Refusal`."""
         result = rewrite(step.module, replace(options, proof=False))
-        known = [plan.plan.optimality for plan in result.plans]
+        optimalities = [plan.plan.optimality for plan in result.plans]
         remarks = tuple(remark.reason for remark in result.remarks)
-        return cls(result, Peak.of(result.module), remarks, known[0] if len(known) == 1 else None)
+        return cls(result, Peak.of(result.module), remarks, optimalities[0] if len(optimalities) == 1 else None)
 
     @classmethod
     def of_stored(cls, step: JointStep, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
@@ -78,7 +78,7 @@ class RewrittenStep:
         return cls(result, peak, stored.remarks, stored.optimality, is_stored=True)
 
     @property
-    def stored(self) -> StoredPlan:
+    def stored_plan(self) -> StoredPlan:
         """The plan in the form that is kept for later processes."""
         return StoredPlan(self.result.plan_text, self.peak.with_states, self.remarks, self.optimality)
 
@@ -115,23 +115,23 @@ class JointStep:
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
-    def rewritten(self, options: Options) -> RewrittenStep:
+    def rewrite(self, options: Options) -> RewrittenStep:
         """Return the rewritten step, by a plan of an earlier process if there is one. Raises `Refusal`."""
         cache = PlanCache.of(lambda: self.text, options)
         if (stored := cache.get()) is not None:
-            known = RewrittenStep.of_stored(self, options.rewrite, stored)
-            if known is not None:
-                return known
+            rewritten = RewrittenStep.of_stored(self, options.rewrite, stored)
+            if rewritten is not None:
+                return rewritten
         rewritten = _rewrite(self, options)
-        cache.put(rewritten.stored)
+        cache.put(rewritten.stored_plan)
         return rewritten
 
-    def smallest(self, options: RecomputeOptions) -> RewrittenStep:
+    def smallest_rewrite(self, options: RecomputeOptions) -> RewrittenStep:
         """Return the rewrite with the lowest peak, which is searched once. Raises `Refusal`."""
         least = Options(replace(options, budget=MINIMUM), MINIMUM)
         key = repr(least)
         if key not in self._smallest:
-            self._smallest[key] = self.rewritten(least)
+            self._smallest[key] = self.rewrite(least)
         return self._smallest[key]
 
     @cached_property
@@ -187,7 +187,7 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
     """Return the rewrite with the lowest peak if it is within the limit, after a budget was refused. Otherwise raises a
     `Refusal` that also states this peak."""
     try:
-        smallest = step.smallest(options)
+        smallest = step.smallest_rewrite(options)
     except Refusal:
         raise error from None
     if smallest.peak.with_states <= limit:

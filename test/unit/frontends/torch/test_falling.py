@@ -45,7 +45,7 @@ def test_a_program_at_falling_budgets(monkeypatch: pytest.MonkeyPatch):
     """pytorch 190717 in program order: right at each budget that is kept, and the others state the least peak."""
     monkeypatch.setattr(falling, "SHARES", (0.7, 0.5, 0.4))
     reference, plain_bytes = plain("pytorch 190717", "aot_eager")
-    steps = list(falling.falling("pytorch 190717", "aot_eager", reference))
+    steps = list(falling.steps_of("pytorch 190717", "aot_eager", reference))
     assert [step.is_refused for step in steps] == [False, False, True]
     assert list(faults_of(steps, plain_bytes, 0.0)) == []
     assert 0.4 * plain_bytes < steps[-1].peak_bytes < 0.5 * plain_bytes
