@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from recompute.benchmarks.torch.cases import CASES
-from recompute.benchmarks.torch.forms import OUR_BUDGETS, baselines, our_forms
+from recompute.benchmarks.torch.forms import RECOMPUTE_BUDGETS, baselines, recompute_forms
 from recompute.benchmarks.torch.measure import Row, rows
 from recompute.benchmarks.torch.table import missed, table
 
@@ -32,7 +32,9 @@ def progress(text: str) -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
-    parser.add_argument("--budgets", default=",".join(map(str, OUR_BUDGETS)), help="shares of the eager step's peak")
+    parser.add_argument(
+        "--budgets", default=",".join(map(str, RECOMPUTE_BUDGETS)), help="shares of the eager step's peak"
+    )
     parser.add_argument("--without-ours", action="store_true", help="PyTorch's forms alone")
     parser.add_argument("--without-torch", action="store_true", help="eager and our forms alone")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
@@ -47,7 +49,7 @@ def main() -> int:
         return 2
     budgets = tuple(float(share) for share in options.budgets.split(","))
     forms = baselines()[:1] if options.without_torch else baselines()
-    forms += [] if options.without_ours else our_forms(budgets)
+    forms += [] if options.without_ours else recompute_forms(budgets)
     torch.set_num_threads(1)
     every: list[Row] = []
     for name in names:

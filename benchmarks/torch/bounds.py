@@ -4,8 +4,7 @@
     python -m recompute.benchmarks.torch.bounds --only unet --shares 0.5,0.35
 
 Work is counted by the cost model, in percent of the plain step. A refused budget shows its bound and the least peak
-that a
-plan reaches. Exit status 1: a report states no bound.
+that a plan reaches. Exit status 1: a report states no bound.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from fnmatch import fnmatch
 import torch
 
 from recompute.benchmarks.torch.cases import make
+from recompute.benchmarks.torch.table import row
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 SHARES = "0.75,0.5,0.35,0.25"
@@ -26,11 +26,7 @@ HEAD = ("model", "budget", "MB", "extra work", "lower bound", "gap in points")
 _REFUSED = (r"no plan needs less than (\d+)", r"a plan reaches is .*?(\d+) bytes")
 
 
-def row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def within(name: str, share: float) -> tuple[str, ...]:
+def cells_within(name: str, share: float) -> tuple[str, ...]:
     """Return the row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
     import recompute.torch as rt
 
@@ -49,9 +45,16 @@ def within(name: str, share: float) -> tuple[str, ...]:
     (graph,) = step.report().graphs
     if graph.optimality is None:
         raise RuntimeError(f"{name}, {share:.0%}: the report states no bound")
-    known = graph.optimality
+    optimality = graph.optimality
     megabytes = f"{graph.peak_bytes / 1e6:.2f}"
-    return name, f"{share:.0%}", megabytes, f"{known.percent:.2f}", f"{known.bound_percent:.2f}", f"{known.gap:.2f}"
+    return (
+        name,
+        f"{share:.0%}",
+        megabytes,
+        f"{optimality.percent:.2f}",
+        f"{optimality.bound_percent:.2f}",
+        f"{optimality.gap:.2f}",
+    )
 
 
 def main() -> int:
@@ -67,7 +70,7 @@ def main() -> int:
     for name in names:
         for share in map(float, options.shares.split(",")):
             try:
-                print(row(within(name, share)), flush=True)
+                print(row(cells_within(name, share)), flush=True)
             except RuntimeError as error:
                 faults.append(str(error))
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)

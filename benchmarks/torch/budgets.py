@@ -5,11 +5,10 @@
 
 The budgets of a model are at equal distances from the peak of `budget="min"` (included) to the peak of the plain step
 (excluded). Peaks are measured for one step in program order. They include gradients and saved random states, and
-exclude
-weights, buffers and inputs. The table goes to standard output, progress to standard error. Exit status 1: a budget is
-exceeded or refused, a predicted peak is off by more than 0.5 %, or a result differs from eager (`NO`). A result that
-differs from eager mode, but not from the model as Dynamo traces it, is `traced`: the difference comes from PyTorch's
-tracing.
+exclude weights, buffers and inputs. The table goes to standard output, progress to standard error. Exit status 1: a
+budget is exceeded or refused, a predicted peak is off by more than 0.5 %, or a result differs from eager (`NO`). A
+result that differs from eager mode, but not from the model as Dynamo traces it, is `traced`: the difference comes from
+PyTorch's tracing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from functools import cache
@@ -28,7 +27,8 @@ from typing import Any
 import torch
 
 from recompute.benchmarks.torch.cases import make
-from recompute.benchmarks.torch.step import Outcome, metered, training_step
+from recompute.benchmarks.torch.step import Outcome, meter_step, training_step
+from recompute.benchmarks.torch.table import row
 
 MODELS = (
     "gpt6 dropout",
@@ -115,18 +115,14 @@ class Line:
         ]
 
 
-def row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Line]:
     """Yield a line for each budget of a model, the smallest budget first."""
     model, inputs = make(name)
     eager = training_step(model, model, inputs)
-    eager_flops = metered(model, model, inputs).flops
+    eager_flops = meter_step(model, model, inputs).flops
     progress(f"{name}: min ...")
     model, inputs = make(name)
-    step = compiled(model, "min")
+    step = compile_within(model, "min")
     training_step(model, step, inputs)
     (least,) = step.report().graphs
     width = least.plain_bytes - least.peak_bytes
@@ -134,36 +130,36 @@ def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Li
         budget = least.peak_bytes + width * index // count
         progress(f"{name}: {budget} bytes ...")
         try:
-            yield within(name, budget, least.input_bytes, eager, eager_flops)
+            yield measure_within(name, budget, least.input_bytes, eager, eager_flops)
         except Exception as error:
             text = next((line for line in str(error).splitlines() if line.strip()), "")
             yield Line(name, budget, error=f"{type(error).__name__}: {text}")
 
 
-def within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> Line:
+def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> Line:
     """Run a model within a budget. `input_bytes`: the bytes of weights, buffers and inputs of the graph."""
     model, inputs = make(name)
-    step = compiled(model, budget + input_bytes)
+    step = compile_within(model, budget + input_bytes)
     outcome = training_step(model, step, inputs)
     differences = eager.differences(outcome)
-    cost = metered(model, step, inputs)
+    cost = meter_step(model, step, inputs)
     (graph,) = step.report().graphs
     if graph.reason:
         raise RuntimeError(f"left to PyTorch: {graph.reason}")
     ratio = cost.flops / eager_flops
-    as_traced = bool(differences) and not outcome.differences(traced(name))
+    as_traced = bool(differences) and not outcome.differences(outcome_as_traced(name))
     return Line(name, budget, cost.peak_bytes, graph.peak_bytes, ratio, graph.copies, differences, as_traced)
 
 
 @cache
-def traced(name: str) -> Outcome:
+def outcome_as_traced(name: str) -> Outcome:
     """Return the outcome of the model if Dynamo traces it and its operations run as in eager mode."""
     torch._dynamo.reset()
     model, inputs = make(name)
     return training_step(model, torch.compile(model, backend="eager"), inputs)
 
 
-def compiled(model: torch.nn.Module, budget: int | str) -> Any:
+def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
     import recompute.torch as rt
 
     torch._dynamo.reset()

@@ -27,15 +27,14 @@ import torch
 
 from recompute.benchmarks.torch.cases import make
 from recompute.benchmarks.torch.inductor import ROUNDING, distance
-from recompute.benchmarks.torch.inductor import measured as measured_by_allocator
-from recompute.benchmarks.torch.step import Outcome, metered, training_step
+from recompute.benchmarks.torch.inductor import measure as measure_by_allocator
+from recompute.benchmarks.torch.step import Outcome, meter_step, training_step
+from recompute.benchmarks.torch.table import row
 
 PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
 BACKENDS = ("aot_eager", "inductor")
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 HEAD = ("program", "backend", "plain", *(f"{share:g}" for share in SHARES), "results", "RNG", "rises")
-GRANULE = 64
-"""Bytes by which peaks of one compiled step differ from run to run: a scalar is freed earlier or later."""
 _LEAST = (
     r"the least peak that a plan reaches is .*?(\d+) bytes",
     r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
@@ -68,20 +67,20 @@ class Step:
         return f"refused, {kilobytes}" if self.is_refused else kilobytes
 
 
-def measured_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
+def measure_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
     """Return the results of one step, and the peak of another one in program order."""
     torch._dynamo.reset()
     model, inputs = make(name)
     step = wrap(model)
     outcome = training_step(model, step, inputs)
-    return outcome, metered(model, step, inputs).peak_bytes
+    return outcome, meter_step(model, step, inputs).peak_bytes
 
 
-def measured(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
+def measure(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
     """Return the results and the peak of a step, as measured for its backend."""
     if backend == "aot_eager":
-        return measured_in_order(name, wrap)
-    outcome, peak, _ = measured_by_allocator(name, wrap)
+        return measure_in_order(name, wrap)
+    outcome, peak, _ = measure_by_allocator(name, wrap)
     return outcome, peak
 
 
@@ -89,20 +88,20 @@ def plain(name: str, backend: str) -> tuple[Outcome, int]:
     """Return the results of the reference, and the peak that shares refer to: under `aot_eager` the peak of the
     compiled step without copies."""
     if backend == "inductor":
-        return measured(name, backend, torch.compile)
+        return measure(name, backend, torch.compile)
     import recompute.torch as rt
 
-    outcome, _ = measured_in_order(name, lambda model: model)
-    return outcome, measured_in_order(name, lambda model: rt.compile(model, budget="100%"))[1]
+    outcome, _ = measure_in_order(name, lambda model: model)
+    return outcome, measure_in_order(name, lambda model: rt.compile(model, budget="100%"))[1]
 
 
-def falling(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
+def steps_of(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
     """Yield the step at each of `SHARES`, the largest first."""
     import recompute.torch as rt
 
     for share in SHARES:
         try:
-            outcome, peak = measured(
+            outcome, peak = measure(
                 name, backend, lambda model, share=share: rt.compile(model, budget=share, backend=backend)
             )
         except Exception as error:
@@ -116,8 +115,8 @@ def falling(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
 
 def least_stated(refusal: str) -> int:
     """Return the least peak that a refusal states, in bytes; 0 if it states none."""
-    found = (re.search(pattern, refusal) for pattern in _LEAST)
-    return next((int(match[1]) for match in found if match), 0)
+    matches = (re.search(pattern, refusal) for pattern in _LEAST)
+    return next((int(match[1]) for match in matches if match), 0)
 
 
 def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[str]:
@@ -138,9 +137,9 @@ def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[
 
 
 def rises(steps: list[Step]) -> list[tuple[Step, Step]]:
-    """Return the pairs of consecutive budgets whose smaller budget has the higher peak, by more than `GRANULE`."""
+    """Return the pairs of consecutive budgets whose smaller budget has the higher peak."""
     kept = [step for step in steps if not step.is_refused]
-    return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes + GRANULE]
+    return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes]
 
 
 def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[str]:
@@ -156,10 +155,6 @@ def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[
         "equal" if equal else "NO",
         "yes" if rises(steps) else "no",
     ]
-
-
-def row(texts: list[str]) -> str:
-    return f"| {' | '.join(texts)} |"
 
 
 def main() -> int:
@@ -178,7 +173,7 @@ def main() -> int:
     for backend in options.backend or BACKENDS:
         for name in names:
             reference, plain_bytes = plain(name, backend)
-            steps = list(falling(name, backend, reference))
+            steps = list(steps_of(name, backend, reference))
             print(row(cells(name, backend, plain_bytes, steps)), flush=True)
             rounding = 0.0 if backend == "aot_eager" else ROUNDING
             faults += [f"missed: {name}, {backend}, {fault}" for fault in faults_of(steps, plain_bytes, rounding)]

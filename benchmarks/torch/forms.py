@@ -22,7 +22,7 @@ from torch._dynamo.backends.debugging import boxed_nop
 from torch.utils.checkpoint import checkpoint
 
 TORCH_BUDGETS = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.0)
-OUR_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
+RECOMPUTE_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def eager(run: Run) -> Callable[..., Any]:
     return run.model
 
 
-def checkpointed(run: Run) -> Callable[..., Any]:
+def checkpoint_blocks(run: Run) -> Callable[..., Any]:
     """Wrap each block in `torch.utils.checkpoint`. Raises `ValueError` if no module has a name of the pattern."""
     patterns = run.blocks.split("|")
     names = [name for name, _ in run.model.named_modules() if any(fnmatchcase(name, part) for part in patterns)]
@@ -73,18 +73,18 @@ def checkpointed(run: Run) -> Callable[..., Any]:
     return run.model
 
 
-def partitioned(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+def compile_with(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
     """Compile with one of PyTorch's partitioners."""
     backend = aot_autograd(fw_compiler=boxed_nop, bw_compiler=boxed_nop, partition_fn=partition)
     return torch.compile(run.model, backend=backend)
 
 
-def checkpointed_partitioned(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
-    checkpointed(run)
-    return partitioned(partition, run)
+def checkpoint_and_compile(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+    checkpoint_blocks(run)
+    return compile_with(partition, run)
 
 
-def ours(run: Run) -> Callable[..., Any]:
+def compile_within_budget(run: Run) -> Callable[..., Any]:
     """Compile with `recompute.torch` within a budget in program order."""
     import recompute.torch as rt
 
@@ -93,16 +93,16 @@ def ours(run: Run) -> Callable[..., Any]:
 
 def baselines() -> list[Form]:
     """Return the forms of PyTorch, first the eager form, which is the reference."""
-    min_cut = partial(partitioned, min_cut_rematerialization_partition)
+    min_cut = partial(compile_with, min_cut_rematerialization_partition)
     return [
         Form("eager", eager),
-        Form("checkpoint per block", checkpointed),
-        Form("default_partition", partial(partitioned, default_partition)),
-        Form("checkpoint, default_partition", partial(checkpointed_partitioned, default_partition)),
+        Form("checkpoint per block", checkpoint_blocks),
+        Form("default_partition", partial(compile_with, default_partition)),
+        Form("checkpoint, default_partition", partial(checkpoint_and_compile, default_partition)),
         Form("min_cut", min_cut),
         *(Form(f"torch budget {b:g}", min_cut, None, (("activation_memory_budget", b),)) for b in TORCH_BUDGETS),
     ]
 
 
-def our_forms(budgets: tuple[float, ...] = OUR_BUDGETS) -> list[Form]:
-    return [Form(f"ours {budget:.3g}", ours, budget) for budget in budgets]
+def recompute_forms(budgets: tuple[float, ...] = RECOMPUTE_BUDGETS) -> list[Form]:
+    return [Form(f"ours {budget:.3g}", compile_within_budget, budget) for budget in budgets]

@@ -23,8 +23,9 @@ from typing import Any
 import torch
 
 from recompute.benchmarks.torch.cases import CASES, Case, make
-from recompute.benchmarks.torch.forms import Run, checkpointed
+from recompute.benchmarks.torch.forms import Run, checkpoint_blocks
 from recompute.benchmarks.torch.step import Outcome, training_step
+from recompute.benchmarks.torch.table import row
 from recompute.frontends.torch.allocator import allocator_peak
 
 MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
@@ -34,18 +35,22 @@ ROUNDING = 1e-4
 HEAD = ("model", "form", "budget MB", "measured MB", "compiles", "FLOPs x", "largest distance", "RNG")
 
 
-def row(cells: tuple[Any, ...]) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
-
-
-def measured(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
+def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
     """Return the results of the first step, the peak of the second one, and the wrapped model."""
     torch._dynamo.reset()
     model, inputs = make(name)
     device = inputs[0].device.type
     step = wrap(model)
     outcome = training_step(model, step, inputs)
-    return outcome, allocator_peak(lambda: training_step(model, step, inputs), device), step
+    model.zero_grad(set_to_none=True)
+
+    def whole_step() -> None:
+        # The gradients are freed inside: PyTorch's profiler counts a block that is freed after an earlier measurement,
+        # even if another tensor has its address by then.
+        step(*inputs).backward()
+        model.zero_grad(set_to_none=True)
+
+    return outcome, allocator_peak(whole_step, device), step
 
 
 def distance(outcome: Outcome, other: Outcome) -> float:
@@ -53,14 +58,14 @@ def distance(outcome: Outcome, other: Outcome) -> float:
     return max((float(line.rpartition(": ")[2]) for line in lines), default=0.0)
 
 
-def within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[tuple[Any, ...], str]:
+def line_within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[tuple[Any, ...], str]:
     """Return a line and its faults."""
     import recompute.torch as rt
 
     budget = int(share * plain_bytes)
     megabytes = f"{budget / 1e6:.2f}"
     try:
-        outcome, peak, step = measured(name, lambda model: rt.compile(model, budget=share, backend="inductor"))
+        outcome, peak, step = measure(name, lambda model: rt.compile(model, budget=share, backend="inductor"))
     except Exception as error:
         if "BudgetNotKept" not in str(error):
             return (name, f"{share:g}", megabytes, "", "", "", "", ""), f"{type(error).__name__}: {error}"
@@ -88,11 +93,11 @@ def within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[t
     return cells, "; ".join(faults)
 
 
-def checkpointed_line(name: str) -> tuple[Any, ...]:
+def checkpoint_line(name: str) -> tuple[Any, ...]:
     """Return the line of `torch.utils.checkpoint` around each block, compiled by Inductor."""
     case: Case = CASES[name]
     try:
-        _, peak, _ = measured(name, lambda model: torch.compile(checkpointed(Run(model, case.blocks))))
+        _, peak, _ = measure(name, lambda model: torch.compile(checkpoint_blocks(Run(model, case.blocks))))
     except Exception as error:
         return (name, "checkpoint", "", type(error).__name__, "", "", "", "")
     return (name, "checkpoint", "", f"{peak / 1e6:.2f}", "", "", "", "")
@@ -112,11 +117,11 @@ def main() -> int:
     print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
     faults: list[str] = []
     for name in names:
-        plain, plain_bytes, _ = measured(name, torch.compile)
+        plain, plain_bytes, _ = measure(name, torch.compile)
         print(row((name, "torch.compile", "", f"{plain_bytes / 1e6:.2f}", "", "1.0000", "", "")), flush=True)
-        print(row(checkpointed_line(name)), flush=True)
+        print(row(checkpoint_line(name)), flush=True)
         for share in map(float, options.shares.split(",")):
-            cells, fault = within(name, share, plain, plain_bytes)
+            cells, fault = line_within(name, share, plain, plain_bytes)
             print(row(cells), flush=True)
             faults += [f"missed: {name}, {share:g}: {fault}"] if fault else []
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)

@@ -13,7 +13,7 @@ import torch._functorch.config as functorch_config
 
 from recompute.benchmarks.torch.cases import CASES, make
 from recompute.benchmarks.torch.forms import Form, Run
-from recompute.benchmarks.torch.step import Outcome, metered, resident_bytes, seconds, training_step
+from recompute.benchmarks.torch.step import Outcome, meter_step, resident_bytes, seconds, training_step
 
 REPEATS = 3
 
@@ -53,19 +53,19 @@ def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> I
     plain_bytes = 0
     for form in forms:
         progress(f"{name}: {form.name} ...")
-        row, outcome = measured(name, form, reference, plain_bytes)
+        row, outcome = measure_form(name, form, reference, plain_bytes)
         if reference is None:
             reference, plain_bytes = outcome, row.peak_bytes
         yield row
 
 
-def described(error: Exception) -> str:
+def description_of(error: Exception) -> str:
     """Return the type of an error and its first line, without the name of the backend that Dynamo prepends."""
     text = str(error).partition(" raised:")[2].strip() or str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
 
 
-def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
+def measure_form(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
     """Measure one form of a model. Return its row and its outcome, which is None if the form fails."""
     model, inputs = make(name)
     budget_bytes = None if form.budget is None else int(form.budget * plain_bytes)
@@ -78,10 +78,10 @@ def measured(name: str, form: Form, reference: Outcome | None, plain_bytes: int)
             outcome = training_step(model, call, inputs)
             compile_seconds = time.process_time() - start
             differences = [] if reference is None else reference.differences(outcome)
-            cost = metered(model, call, inputs)
+            cost = meter_step(model, call, inputs)
             step_seconds = seconds(model, call, inputs, REPEATS)
     except Exception as error:
-        return Row(name, form.name, budget_bytes=budget_bytes, error=described(error)), None
+        return Row(name, form.name, budget_bytes=budget_bytes, error=description_of(error)), None
     row = Row(
         name,
         form.name,

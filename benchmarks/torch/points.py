@@ -24,8 +24,9 @@ import torch
 from functorch.compile import min_cut_rematerialization_partition
 
 from recompute.benchmarks.torch.cases import make
-from recompute.benchmarks.torch.forms import Form, baselines, ours, partitioned
-from recompute.benchmarks.torch.measure import Row, measured
+from recompute.benchmarks.torch.forms import Form, baselines, compile_with, compile_within_budget
+from recompute.benchmarks.torch.measure import Row, measure_form
+from recompute.benchmarks.torch.table import row
 
 NAMED = {
     "gpt6 dropout": ((26.98, 1.001), (12.71, 1.118)),
@@ -37,14 +38,10 @@ HEAD = ("peak of", "MB", "PyTorch's FLOPs x", "ours MB", "ours FLOPs x", "equal 
 PASSES = ("import", "rewrite and proof", "export and second proof")
 
 
-def line(cells: tuple[Any, ...]) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
-
-
 def measure_at(name: str, peak_bytes: int, eager: Row, outcome: Any) -> Row:
     """Measure `recompute.torch` with a budget of this peak."""
-    form = Form("ours", ours, (peak_bytes + 0.5) / eager.peak_bytes)
-    row, _ = measured(name, form, outcome, eager.peak_bytes)
+    form = Form("ours", compile_within_budget, (peak_bytes + 0.5) / eager.peak_bytes)
+    row, _ = measure_form(name, form, outcome, eager.peak_bytes)
     return row
 
 
@@ -64,29 +61,29 @@ def faults_of(row: Row, most: float, peak_bytes: int, eager: Row) -> Iterator[st
 def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
     """Print the table of a model, and yield its faults."""
     print(f"\n### {name}\n")
-    print(
-        line(("peak of", "MB", "PyTorch's FLOPs x", "ours MB", "ours FLOPs x", "equal to eager")),
-        "|---" * 6 + "|",
-        sep="\n",
-    )
+    print(row(HEAD), "|---" * len(HEAD) + "|", sep="\n")
     first, *others = baselines()
-    eager, outcome = measured(name, first, None, 0)
+    eager, outcome = measure_form(name, first, None, 0)
     points = [(form.name, *peak_of(name, form, outcome, eager)) for form in others] if of_torch else []
     points += [("a bar", int(megabytes * 1e6), most) for megabytes, most in NAMED.get(name, ())]
     for label, peak_bytes, most in points:
         if not peak_bytes:
-            print(line((label, "fails", "", "", "", "")), flush=True)
+            print(row((label, "fails", "", "", "", "")), flush=True)
             continue
-        row = measure_at(name, peak_bytes, eager, outcome)
-        result = (f"{row.peak_bytes / 1e6:.2f}", f"{row.flops / eager.flops:.4f}", "no" if row.differences else "yes")
-        cells = result if not row.error else ("", row.error[:90].replace("|", "/"), "")
-        print(line((label, f"{peak_bytes / 1e6:.2f}", f"{most:.4f}", *cells)), flush=True)
-        yield from (f"{name}, {label}: {fault}" for fault in faults_of(row, most, peak_bytes, eager))
+        own_row = measure_at(name, peak_bytes, eager, outcome)
+        result = (
+            f"{own_row.peak_bytes / 1e6:.2f}",
+            f"{own_row.flops / eager.flops:.4f}",
+            "no" if own_row.differences else "yes",
+        )
+        cells = result if not own_row.error else ("", own_row.error[:90].replace("|", "/"), "")
+        print(row((label, f"{peak_bytes / 1e6:.2f}", f"{most:.4f}", *cells)), flush=True)
+        yield from (f"{name}, {label}: {fault}" for fault in faults_of(own_row, most, peak_bytes, eager))
 
 
 def peak_of(name: str, form: Form, outcome: Any, eager: Row) -> tuple[int, float]:
     """Return the peak and the FLOPs of one of PyTorch's forms; (0, 0) if it fails."""
-    row, _ = measured(name, form, outcome, 0)
+    row, _ = measure_form(name, form, outcome, 0)
     return (0, 0.0) if row.error else (row.peak_bytes, row.flops / eager.flops)
 
 
@@ -140,23 +137,23 @@ def compile_seconds(name: str) -> tuple[float, float]:
 
     from recompute.benchmarks.torch.forms import Run
 
-    by_torch = partial(partitioned, min_cut_rematerialization_partition)
+    by_torch = partial(compile_with, min_cut_rematerialization_partition)
     compilers = (lambda model: by_torch(Run(model, "")), lambda model: rt.compile(model, budget="60%"))
     return tuple(min(first_step(compile) for _ in range(2)) for compile in compilers)  # pyright: ignore[reportReturnType]
 
 
 def times() -> None:
     """Print the CPU time of the passes and of the compilation."""
-    print(f"\n{line(('model', 'calls', *PASSES, 'import of 1,000 calls'))}\n{'|---' * 6}|")
+    print(f"\n{row(('model', 'calls', *PASSES, 'import of 1,000 calls'))}\n{'|---' * 6}|")
     for name in ("gpt12 dropout", "gpt6 sdpa", "resnet50", "unet"):
         calls, seconds = seconds_of_passes(name)
         cells = (f"{each:.2f} s" for each in (*seconds, 1000 * seconds[0] / calls))
-        print(line((name, calls, *cells)), flush=True)
-    print(f"\n{line(('model', 'min_cut', 'ours, budget 60 %', 'ratio'))}\n{'|---' * 4}|")
+        print(row((name, calls, *cells)), flush=True)
+    print(f"\n{row(('model', 'min_cut', 'ours, budget 60 %', 'ratio'))}\n{'|---' * 4}|")
     for name in ("gpt6 dropout", "gpt12 dropout", "unet"):
         baseline, rewritten = compile_seconds(name)
         cells = (name, f"{baseline:.1f} s", f"{rewritten:.1f} s", f"{rewritten / baseline:.2f}")
-        print(line(cells), flush=True)
+        print(row(cells), flush=True)
 
 
 def main() -> int:

@@ -22,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from recompute.benchmarks.torch.table import row
+
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")
 
@@ -53,10 +55,6 @@ def in_process(name: str, budget: str, cache: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "recompute.benchmarks.torch.second_process", "--step", name, "--budget", budget]
     environment = {**os.environ, "RECOMPUTE_CACHE_DIR": cache, "PYTHONPATH": path}
     return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
-
-
-def row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> int:

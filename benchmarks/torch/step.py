@@ -68,7 +68,7 @@ def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: t
     )
 
 
-def metered(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
+def meter_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
     """Measure the peak and the FLOPs of one step. Its gradients are live at the end, and count."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)

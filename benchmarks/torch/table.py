@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from recompute.benchmarks.torch.measure import Row
 
@@ -11,10 +11,15 @@ SHOWN = 3
 """Differences listed in a line."""
 
 
+def row(cells: Iterable[object]) -> str:
+    """Return the cells as a line of a table in Markdown."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def table(rows: Sequence[Row]) -> str:
     """Return the rows of one model in Markdown. Ratios refer to the first row."""
-    lines = [f"### {rows[0].case}", "", "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    return "\n".join([*lines, *(f"| {' | '.join(cells(row, rows[0]))} |" for row in rows)])
+    lines = [f"### {rows[0].case}", "", row(HEAD), "|" + "---|" * len(HEAD)]
+    return "\n".join([*lines, *(row(cells(measured, rows[0])) for measured in rows)])
 
 
 def cells(row: Row, eager: Row) -> list[str]:

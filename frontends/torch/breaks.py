@@ -29,6 +29,6 @@ def count_cached() -> int:
 
 
 def _first_line(reason: str) -> str:
-    title, *rest = reason.splitlines() or [""]
-    explanation = next((line.partition(":")[2].strip() for line in rest if "Explanation:" in line), "")
+    title, *lines = reason.splitlines() or [""]
+    explanation = next((line.partition(":")[2].strip() for line in lines if "Explanation:" in line), "")
     return f"{title}: {explanation}" if explanation else title

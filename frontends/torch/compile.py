@@ -113,20 +113,20 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     """
     if model is None:
         return partial(compile, backend=backend, **keywords)
-    ours = {name: value for name, value in keywords.items() if name in OURS}
-    theirs = {name: value for name, value in keywords.items() if name in _OF_TORCH}
-    if unknown := sorted(keywords.keys() - ours.keys() - theirs.keys()):
+    own_keywords = {name: value for name, value in keywords.items() if name in OURS}
+    torch_keywords = {name: value for name, value in keywords.items() if name in _OF_TORCH}
+    if unknown := sorted(keywords.keys() - own_keywords.keys() - torch_keywords.keys()):
         raise TypeError(f"recompute.torch.compile: unknown option '{unknown[0]}'")
     if backend not in BACKENDS:
         raise ValueError(f"recompute.torch.compile: unknown backend '{backend}'{suggestion(backend, BACKENDS)}")
-    options = options_of(ours)
+    options = options_of(own_keywords)
     if backend == "inductor":
         partitioner = InductorPartitioner(options)
         made = Backend(partitioner.partitioner)
-        compiled = torch.compile(model, options={"custom_partitioner_fn": partitioner}, **theirs)
+        compiled = torch.compile(model, options={"custom_partitioner_fn": partitioner}, **torch_keywords)
     else:
         made = Backend(Partitioner(options))
-        compiled = torch.compile(model, backend=made, **theirs)
+        compiled = torch.compile(model, backend=made, **torch_keywords)
     step: Any = compiled
     # Not by `setattr`, which an optimized module passes on to the module of the user.
     vars(step).update(report=made.report, explain=made.explain)

@@ -64,7 +64,7 @@ def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> 
     Raises `NotMeasured` if it cannot be compiled or run. The halves are not changed.
     """
     try:
-        return _measured(halves, num_fwd_outputs, device)
+        return _peak_on_stand_ins(halves, num_fwd_outputs, device)
     except torch.OutOfMemoryError as error:
         raise NotMeasured("the device does not have enough memory to measure the compiled step") from error
     except Exception as error:
@@ -72,26 +72,28 @@ def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> 
         raise NotMeasured(f"{type(error).__name__}: {text}") from error
 
 
-def _measured(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
+def _peak_on_stand_ins(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
     forward, backward = halves
     with _ready_to_compile():
-        run_forward = _compiled(forward, [_value(node) for node in _placeholders(forward)], num_fwd_outputs)
+        run_forward = _compile_half(forward, [_value(node) for node in _placeholders(forward)], num_fwd_outputs)
         with _ready_to_run(device):
             arguments = {node.name: _stand_in(_value(node)) for node in _placeholders(forward)}
-            saved = _saved(forward, run_forward(list(arguments.values())), num_fwd_outputs)
-        given = [_restrided(_value(node), saved.get(node.name)) for node in _placeholders(backward)]
-        with _donated(halves, num_fwd_outputs):
-            run_backward = _compiled(backward, given, 0)
+            saved = _saved_values(forward, run_forward(list(arguments.values())), num_fwd_outputs)
+        given = [_with_strides_of(_value(node), saved.get(node.name)) for node in _placeholders(backward)]
+        with _donated_buffers(halves, num_fwd_outputs):
+            run_backward = _compile_half(backward, given, 0)
         names = [node.name for node in _placeholders(backward)]
         tangents = {name: _value(node) for name, node in zip(names, _placeholders(backward), strict=True)}
         del saved
 
         def step() -> object:
             results = run_forward(list(arguments.values()))
-            saved = _saved(forward, results, num_fwd_outputs)
+            saved = _saved_values(forward, results, num_fwd_outputs)
             returned = list(results[:num_fwd_outputs])
             del results
-            read = [saved[name] if name in saved else _stand_in(tangents[name]) for name in names]
+            # Autograd holds the gradients of the results until the backward pass ends, and so does this variable.
+            held = {name: _stand_in(tangents[name]) for name in names if name not in saved}
+            read = [saved[name] if name in saved else held[name] for name in names]
             saved.clear()
             return returned, run_backward(read)
 
@@ -119,7 +121,7 @@ def _ready_to_run(device: Device) -> Iterator[None]:
 
 
 @contextmanager
-def _donated(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
+def _donated_buffers(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
     """Mark for Inductor the saved tensors that the backward half may overwrite, as AOTAutograd does."""
     context: Any = TracingContext.try_get()
     if context is None or not functorch_config.donated_buffer:
@@ -144,7 +146,7 @@ def _donated(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
         context.fw_metadata = before
 
 
-def _compiled(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int) -> Callable[[list[Any]], Any]:
+def _compile_half(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int) -> Callable[[list[Any]], Any]:
     """Return a half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
     with unset_fake_temporarily():
         own = copy.deepcopy(half)
@@ -154,9 +156,9 @@ def _compiled(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int
         for index, result in enumerate(results[:visible])
         if isinstance(result, torch.fx.Node)  # pyright: ignore
     ]
-    compile_half: Any = compile_fx_inner
+    compile_graph: Any = compile_fx_inner
     with TracingContext.report_output_strides():
-        return compile_half(own, arguments, is_backward=not visible)
+        return compile_graph(own, arguments, is_backward=not visible)
 
 
 def _placeholders(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
@@ -171,7 +173,7 @@ def _value_or_none(node: Any) -> Any:
     return node.meta.get("val") if isinstance(node, torch.fx.Node) else None
 
 
-def _saved(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_outputs: int) -> dict[str, Any]:
+def _saved_values(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_outputs: int) -> dict[str, Any]:
     """Return the values that the forward half saves, by the names of the nodes; these are also the names of the
     backward half's arguments."""
     nodes: Any = forward.graph.output_node().args[0]
@@ -179,7 +181,7 @@ def _saved(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_output
     return {node.name: result for node, result in pairs if isinstance(node, torch.fx.Node)}
 
 
-def _restrided(value: Any, saved: Any) -> Any:
+def _with_strides_of(value: Any, saved: Any) -> Any:
     """Return the fake argument with the strides that the compiled forward half gave the saved tensor."""
     if not isinstance(value, torch.Tensor) or saved is None or _hint(value.stride()) == tuple(saved.stride()):
         return value

@@ -84,7 +84,7 @@ class _Writer:
     graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
     nodes: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
     flat: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
-    again: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
+    backward_nodes: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
     running: Operation | None = None
 
     def __post_init__(self) -> None:
@@ -122,11 +122,11 @@ class _Writer:
 
     def _in_backward(self, value: SSAValue) -> torch.fx.Node:
         """Return the node of a value for the backward pass, where views of forward values are made again."""
-        if value not in self.again:
-            self.again[value] = self._made_again(value)
-        return self.again[value]
+        if value not in self.backward_nodes:
+            self.backward_nodes[value] = self._node_in_backward(value)
+        return self.backward_nodes[value]
 
-    def _made_again(self, value: SSAValue) -> torch.fx.Node:
+    def _node_in_backward(self, value: SSAValue) -> torch.fx.Node:
         if value in self.flat:
             argument = self.nodes[value]
             shape, name = list(argument.meta["val"].shape), f"{argument.name}_again"
@@ -151,7 +151,7 @@ class _Writer:
                 original = self._original(op)
                 self._define(op.results[0], self._node("get_attr", original.target, (), {}, original, is_copy(op)))
             case name if name.startswith(SEEDED):
-                self._seeded(op)
+                self._random_operation(op)
             case name if name.startswith(EFFECT):
                 token, *operands = op.operands
                 before = (self.nodes[token], target_named(called_name(op)))
@@ -176,7 +176,7 @@ class _Writer:
         node.meta = _meta_of(argument) | {_TAG: "is_forward", KEPT: True}
         self._define(op.results[0], node)
 
-    def _seeded(self, op: Operation) -> None:
+    def _random_operation(self, op: Operation) -> None:
         """Write a random operation: the call that advances the generator, or one that runs again from the same
         state."""
         target, state = target_named(called_name(op)), op.operands[0]

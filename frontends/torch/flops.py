@@ -22,13 +22,13 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     if formula is None:
         return None
     fake = torch.fx.map_arg((tuple(args), dict(kwargs)), lambda node: node.meta["val"])
-    known_args, known_kwargs = tree_map(_hinted, fake)
-    return int(formula(*known_args, **known_kwargs, out_val=tree_map(_hinted, value)))
+    sized_args, sized_kwargs = tree_map(_sizes_of, fake)
+    return int(formula(*sized_args, **sized_kwargs, out_val=tree_map(_sizes_of, value)))
 
 
-def _hinted(value: Any) -> Any:
+def _sizes_of(value: Any) -> Any:
     """Return the shape of a tensor and the hint of a symbolic size: to ask for either itself would specialize
     the step."""
     if isinstance(value, torch.Tensor):
-        return tuple(_hinted(size) for size in value.shape)
+        return tuple(_sizes_of(size) for size in value.shape)
     return value.node.hint if isinstance(value, torch.SymInt) else value

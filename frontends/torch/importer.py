@@ -175,7 +175,7 @@ class _Reader:
             self._item(node)
         elif node.target is run_and_save_rng_state:
             target, *args = node.args
-            self.values[node] = self._seeded(node, cast(OpOverload, target), args, node.meta["val"][1])
+            self.values[node] = self._random_operation(node, cast(OpOverload, target), args, node.meta["val"][1])
         elif node.target is run_with_rng_state:
             state, target, *args = node.args
             drawn = self._single(state, node)
@@ -231,12 +231,12 @@ class _Reader:
     def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
         if isinstance(target, OpOverload) and draws(target):
-            _, results = self._seeded(node, target, node.args, value)
+            _, results = self._random_operation(node, target, node.args, value)
         else:
             results = self._add_call(node, target, (), node.args, value)
         self.values[node] = results
 
-    def _seeded(
+    def _random_operation(
         self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
     ) -> tuple[SSAValue, Results]:
         """Draw a state, then run the operation on it. Returns the state and the results."""

@@ -20,7 +20,7 @@ from typing_extensions import override
 from .compiled_step import NotMeasured, why_not_run
 from .options import Options
 from .partition import Partitioner
-from .replan import partitioned_within
+from .replan import partition_within
 from .report import GraphReport
 from .step import JointStep, Partitioned
 
@@ -33,16 +33,16 @@ class MeasuringPartitioner(Partitioner):
         return JointStep(*parts, for_inductor=True)
 
     @override
-    def partitioned(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
+    def partition(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
         if self.options.budget is None:
-            return super().partitioned(step)
+            return super().partition(step)
         reason = why_not_run(step.joint)
         if reason is None:
             try:
-                return partitioned_within(step, self.options)
+                return partition_within(step, self.options)
             except NotMeasured as error:
                 reason = str(error)
-        halves, report = super().partitioned(step)
+        halves, report = super().partition(step)
         return halves, replace(report, unmeasured=reason)
 
 

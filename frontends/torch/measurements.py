@@ -19,7 +19,7 @@ import torch._inductor.config as inductor_config
 from ...driver.cache_keys import options_key
 from ...support.fingerprint import NoFingerprint
 from .options import Options
-from .plan_cache import StoredPlan
+from .splits import Candidate
 from .step import JointStep
 
 MAX_STEPS = 64
@@ -30,21 +30,10 @@ _OWN_SETTING = "custom_partitioner_fn"
 
 @dataclass(frozen=True)
 class Measurement:
-    """A candidate that was compiled and run.
+    """A candidate that was compiled and run, with its peak as compiled in bytes."""
 
-    Attributes:
-        words: Its description.
-        planned_bytes: Its peak in program order.
-        peak_bytes: Its peak as compiled.
-        flops: FLOPs of its products.
-        source: The plan, the value of `activation_memory_budget`, or None for the plain step.
-    """
-
-    words: str
-    planned_bytes: int
+    candidate: Candidate
     peak_bytes: int
-    flops: int
-    source: StoredPlan | float | None
 
 
 @dataclass(frozen=True)
@@ -75,28 +64,23 @@ class Measurements:
     def add(self, measurement: Measurement) -> None:
         self.of_step.append(measurement)
 
+    def find(self, candidate: Candidate) -> Measurement | None:
+        """Return the measurement of a candidate; None if it was not compiled yet."""
+        return next((each for each in self.of_step if each.candidate == candidate), None)
+
     @property
     def plain_bytes(self) -> int | None:
         """The peak of the plain step; None if it was not measured yet."""
-        return next((each.peak_bytes for each in self.of_step if each.source is None), None)
-
-    @property
-    def of_ours(self) -> list[tuple[int, int]]:
-        """Planned and measured peaks of plans of this package, in the order of measurement."""
-        return [(each.planned_bytes, each.peak_bytes) for each in self.of_step if isinstance(each.source, StoredPlan)]
+        return next((each.peak_bytes for each in self.of_step if each.candidate.source is None), None)
 
     def within(self, limit: int) -> Iterator[Measurement]:
         """Yield the candidates within the limit, in order of FLOPs, then of the peak."""
         fitting = [each for each in self.of_step if each.peak_bytes <= limit]
-        yield from sorted(fitting, key=lambda each: (each.flops, each.peak_bytes))
+        yield from sorted(fitting, key=lambda each: (each.candidate.flops, each.peak_bytes))
 
     def is_settled(self, limit: int) -> bool:
         """Return whether the choice for a budget that is not smaller is within the limit."""
         return any(larger >= limit >= peak for larger, peak in self.choices)
-
-    def has(self, words: str, planned_bytes: int) -> bool:
-        """Return whether a candidate with this description and this peak in program order was measured."""
-        return any((each.words, each.planned_bytes) == (words, planned_bytes) for each in self.of_step)
 
     @property
     def least_bytes(self) -> int | None:

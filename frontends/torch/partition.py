@@ -56,7 +56,7 @@ class Partitioner:
         start = perf_counter()
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
-            halves, report = self.partitioned(self.step(module, joint, inputs, num_fwd_outputs, keywords))
+            halves, report = self.partition(self.step(module, joint, inputs, num_fwd_outputs, keywords))
         except BudgetNotKept:
             raise
         except (Unsupported, Refusal, NotProved) as error:
@@ -78,10 +78,10 @@ class Partitioner:
         """Return the step of a joint graph. `parts`: the first fields of `JointStep`."""
         return JointStep(*parts)
 
-    def partitioned(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
+    def partition(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
         """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,
         `Unsupported`."""
-        rewritten = step.rewritten(self.options)
+        rewritten = step.rewrite(self.options)
         return step.split(rewritten), report_of(step, rewritten)
 
     def _left_alone(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Partitioned:

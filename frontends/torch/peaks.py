@@ -39,10 +39,10 @@ class Peak:
         order = Order.of(single_block(function))
         graph = graph_of(order, bare=True).graph
         live: list[int] = live_bytes(graph).tolist()
-        again = [
+        draws_again = [
             name.startswith(SEEDED) and (is_copy(op) or stated_phase(op) not in PHASES_OF_FORWARD)
             for name, op in zip(graph.names, order.operations, strict=True)
         ]
-        held = [bytes_ + STATE_BYTES["cpu"] * is_again for bytes_, is_again in zip(live, again, strict=True)]
+        held = [bytes_ + STATE_BYTES["cpu"] * is_again for bytes_, is_again in zip(live, draws_again, strict=True)]
         arguments = sum(value_bytes(argument) for argument in order.block.args)
         return cls(arguments, max(live, default=0), max(held, default=0))

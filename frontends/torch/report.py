@@ -108,10 +108,10 @@ class GraphReport:
     def _bound(self) -> str:
         """A sentence on the extra work of the plan and its lower bound; empty without a bound, and for a measured
         plan."""
-        known = self.optimality
-        if known is None or self.plan:
+        optimality = self.optimality
+        if optimality is None or self.plan:
             return ""
-        return f" ({known.percent:.2f} % more work, at least {known.bound_percent:.2f} % within this budget)"
+        return f" ({optimality.percent:.2f} % more work, at least {optimality.bound_percent:.2f} % within this budget)"
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
     """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks."""
     result = rewritten.result
     return replace(
-        unchanged_report(step),
+        report_unchanged(step),
         peak_bytes=rewritten.peak.with_states + step.tangent_bytes,
         copies=result.copies,
         flops=_flops(result.module),
@@ -173,7 +173,7 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
     )
 
 
-def unchanged_report(step: JointStep) -> GraphReport:
+def report_unchanged(step: JointStep) -> GraphReport:
     """Return the report on a graph without copies."""
     peak, flops = step.peak.temporary_bytes + step.tangent_bytes, _flops(step.module)
     return GraphReport(

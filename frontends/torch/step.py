@@ -29,9 +29,9 @@ from .plan_cache import PlanCache, StoredPlan
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
 TIGHTENED, SHRUNK = 6, 0.93
-"""Maximum number of budgets that are tried below the least that was found, and the share of it that is tried first."""
-CLOSE = 0.99
-"""Share of the least peak that was found above which no smaller budget is tried."""
+"""Maximum number of budgets that are tried below the lowest peak so far, and the share of it that is tried first."""
+TIGHT = 0.99
+"""The share of the lowest peak so far above which no smaller budget is tried: it would save less than one percent."""
 LOWERED = 4
 """Maximum number of plans for a budget. Each further plan has a lower limit: random states of the previous plan
 exceeded the budget by the difference."""
@@ -61,9 +61,9 @@ class RewrittenStep:
     def of(cls, step: JointStep, options: RecomputeOptions) -> RewrittenStep:
         """Plan and rewrite the step. Raises `Refusal`."""
         result = rewrite(step.module, replace(options, proof=False))
-        known = [plan.plan.optimality for plan in result.plans]
+        optimalities = [plan.plan.optimality for plan in result.plans]
         remarks = tuple(remark.reason for remark in result.remarks)
-        return cls(result, Peak.of(result.module), remarks, known[0] if len(known) == 1 else None)
+        return cls(result, Peak.of(result.module), remarks, optimalities[0] if len(optimalities) == 1 else None)
 
     @classmethod
     def of_stored(cls, step: JointStep, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
@@ -78,7 +78,7 @@ class RewrittenStep:
         return cls(result, peak, stored.remarks, stored.optimality, is_stored=True)
 
     @property
-    def stored(self) -> StoredPlan:
+    def stored_plan(self) -> StoredPlan:
         """The plan in the form that is kept for later processes."""
         return StoredPlan(self.result.plan_text, self.peak.with_states, self.remarks, self.optimality)
 
@@ -115,23 +115,23 @@ class JointStep:
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
-    def rewritten(self, options: Options) -> RewrittenStep:
+    def rewrite(self, options: Options) -> RewrittenStep:
         """Return the rewritten step, by a plan of an earlier process if there is one. Raises `Refusal`."""
         cache = PlanCache.of(lambda: self.text, options)
         if (stored := cache.get()) is not None:
-            known = RewrittenStep.of_stored(self, options.rewrite, stored)
-            if known is not None:
-                return known
+            rewritten = RewrittenStep.of_stored(self, options.rewrite, stored)
+            if rewritten is not None:
+                return rewritten
         rewritten = _rewrite(self, options)
-        cache.put(rewritten.stored)
+        cache.put(rewritten.stored_plan)
         return rewritten
 
-    def smallest(self, options: RecomputeOptions) -> RewrittenStep:
+    def smallest_rewrite(self, options: RecomputeOptions) -> RewrittenStep:
         """Return the rewrite with the lowest peak, which is searched once. Raises `Refusal`."""
         least = Options(replace(options, budget=MINIMUM), MINIMUM)
         key = repr(least)
         if key not in self._smallest:
-            self._smallest[key] = self.rewritten(least)
+            self._smallest[key] = self.rewrite(least)
         return self._smallest[key]
 
     @cached_property
@@ -187,7 +187,7 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
     """Return the rewrite with the lowest peak if it is within the limit, after a budget was refused. Otherwise raises a
     `Refusal` that also states this peak."""
     try:
-        smallest = step.smallest(options)
+        smallest = step.smallest_rewrite(options)
     except Refusal:
         raise error from None
     if smallest.peak.with_states <= limit:
@@ -216,7 +216,7 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
     highest_refused = 0
     for _ in range(TIGHTENED):
         budget = max(int(SHRUNK * best.peak.with_states), (highest_refused + best.peak.with_states) // 2)
-        if budget > CLOSE * best.peak.with_states:
+        if budget > TIGHT * best.peak.with_states:
             break
         try:
             tighter = RewrittenStep.of(step, replace(options, budget=f"{budget + step.peak.argument_bytes}B"))

@@ -1,27 +1,48 @@
 """Measure candidates until one keeps a budget: take the candidate with the least work that is expected to fit, measure
 it, and correct the forecasts.
 
-The caller supplies the measure: a memory model (`within.py`) or a compiler (`frontends/jax/compilation/budgeted.py`).
+The caller supplies the candidates and the measure: a memory model (`within.py`), XLA
+(`frontends/jax/compilation/budgeted.py`), or Inductor (`frontends/torch/replan.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from ...planning.calibrated_search import CalibratedSearch
+from ...planning.calibrated_search import CalibratedSearch, Prediction, Ratio
 from ...planning.solvers.result import Stop
-from ..pool import ModuleCandidate, Pool
 
+C = TypeVar("C")
 T = TypeVar("T")
+C_co = TypeVar("C_co", covariant=True)
 MORE = 2
 """Number of additional candidates that are measured before a search ends without a result."""
 
 
+class CandidatePool(Protocol[C_co]):
+    """Candidates of one step. Their positions are stable, because a search appends new ones."""
+
+    @property
+    def candidates(self) -> Sequence[C_co]:
+        """The candidates so far."""
+        ...
+
+    @property
+    def predictions(self) -> Sequence[Prediction]:
+        """The forecast of each candidate."""
+        ...
+
+    def search(self, ratio: Ratio, stop: Stop) -> Sequence[Prediction]:
+        """Add candidates that are expected to fit, and return all forecasts. `ratio`: the expected need of a forecast
+        as a multiple of the limit."""
+        ...
+
+
 @dataclass
-class Rounds(Generic[T]):
+class Rounds(Generic[C, T]):
     """The search among the candidates of a pool.
 
     Attributes:
@@ -34,25 +55,28 @@ class Rounds(Generic[T]):
         is_over: Ends the planning of more candidates.
         needs: The measured needs, by position in the pool: those of earlier searches, extended by this one.
         results: The results of the measured candidates, by position in the pool.
+        more: The number of additional candidates, of kinds without a measurement, before a search ends without a
+            result.
     """
 
-    pool: Pool
+    pool: CandidatePool[C]
     limit: float | None
     plain: tuple[float, float]
-    measure: Callable[[ModuleCandidate, float], tuple[float, T] | None]
+    measure: Callable[[C, float], tuple[float, T] | None]
     stop: Stop
     is_over: Stop
     needs: dict[int, float] = field(default_factory=dict[int, float])
     results: dict[int, T] = field(default_factory=dict[int, T])
+    more: int = MORE
 
     def most_measured(self, rounds: int) -> int:
         """Return the maximum number of candidates that `best(rounds)` measures: `rounds`, then candidates of other
         kinds before a limit is refused, and for the budget `min` the best candidate of an earlier search, if its
         result is not stored."""
-        return rounds + (MORE if self.limit else bool(self.needs))
+        return rounds + (self.more if self.limit else bool(self.needs))
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates beyond those of earlier searches, and `MORE` of kinds without a
+        """Measure at most `rounds` candidates beyond those of earlier searches, and `more` of kinds without a
         measurement if none fits.
 
         Returns:
@@ -63,7 +87,7 @@ class Rounds(Generic[T]):
         measure, measure_in_time = partial(self._measure, search), partial(self._measure_unless_stopped, search)
         search.run(measure_in_time, rounds, partial(self.pool.search, stop=self.is_over))
         if self.limit and search.best is None and search.unexplored(self.limit):
-            search.run(measure_in_time, MORE)
+            search.run(measure_in_time, self.more)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
             # An earlier search measured it, so that this search has no result for it.
             need = measure_in_time(best) if self._has_result() else measure(best)

@@ -34,7 +34,7 @@ def run(sender: Connection, script: Script, budget: str) -> None:
     sender.send(judge(script, budget))
 
 
-def judged(script: Script, budget: str) -> Judgement:
+def judge_script(script: Script, budget: str) -> Judgement:
     """Run a script in a forked process, and return its judgement; if the process dies, it is a crash."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=run, args=(sender, script, budget))
@@ -67,7 +67,7 @@ def main() -> int:
     print("| script | what it does | verdict | detail |\n|---|---|---|---|")
     judgements: list[Judgement] = []
     for script in chosen:
-        result = judged(script, options.budget)
+        result = judge_script(script, options.budget)
         judgements.append(result)
         detail = result.detail.replace("|", "/")
         print(f"| `{script.name}` | {script.purpose} | {result.verdict.value} | {detail} |", flush=True)

@@ -132,17 +132,17 @@ def judge(script: Script, budget: str) -> Judgement:
     """Compare our run with the eager one; where they part, with PyTorch's own compiled run."""
     plain = attempt(script, eager)
     if plain.results is None:
-        return Judgement(script.name, Verdict.BROKEN, described(plain.error))
+        return Judgement(script.name, Verdict.BROKEN, description_of(plain.error))
     compile = Ours(budget)
-    ours = attempt(script, compile)
-    if ours.results is None:
-        return Judgement(script.name, error_verdict(script, ours.error), described(ours.error))
-    lines = Outcome(ours.results).differences(Outcome(plain.results))
+    own = attempt(script, compile)
+    if own.results is None:
+        return Judgement(script.name, error_verdict(script, own.error), description_of(own.error))
+    lines = Outcome(own.results).differences(Outcome(plain.results))
     if not lines:
         falls_back = any(report.reason for report in compile.reports())
         return Judgement(script.name, Verdict.FALLBACK if falls_back else Verdict.EQUAL, compile.detail())
-    theirs = attempt(script, by_torch)
-    if theirs.results is not None and not Outcome(ours.results).differences(Outcome(theirs.results)):
+    by_pytorch = attempt(script, by_torch)
+    if by_pytorch.results is not None and not Outcome(own.results).differences(Outcome(by_pytorch.results)):
         return Judgement(script.name, Verdict.AS_TORCH, compile.detail())
     shown = ", ".join(lines[:DIFFERENCES])
     return Judgement(script.name, Verdict.WRONG, f"{len(lines)} differ: {shown}; {compile.detail()}")
@@ -152,11 +152,11 @@ def error_verdict(script: Script, error: Exception | None) -> Verdict:
     """Classify an error of `recompute.torch`: a refusal of the budget, an error of PyTorch, or a fault."""
     if "BudgetNotKept" in str(error):
         return Verdict.REFUSED
-    theirs = attempt(script, by_torch)
-    return Verdict.ERROR_AS_TORCH if type(error) is type(theirs.error) else Verdict.CRASH
+    by_pytorch = attempt(script, by_torch)
+    return Verdict.ERROR_AS_TORCH if type(error) is type(by_pytorch.error) else Verdict.CRASH
 
 
-def described(error: Exception | None) -> str:
+def description_of(error: Exception | None) -> str:
     """Return the type of an error, and its first line without the name of the backend, which Dynamo prepends."""
     return f"{type(error).__name__}: {first_line(str(error).partition(' raised:')[2].strip() or error)}"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import autograd, control, mixed, modules, processes, recipes, representations, structures, training
+from . import autograd, compositions, control, mixed, modules, processes, recipes, representations, structures, training
 from .script import SCRIPTS, Script
 
-MODULES = (modules, control, autograd, training, mixed, structures, representations, recipes, processes)
+MODULES = (modules, control, autograd, training, mixed, structures, representations, recipes, compositions, processes)
 
 
 def scripts() -> dict[str, Script]:

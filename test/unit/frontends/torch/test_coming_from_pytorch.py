@@ -23,7 +23,7 @@ from torch.utils.checkpoint import (  # noqa: E402
     set_checkpoint_early_stop,
 )
 
-from recompute.benchmarks.torch.step import metered, training_step  # noqa: E402
+from recompute.benchmarks.torch.step import meter_step, training_step  # noqa: E402
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "coming_from_pytorch.md").read_text()
 WIDTH = 32
@@ -71,7 +71,7 @@ def run(model: Any, **options: Any) -> tuple[Any, Any, Any]:
     step = rt.compile(own, **options) if options else own
     outcome = training_step(own, step, INPUTS)
     graph = step.report().graphs[0] if options else None
-    return outcome, metered(own, step, INPUTS), graph
+    return outcome, meter_step(own, step, INPUTS), graph
 
 
 @line("`checkpoint(block, x)`")

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the meter measures PyTorch")
 
 from recompute.benchmarks.torch.meter import Meter  # noqa: E402
-from recompute.benchmarks.torch.step import Outcome, metered, resident_bytes, training_step  # noqa: E402
+from recompute.benchmarks.torch.step import Outcome, meter_step, resident_bytes, training_step  # noqa: E402
 
 KIB = 1024
 
@@ -115,7 +115,7 @@ def test_step_peak_excludes_existing_memory():
     model, inputs = Model(), (torch.ones(4, 16),)
     weights = 4 * (16 * 16 + 16)
     assert resident_bytes(model, inputs) == weights + 4 + 4 * 4 * 16
-    cost = metered(model, model, inputs)
+    cost = meter_step(model, model, inputs)
     assert weights <= cost.peak_bytes < 2 * weights
     assert cost.flops == 2 * (2 * 4 * 16 * 16)  # no gradient of the input
 
@@ -124,7 +124,7 @@ def test_step_peak_excludes_existing_memory():
 def test_a_compiled_step_is_seen(partition: str):
     import functorch.compile
 
-    from recompute.benchmarks.torch.forms import Run, partitioned
+    from recompute.benchmarks.torch.forms import Run, compile_with
 
     torch._dynamo.reset()
     torch.manual_seed(0)
@@ -133,9 +133,9 @@ def test_a_compiled_step_is_seen(partition: str):
     def run(call):
         return lambda x: call(x).sin().sum()
 
-    plain = metered(model, run(model), inputs)
-    compiled = partitioned(getattr(functorch.compile, partition), Run(model, "*"))
+    plain = meter_step(model, run(model), inputs)
+    compiled = compile_with(getattr(functorch.compile, partition), Run(model, "*"))
     training_step(model, run(compiled), inputs)
-    seen = metered(model, run(compiled), inputs)
+    seen = meter_step(model, run(compiled), inputs)
     assert seen.flops == plain.flops
     assert 0.8 * plain.peak_bytes < seen.peak_bytes <= plain.peak_bytes

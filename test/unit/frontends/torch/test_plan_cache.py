@@ -77,7 +77,7 @@ def test_a_damaged_entry_counts_as_absent(folder: Path):
 
 def test_a_plan_with_another_peak_counts_as_absent(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        steps.RewrittenStep, "stored", property(lambda self: steps.StoredPlan(self.result.plan_text, 1, (), None))
+        steps.RewrittenStep, "stored_plan", property(lambda self: steps.StoredPlan(self.result.plan_text, 1, (), None))
     )
     run(budget="75%")
     assert not run(budget="75%")[0].is_stored

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="runs PyTorch")
 rt = pytest.importorskip("recompute.torch", reason="the PyTorch frontend is not there")
 
 from recompute.benchmarks.torch import cases  # noqa: E402
-from recompute.benchmarks.torch.step import metered, resident_bytes, training_step  # noqa: E402
+from recompute.benchmarks.torch.step import meter_step, resident_bytes, training_step  # noqa: E402
 
 BUDGETS = 8
 
@@ -50,7 +50,7 @@ def test_each_budget_is_right_and_peaks_never_rise(name: str):
         own = copy.deepcopy(model)
         step = compiled(own, budget)
         assert training_step(own, step, inputs).differences(eager) == []
-        peaks.append(metered(own, step, inputs).peak_bytes)
+        peaks.append(meter_step(own, step, inputs).peak_bytes)
         assert peaks[-1] + resident_bytes(own, inputs) <= budget
     assert peaks == sorted(peaks)
     assert peaks[0] < peaks[-1]

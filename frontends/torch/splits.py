@@ -1,0 +1,172 @@
+"""The ways to split a step for Inductor: by plans of this package, and by PyTorch's own partitioner.
+
+A `Candidate` is data that later compilations in the same process may use again. `Splitter` makes the candidates of one
+step, and splits the step by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+import torch._functorch.config as functorch_config
+from functorch.compile import min_cut_rematerialization_partition
+
+from ...driver.verified import NotProved
+from ...planning.calibrated_search import Prediction
+from ...support.diagnostics import Refusal
+from .compiled_step import program_order_peak
+from .flops import flops_of
+from .options import Options
+from .plan_cache import StoredPlan
+from .report import GraphReport, report_of, report_unchanged
+from .schemas import draws
+from .step import JointStep, Partitioned, RewrittenStep
+
+TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
+"""Values of `activation_memory_budget` whose partitions are candidates."""
+PLAN, SEGMENTS, TORCH = "plan", "segments", "PyTorch"
+"""The kinds of candidates: peaks of one kind have similar ratios to peaks in program order."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to split a step.
+
+    Attributes:
+        words: A description.
+        kind: `PLAN`, `SEGMENTS` or `TORCH`.
+        planned_bytes: The peak in program order.
+        flops: FLOPs of products.
+        source: The plan; the value of `activation_memory_budget` if the partition is PyTorch's; None for the partition
+            that Inductor makes without this package.
+    """
+
+    words: str
+    kind: str
+    planned_bytes: int
+    flops: int
+    source: StoredPlan | float | None
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """Makes the candidates of one step, and splits the step by them."""
+
+    step: JointStep
+    options: Options
+    _rewrites: dict[Candidate, RewrittenStep] = field(default_factory=dict[Candidate, RewrittenStep])
+    _halves: dict[Candidate, Partitioned] = field(default_factory=dict[Candidate, Partitioned])
+
+    @cached_property
+    def plain(self) -> Candidate:
+        """The partition that Inductor makes without this package."""
+        return self._by_min_cut("PyTorch's partitioner", None)
+
+    @cached_property
+    def unchanged_report(self) -> GraphReport:
+        """The report on the unchanged step: its peak in program order, and the bytes of its arguments."""
+        return report_unchanged(self.step)
+
+    def within(self, bound: int) -> Candidate | None:
+        """Make the plan for a bound in program order; None if there is none."""
+        budget = f"{bound + self.unchanged_report.input_bytes}B"
+        return self._by_plan(budget, f"plan within {bound} bytes in program order", PLAN)
+
+    def smallest(self) -> Candidate | None:
+        """Make the plan with the lowest peak in program order; None if all are refused."""
+        try:
+            return self._candidate_of(
+                self.step.smallest_rewrite(self.options.rewrite), "smallest plan in program order", PLAN
+            )
+        except Refusal:
+            return None
+
+    def by_segments(self) -> Candidate | None:
+        """Make the plan that recomputes whole segments: Inductor fuses their copies, so that it may need less than the
+        smallest plan in program order."""
+        return self._by_plan(None, "plan by segments", SEGMENTS)
+
+    def by_torch(self) -> Iterator[Candidate]:
+        """Yield the partitions of PyTorch's partitioner at `TORCH_BUDGETS`; none if it computes something else when it
+        recomputes, as it does if anything is random or overwritten."""
+        if self._is_random or self.step.overwrites:
+            return
+        for budget in TORCH_BUDGETS:
+            with functorch_config.patch(activation_memory_budget=budget):
+                yield self._by_min_cut(f"activation_memory_budget={budget:g}", budget)
+
+    def prediction(self, candidate: Candidate) -> Prediction:
+        """Return the forecast of a candidate: its peak in program order, and its extra FLOPs."""
+        extra_flops = max(0, candidate.flops - self.plain.flops)
+        return Prediction(candidate.planned_bytes, extra_flops, candidate.kind)
+
+    def split(self, candidate: Candidate) -> Partitioned | None:
+        """Split the step by a candidate of this compilation or of an earlier one; None if its plan is not proved."""
+        if candidate not in self._halves and isinstance(candidate.source, float):
+            with functorch_config.patch(activation_memory_budget=candidate.source):
+                self._by_min_cut(candidate.words, candidate.source)
+        if candidate not in self._halves and (rewritten := self._rewritten(candidate)) is not None:
+            try:
+                self._halves[candidate] = self.step.split(rewritten)
+            except NotProved:
+                return None
+        return self._halves.get(candidate)
+
+    def report(self, candidate: Candidate) -> GraphReport:
+        """Return the report on the step as split by a candidate, in program order."""
+        rewritten = self._rewritten(candidate)
+        report = self.unchanged_report if rewritten is None else report_of(self.step, rewritten)
+        return replace(report, plan=candidate.words, plain_flops=self.plain.flops, flops=candidate.flops)
+
+    def _rewritten(self, candidate: Candidate) -> RewrittenStep | None:
+        if candidate not in self._rewrites and isinstance(candidate.source, StoredPlan):
+            rewritten = RewrittenStep.of_stored(self.step, self.options.rewrite, candidate.source)
+            if rewritten is not None:
+                self._rewrites[candidate] = rewritten
+        return self._rewrites.get(candidate)
+
+    @cached_property
+    def _is_random(self) -> bool:
+        targets = [node.target for node in self.step.joint.graph.nodes]
+        return any(isinstance(target, torch._ops.OpOverload) and draws(target) for target in targets)
+
+    def _by_plan(self, budget: str | None, words: str, kind: str) -> Candidate | None:
+        options = Options(replace(self.options.rewrite, budget=budget), budget)
+        try:
+            return self._candidate_of(self.step.rewrite(options), words, kind)
+        except Refusal:
+            return None
+
+    def _candidate_of(self, rewritten: RewrittenStep, words: str, kind: str) -> Candidate:
+        report = report_of(self.step, rewritten)
+        candidate = Candidate(words, kind, report.peak_bytes, report.flops, rewritten.stored_plan)
+        self._rewrites[candidate] = rewritten
+        return candidate
+
+    def _by_min_cut(self, words: str, budget: float | None) -> Candidate:
+        # The partitioner changes the graph that it is given.
+        step = self.step
+        halves = min_cut_rematerialization_partition(
+            _copy_of(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
+        )
+        planned_bytes = program_order_peak(halves, step.num_fwd_outputs)
+        candidate = Candidate(words, TORCH, planned_bytes, _flops(halves), budget)
+        self._halves[candidate] = halves
+        return candidate
+
+
+def _copy_of(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    graph = torch.fx.Graph()
+    output = graph.graph_copy(joint.graph, {}, return_output_node=True)
+    assert isinstance(output, tuple)
+    value, original = output
+    graph.output(value).meta = dict(original.meta)
+    return torch.fx.GraphModule(joint, graph)
+
+
+def _flops(halves: Partitioned) -> int:
+    nodes = (node for half in halves for node in half.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
+    return sum(flops_of(node.target, node.args, node.kwargs, node.meta["val"]) or 0 for node in nodes)
