@@ -5,12 +5,12 @@ The kinds are values saved for the backward pass (by segment), recomputed copies
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
 
-from ..analysis.memory.timeline import Timeline
+from ..analysis.memory.timeline import Buffer, Timeline
 
 FORWARD_PHASES = ("primal", "residual")
 
@@ -43,12 +43,15 @@ class ProgramStage:
     end: int
 
 
-def kinds_of(timeline: Timeline) -> list[BandKind]:
-    """Return the kind of each buffer. A forward value counts as saved if a gradient operation runs while it is live."""
+def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> list[BandKind]:
+    """Return the kind of each buffer. A forward value counts as saved if a gradient operation runs while it is live.
+
+    `buffers`: buffers of the timeline, by default its temporaries.
+    """
     gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
     by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
     kinds: list[BandKind] = []
-    for buffer in timeline.buffers:
+    for buffer in timeline.buffers if buffers is None else buffers:
         if buffer.recomputed:
             kinds.append(BandKind.RECOMPUTED)
         elif buffer.phase in FORWARD_PHASES:
@@ -84,18 +87,33 @@ def shorten_segments(segments: Iterable[str]) -> dict[str, str]:
     """Return each segment path, cut at the outermost level that has two names: `model/block0/mlp` becomes
     `model/block0`."""
     paths = {segment: segment.split("/") for segment in segments}
-    named = [path for segment, path in paths.items() if segment]
-    deepest = max(map(len, named), default=0)
-    level = next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
+    level = dividing_level(paths)
     return {segment: "/".join(path[:level]) for segment, path in paths.items()}
 
 
+def dividing_level(segments: Iterable[str]) -> int:
+    """Return the outermost level of the paths that has two names, counted from 1; the deepest level if none has."""
+    named = [segment.split("/") for segment in segments if segment]
+    deepest = max(map(len, named), default=0)
+    return next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
+
+
 def stages(timeline: Timeline) -> list[ProgramStage]:
-    """Split a program into stages: forward up to the first gradient operation, backward up to the last one, then the
-    update."""
+    """Split a program into stages: forward, backward up to the last gradient operation, then the update. A program
+    without gradient operations is one stage, `step`.
+
+    A schedule may run gradient operations early that depend on no forward value, and forward operations late. The
+    backward pass begins at the first gradient operation from the place on where the fewest operations are on the wrong
+    side.
+    """
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
-    start, end = (gradients[0], gradients[-1] + 1) if gradients else (count, count)
+    if not gradients:
+        return [ProgramStage("step", 0, count)] if count else []
+    end = gradients[-1] + 1
+    misplaced = accumulate([(phase == "gradient") - (phase in FORWARD_PHASES) for phase in timeline.phases], initial=0)
+    boundary = min(enumerate(misplaced), key=lambda place: place[1])[0]
+    start = next((index for index in gradients if index >= boundary), end)
     all_stages = (
         ProgramStage("forward", 0, start),
         ProgramStage("backward", start, end),

@@ -139,6 +139,11 @@ def module_of(op: Operation) -> str:
     return "/".join(shared or own)
 
 
+def without_loop_scopes(path: str) -> str:
+    """Return a path of scopes without those by which JAX marks the bodies of loops, unless it has no others."""
+    return "/".join([scope for scope in path.split("/") if scope not in LOOP_SCOPES]) or path
+
+
 def _scopes_of(op: Operation) -> tuple[str, ...]:
     """Return the named scopes around the operation, without those by which JAX marks the bodies of loops."""
     return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])
@@ -170,6 +175,9 @@ class Timeline:
         live_bytes: For each operation, the bytes of temporaries that are live while it runs, including `inner_bytes`.
         argument_bytes, result_bytes: Bytes of the function's arguments and results.
         aliased_bytes: Bytes of the donated arguments whose memory the results reuse.
+        in_results: Values that are stored in the memory of results, until these are written. Not part of `live_bytes`.
+        in_loops: Copies that the bodies of loops store, each with its bytes over all iterations and without a live
+            range. Their bytes at one time are part of `inner_bytes`.
     """
 
     operations: tuple[str, ...]
@@ -180,6 +188,8 @@ class Timeline:
     argument_bytes: int
     result_bytes: int
     aliased_bytes: int
+    in_results: tuple[Buffer, ...] = ()
+    in_loops: tuple[Buffer, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
