@@ -165,6 +165,31 @@ def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     assert f"step: 1 of {MOST_COMPILED + MORE + 1}: " in caplog.text
 
 
+def test_a_refusal_lists_the_smallest_candidate_of_earlier_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = PlanOrigin(PlanSource.SOLVER)
+    pool = Pool([ModuleCandidate((origin,), (), UNCUT, Prediction(0.5, 1.0, 1))])
+    pool.unbudgeted["stub"] = 1500.0
+    rewritten = SimpleNamespace(module=None, copies=1, extra_flops=0)
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: pool)
+    monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
+    monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
+    compilers = budgets.Compilers(lambda: None, lambda *_: None, "stub")  # pyright: ignore[reportArgumentType]
+    search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
+        "step",
+        parse_module(TRIVIAL, "step"),
+        DEFAULT_OPTIONS,
+        "1000",
+        2000,
+        1000,
+        compilers,
+        ProgressLine("step"),
+        never,
+    )
+    with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
+        search.best()
+    assert refused.value.reason.splitlines()[-1] == "  as without a budget: 1.5 KiB by the compiler, above the budget"
+
+
 def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Announce the candidates of other kinds, which are compiled if no candidate fits."""
     predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MORE + 1)]
