@@ -78,7 +78,10 @@ def remark_lines(report: Report) -> list[str]:
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(report.remarks)]
     named = sorted({int(number) for number in _BY_STRUCTURE.findall(" ".join(lines))})
     modules = {int(segment.removeprefix("segment")): modules for segment, modules in report.segments}
-    return [*lines, *(f"'segment{number}' {place_of_segment(number, modules)}" for number in named if modules)]
+    by_place = dict[str, list[str]]()
+    for number in named if modules else ():
+        by_place.setdefault(place_of_segment(number, modules), []).append(f"'segment{number}'")
+    return [*lines, *(f"{', '.join(segments)}: {place}" for place, segments in by_place.items())]
 
 
 def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
@@ -89,15 +92,15 @@ def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
         modules: The modules of each segment that is recomputed, by its number; at least one.
     """
     if number in modules:
-        return f"is a part of {' and '.join(modules[number])}"
+        return f"part of {' and '.join(modules[number])}"
     before = max((other for other in modules if other < number), default=None)
     after = min((other for other in modules if other > number), default=None)
     if after is None:
-        return f"comes after {modules[max(modules)][-1]}"
+        return f"after {modules[max(modules)][-1]}"
     if before is None:
-        return f"comes before {modules[after][0]}"
+        return f"before {modules[after][0]}"
     first, last = modules[before][-1], modules[after][0]
-    return f"is in {first}" if first == last else f"is between {first} and {last}"
+    return f"part of {first}" if first == last else f"between {first} and {last}"
 
 
 def to_html(report: Report) -> str:

@@ -303,20 +303,23 @@ def test_details_name_the_modules_of_the_model():
     assert re.search(r"^stored after fusion +saved, plain +saved now +computed again$", text, re.MULTILINE)
     charts = text[text.index("alive at the peak") :].split("\n\n")[0]
     assert "block0" in charts and not re.search(r"segment\d|outside segments", charts)
-    remarks = ("segments 'segment10' and 'segment1' are not recomputed: a reason", "segment 'block1' is kept: a reason")
+    remarks = (
+        "segments 'segment10', 'segment9' and 'segment1' are not recomputed: a reason",
+        "segment 'block1' is kept: a reason",
+    )
     segments = (("segment1", ("block0", "block1")), ("segment4", ("block2",)))
     lines = replace(report, remarks=remarks, segments=segments).details().splitlines()
-    assert lines[-2:] == ["  'segment1' is a part of block0 and block1", "  'segment10' comes after block2"]
+    assert lines[-2:] == ["  'segment1': part of block0 and block1", "  'segment9', 'segment10': after block2"]
 
 
 def test_places_of_segments_that_are_not_recomputed():
     modules = {2: ("a", "b"), 4: ("b",), 6: ("c",)}
     assert [place_of_segment(number, modules) for number in (0, 2, 3, 5, 7)] == [
-        "comes before a",
-        "is a part of a and b",
-        "is in b",
-        "is between b and c",
-        "comes after c",
+        "before a",
+        "part of a and b",
+        "part of b",
+        "between b and c",
+        "after c",
     ]
 
 
