@@ -95,6 +95,8 @@ def test_a_gradient_operation_may_run_early_and_a_forward_operation_late():
         ("backward", 5, 10),
         ("update", 10, 11),
     ]
+    early, late = forward("early", MIB, 0, 4), forward("late", MIB, 1, 7)
+    assert kinds_of(timeline_of(early, late, phases=phases)) == [BandKind.FORWARD, BandKind.SAVED]
 
 
 def test_text():

@@ -263,6 +263,8 @@ def test_a_recomputed_loop_is_explained_once():
     (explanation,) = recompute.jax.jit(jax.value_and_grad(loss)).explain(*arguments)
     (loop,) = (row for row in explanation.loops if row.reason is None)
     assert loop.trips == LAYERS and loop.extra_flops < explanation.step_flops
+    products = 3 * 2 * 256 * 32 * 32  # of one layer: one product forward, two backward
+    assert LAYERS * products <= explanation.step_flops <= 2 * LAYERS * products
     instead = f"each iteration of the loop at {loop.position} is recomputed instead, as its row states"
     (segment,) = (row for row in explanation.segments if row.reason == instead)
     assert segment.saved_bytes >= loop.stack_bytes - loop.kept_bytes and segment.copies == segment.freed_bytes == 0
