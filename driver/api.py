@@ -67,6 +67,20 @@ class HasText(Protocol):
 
 
 @dataclass(frozen=True)
+class StepMemory:
+    """The timelines of one step before and after a rewrite.
+
+    Attributes:
+        place: The place of a step inside a loop, such as `inside the loop at train.py:17:12`; "" for a function.
+        plain, rewritten: The timelines. That of a step inside a loop is for one iteration.
+    """
+
+    place: str
+    plain: Timeline
+    rewritten: Timeline
+
+
+@dataclass(frozen=True)
 class Rewritten:
     """The result of a rewrite.
 
@@ -107,12 +121,12 @@ class Rewritten:
         before, after = (dict(timelines_of(as_module(module), model)) for module in (self._original, self.module))
         return {name: (before[name], after[name]) for name in after}
 
-    def memory_of_steps(self, model: str = ORDER) -> list[tuple[Timeline, Timeline]]:
+    def memory_of_steps(self, model: str = ORDER) -> list[StepMemory]:
         """Return the timelines of each step before and after the rewrite, with loop bodies and per-device bodies that
         contain a gradient as steps of their own."""
         _demand_model(model)
         before, after = (timelines_apart(as_module(module), model) for module in (self._original, self.module))
-        return [(before[name], after[name]) for name in after if name in before]
+        return [StepMemory(place, before[name][1], last) for name, (place, last) in after.items() if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
         """Return the rewrite with a view of both modules, such as the part of one device, for queries."""
@@ -271,7 +285,7 @@ class Explanations(list[Explanation]):
 
     def measured(self, name: str, temporary_bytes: int | None, note: str) -> Explanations:
         """Return the explanations of a step of this name, with its temporaries as the compiler reports them."""
-        parts = [replace(part, function=name if part.function == "main" else part.function) for part in self]
+        parts = [replace(part, function=_name_of_part(name, part)) for part in self]
         if len(parts) == 1:
             parts = [replace(parts[0], measured_bytes=temporary_bytes)]
         explanations = Explanations(parts)
@@ -283,6 +297,13 @@ class Explanations(list[Explanation]):
         return "\n".join([*map(to_text, self), *filter(None, [self.note])])
 
     __repr__ = __str__
+
+
+def _name_of_part(name: str, part: Explanation) -> str:
+    """Return the name of a part of a step for its user, such as `train_step, inside the loop at train.py:17:12`."""
+    if part.place:
+        return f"{name}, {part.place}"
+    return name if part.function == "main" else part.function
 
 
 def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,9 +12,11 @@ from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..dialects.stablehlo.control import WhileOp
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..support.diagnostics import BadRequest
+from ..support.diagnostics import BadRequest, position_of
+from ..support.operations import name_of
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
 from ..transforms.plans.misfits import Misfits
@@ -30,32 +33,42 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
         cost_named(cost)
     except BadCost as error:
         raise BadRequest(module, str(error)) from error
-    copy = flat(module)
-    outline_device_steps(copy)
-    outline_nested_steps(copy)
+    copy, places = _outlined(module)
     selection, _ = with_stated_checkpoints(copy, selection)
     explanations, misfits = list[Explanation](), Misfits()
     for function, step in steps_of(copy):
         explanation = misfits.try_on(function, partial(explain, function, step, selection, cost))
-        explanations.extend([] if explanation is None else [explanation])
+        if explanation is not None:
+            explanations.append(replace(explanation, place=places.get(explanation.function, "")))
     misfits.refuse()
     return explanations
 
 
-def timelines_apart(module: ModuleOp, model: str) -> dict[str, Timeline]:
-    """Return the timeline of each function, with loop bodies and per-device bodies that contain a gradient as
-    functions."""
-    copy = flat(module)
-    outline_device_steps(copy)
-    outline_nested_steps(copy)
-    return dict(timelines_of(copy, model))
+def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:
+    """Return the place and the timeline of each function, by its name, with loop bodies and per-device bodies that
+    contain a gradient as functions. The place is "" for a function of the module."""
+    copy, places = _outlined(module)
+    return {name: (places.get(name, ""), timeline) for name, timeline in timelines_of(copy, model)}
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
     """Return the values that each rewritten step of the module saves for its backward pass.
 
     `kept`: the reasons that segments are saved, by segment, as in `still_saved`."""
+    copy, _ = _outlined(module)
+    return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]
+
+
+def _outlined(module: ModuleOp) -> tuple[ModuleOp, dict[str, str]]:
+    """Return an inlined copy of the module in which nested steps are functions, and the places of those steps."""
     copy = flat(module)
     outline_device_steps(copy)
-    outline_nested_steps(copy)
-    return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]
+    places = dict[str, str]()
+    for step in outline_nested_steps(copy):
+        name, holder = step.function.sym_name.data, step.placeholder.parent_op()
+        if step.is_later:
+            places[name] = f"step {int(name.rpartition('+')[2]) + 1}"
+        elif holder is not None:
+            around = "loop" if isinstance(holder, WhileOp) else name_of(holder)
+            places[name] = f"inside the {around} at {position_of(step.function)}"
+    return copy, places

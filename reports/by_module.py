@@ -8,11 +8,11 @@ Modules are the named scopes of the operations, as set by flax, `jax.named_scope
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from ..analysis.memory.timeline import Timeline
-from .memory_layers import BandKind, kinds_of, shorten_segments
+from ..analysis.memory.timeline import Buffer, Timeline
+from .memory_layers import BandKind, dividing_level, kinds_of
 
 OUTSIDE = "outside modules"
 
@@ -23,15 +23,50 @@ class ModuleRow:
 
     Attributes:
         module: Path of its scopes; `OUTSIDE` for operations without a scope.
-        plain_bytes: Size of the values that the plain step saves for the backward pass.
-        saved_bytes: Size of the values that the rewritten step saves.
-        recomputed_bytes: Size of the values that the rewritten step recomputes.
+        plain_bytes: Size of the values that the plain step stores for the backward pass, after fusion, in temporaries
+            and in the memory of results.
+        saved_bytes: Size of the values that the rewritten step stores for it.
+        recomputed_bytes: Size of the values that the rewritten step recomputes and stores, in loops over all
+            iterations.
     """
 
     module: str
     plain_bytes: int
     saved_bytes: int
     recomputed_bytes: int
+
+
+@dataclass(frozen=True)
+class ModuleNames:
+    """Names of the modules of a model, as paths that are cut at the outermost level with two names.
+
+    Attributes:
+        modules: The full paths, in program order; "" among them for operations outside modules.
+        level: The number of parts of a short path.
+    """
+
+    modules: tuple[str, ...] = ()
+    level: int = 0
+
+    @classmethod
+    def of(cls, timelines: Iterable[Timeline]) -> ModuleNames:
+        """Return the names of the modules that store values."""
+        modules = dict.fromkeys(buffer.module for timeline in timelines for buffer, _ in _stored(timeline))
+        return cls(tuple(modules), dividing_level(modules))
+
+    def __bool__(self) -> bool:
+        return any(self.modules)
+
+    def of_module(self, module: str) -> str:
+        """Return the short path of a module; `OUTSIDE` for ""."""
+        return "/".join(module.split("/")[: self.level]) or OUTSIDE
+
+    def relabel(self, timeline: Timeline) -> Timeline:
+        """Return the timeline with modules in place of segments, if the model has any."""
+        if not self:
+            return timeline
+        buffers = [replace(buffer, segment=self.of_module(buffer.module)) for buffer in timeline.buffers]
+        return replace(timeline, buffers=tuple(buffers))
 
 
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:
@@ -41,20 +76,20 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
     """
     plain, saved, recomputed = Counter[str](), Counter[str](), Counter[str]()
     pairs = list(pairs)
-    names = _short_names([timeline for pair in pairs for timeline in pair])
+    short = ModuleNames.of([timeline for pair in pairs for timeline in pair])
+    names = {module: short.of_module(module) for module in short.modules}
     for before, after in pairs:
-        for buffer, kind in zip(before.buffers, kinds_of(before), strict=True):
+        for buffer, kind in _stored(before):
             plain[names[buffer.module]] += buffer.bytes * (kind is BandKind.SAVED)
-        for buffer, kind in zip(after.buffers, kinds_of(after), strict=True):
+        for buffer, kind in _stored(after):
             saved[names[buffer.module]] += buffer.bytes * (kind is BandKind.SAVED)
             recomputed[names[buffer.module]] += buffer.bytes * (kind is BandKind.RECOMPUTED)
-    rows = [ModuleRow(name, plain[name], saved[name], recomputed[name]) for name in dict.fromkeys(names.values())]
+    ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name == OUTSIDE)
+    rows = [ModuleRow(name, plain[name], saved[name], recomputed[name]) for name in ordered]
     return tuple(row for row in rows if row.plain_bytes or row.saved_bytes or row.recomputed_bytes)
 
 
-def _short_names(timelines: Sequence[Timeline]) -> dict[str, str]:
-    """Return the short path of each module, cut at the outermost level with two names. Operations outside modules
-    come last."""
-    paths = list(dict.fromkeys(buffer.module for timeline in timelines for buffer in timeline.buffers))
-    short = {path: name or OUTSIDE for path, name in shorten_segments(paths).items()}
-    return dict(sorted(short.items(), key=lambda item: item[1] == OUTSIDE))
+def _stored(timeline: Timeline) -> Iterator[tuple[Buffer, BandKind]]:
+    """Yield all values that the step stores, with their kinds."""
+    buffers = (*timeline.buffers, *timeline.in_results, *timeline.in_loops)
+    return zip(buffers, kinds_of(timeline, buffers), strict=True)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import LoopRow
+from ..analysis.step.descriptions import without_loop_scopes
 from ..rules.costs.cost import FLOPS
 from ..support.units import format_bytes
 from .wrapping import wrap_line
@@ -16,14 +17,20 @@ LOOPS, SEGMENTS = 4, 8
 """Maximum numbers of loops and of segments in a summary."""
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
+ROWS_ALONE = (
+    "each row is for one segment, recomputed alone; saved bytes are those of the step as written, before fusion; the "
+    "rewrite may divide the step otherwise: reports show the plan that runs"
+)
+
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
 
 
 def to_text(explanation: Explanation) -> str:
     """Return the memory of the step and its saved values, followed by a line for each loop and each segment."""
     timeline = explanation.timeline
+    place = f", {explanation.place}" if explanation.place else ""
     lines = [
-        f"function @{explanation.function}",
+        f"function @{explanation.function}{place}",
         f"  temporaries  {format_bytes(timeline.peak_bytes)} at their peak in program order, "
         f"{format_bytes(explanation.eager_peak_bytes)} if operations start as soon as they can",
         f"  device       {format_bytes(timeline.device_bytes)} = arguments {format_bytes(timeline.argument_bytes)} "
@@ -38,7 +45,7 @@ def to_text(explanation: Explanation) -> str:
         "",
     ]
     if explanation.loops:
-        lines += [*_table([_LOOP_COLUMNS, *map(_loop_cells, explanation.loops)]), ""]
+        lines += [*_table([_LOOP_COLUMNS, *(_loop_cells(row, explanation) for row in explanation.loops)]), ""]
     if not explanation.segments:
         return "\n".join([*lines, "  no segments: the locations name no scope (see jax.named_scope)", ""])
     return "\n".join(
@@ -58,11 +65,14 @@ def to_summary(explanation: Explanation) -> str:
     lines += [*wrap_line(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
     loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
     if loops:
-        rows = [_LOOP_COLUMNS, *map(_loop_cells, loops)]
+        rows = [_LOOP_COLUMNS, *(_loop_cells(row, explanation) for row in loops)]
         lines += [*_wrap_table(rows), *_omission_note("loops", explanation.loops, loops), ""]
     if segments:
         rows = [_columns(explanation), *(_cells(row, explanation) for row in segments)]
-        lines += [*_wrap_table(rows), *_omission_note("segments", explanation.segments, segments), ""]
+        lines += [*_wrap_table(rows), *_omission_note("segments", explanation.segments, segments)]
+        lines += [*wrap_line(f"  {ROWS_ALONE}", 4), ""]
+    elif explanation.segments:
+        lines += ["  no segment saves a value for the backward pass", ""]
     elif not loops:
         lines += ["  no segments: name blocks with jax.named_scope or recompute.jax.block", ""]
     return "\n".join(lines)
@@ -75,18 +85,25 @@ def _verdict(explanation: Explanation) -> str:
     saved, at 18.2 % more FLOPs
     """
     recomputed = [row for row in explanation.segments if row.reason is None]
+    loops = [row for row in explanation.loops if row.reason is None]
     measured = explanation.measured_bytes
     size = format_bytes(explanation.xla_peak_bytes if measured is None else measured)
     plain = f"{explanation.function}: {size} of temporaries{' predicted' * (measured is None)}"
-    if not recomputed:
+    if not recomputed and not loops:
         return f"{plain}; no segment is worth recomputing"
     freed = sum(row.freed_bytes - row.pinned_bytes for row in recomputed)
-    cost = sum(row.extra_cost for row in recomputed) / explanation.step_cost if explanation.step_cost else 0.0
+    freed += sum(row.stack_bytes - row.kept_bytes for row in loops)
+    # Costs other than FLOPs have no counts for the iterations of loops.
+    repeated = sum(row.extra_flops for row in loops) if explanation.cost == FLOPS else 0
+    cost = (sum(row.extra_cost for row in recomputed) + repeated) / max(explanation.step_cost, 1)
+    counts = [f"{len(loops)} of {len(explanation.loops)} loops"] if loops else []
+    counts += [f"{len(recomputed)} of {len(explanation.segments)} segments"] if recomputed else []
+    is_single = len(recomputed) + len(loops) == 1
     return (
-        f"{plain}; {len(recomputed)} of {len(explanation.segments)} segments {'is' if len(recomputed) == 1 else 'are'} "
-        f"worth recomputing: they free "
+        f"{plain}; {' and '.join(counts)} {'is' if is_single else 'are'} worth recomputing: "
+        f"{'it frees' if is_single else 'they free'} "
         f"{format_bytes(freed)} of the {format_bytes(explanation.saved_bytes)} that are saved, at {100 * cost:.1f} % "
-        f"more {explanation.cost_unit}"
+        f"more {explanation.cost_unit}{', over all iterations' if loops else ''}"
     )
 
 
@@ -99,13 +116,19 @@ def _peaks(explanation: Explanation) -> str:
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
-    """Return the segments with the most bytes saved for the backward pass, in program order."""
-    largest = sorted(rows, key=lambda row: -row.saved_bytes)[:SEGMENTS]
+    """Return the segments with the most bytes saved for the backward pass, in program order, without those that save
+    none."""
+    largest = sorted((row for row in rows if row.saved_bytes), key=lambda row: -row.saved_bytes)[:SEGMENTS]
     return [row for row in rows if row in largest]
 
 
-def _omission_note(kind: str, rows: Sequence[object], shown: Sequence[object]) -> list[str]:
-    return [f"  and {len(rows) - len(shown)} more {kind}"] if len(rows) > len(shown) else []
+def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Sequence[object]) -> list[str]:
+    """Return a line with the number of rows that are not shown; segments that save nothing are named as such."""
+    if len(rows) == len(shown):
+        return []
+    others = [row for row in rows if row not in shown]
+    saves = any(not isinstance(row, SegmentRow) or row.saved_bytes for row in others)
+    return [f"  and {len(others)} more {kind}{'' if saves else ', which save nothing'}"]
 
 
 def _columns(explanation: Explanation) -> tuple[str, ...]:
@@ -116,9 +139,11 @@ def _costs(explanation: Explanation) -> str:
     return f"  cost         by {explanation.cost}: the step takes {explanation.step_cost:.4g} {explanation.cost_unit}"
 
 
-def _loop_cells(row: LoopRow) -> tuple[str, ...]:
+def _loop_cells(row: LoopRow, explanation: Explanation) -> tuple[str, ...]:
+    """Return the row of a loop. Its extra FLOPs, of all iterations, are also given as a share of the step."""
     decision = "recompute" if row.reason is None else f"keep: {row.reason}"
-    per_loop = format_bytes(row.stack_bytes), format_bytes(row.kept_bytes), f"{row.extra_flops:.3g}", str(row.again)
+    extra = f"{row.extra_flops:.3g} ({row.extra_flops / max(explanation.step_flops, 1):.1%})"
+    per_loop = format_bytes(row.stack_bytes), format_bytes(row.kept_bytes), extra, str(row.again)
     return row.position, str(row.trips or ""), str(row.stacks), *per_loop, decision
 
 
@@ -134,7 +159,7 @@ def _operation_counts(explanation: Explanation) -> str:
 def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
-        row.segment,
+        without_loop_scopes(row.segment),
         format_bytes(row.saved_bytes),
         format_bytes(row.freed_bytes),
         format_bytes(row.pinned_bytes),

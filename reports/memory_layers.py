@@ -5,12 +5,12 @@ The kinds are values saved for the backward pass (by segment), recomputed copies
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
 
-from ..analysis.memory.timeline import Timeline
+from ..analysis.memory.timeline import Buffer, Timeline
 
 FORWARD_PHASES = ("primal", "residual")
 
@@ -43,20 +43,38 @@ class ProgramStage:
     end: int
 
 
-def kinds_of(timeline: Timeline) -> list[BandKind]:
-    """Return the kind of each buffer. A forward value counts as saved if a gradient operation runs while it is live."""
+def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> list[BandKind]:
+    """Return the kind of each buffer. A forward value counts as saved if a gradient operation of the backward pass runs
+    while it is live; those that the schedule runs early, during the forward pass, do not count.
+
+    `buffers`: buffers of the timeline, by default its temporaries.
+    """
     gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
+    start = backward_start(timeline)
     by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
     kinds: list[BandKind] = []
-    for buffer in timeline.buffers:
+    for buffer in timeline.buffers if buffers is None else buffers:
         if buffer.recomputed:
             kinds.append(BandKind.RECOMPUTED)
         elif buffer.phase in FORWARD_PHASES:
-            saved = gradients_until[buffer.last + 1] > gradients_until[buffer.first]
+            saved = gradients_until[buffer.last + 1] > gradients_until[max(buffer.first, start)]
             kinds.append(BandKind.SAVED if saved else BandKind.FORWARD)
         else:
             kinds.append(by_phase.get(buffer.phase, BandKind.OTHER))
     return kinds
+
+
+def backward_start(timeline: Timeline) -> int:
+    """Return the position at which the backward pass begins: the first gradient operation from the place on where the
+    fewest operations are on the wrong side; the end of the last gradient operation if that is earlier.
+
+    A schedule may run gradient operations early that depend on no forward value, and forward operations late.
+    """
+    gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
+    end = gradients[-1] + 1 if gradients else len(timeline.phases)
+    misplaced = accumulate([(phase == "gradient") - (phase in FORWARD_PHASES) for phase in timeline.phases], initial=0)
+    boundary = min(enumerate(misplaced), key=lambda place: place[1])[0]
+    return next((index for index in gradients if index >= boundary), end)
 
 
 def bands(timeline: Timeline) -> list[Band]:
@@ -84,18 +102,25 @@ def shorten_segments(segments: Iterable[str]) -> dict[str, str]:
     """Return each segment path, cut at the outermost level that has two names: `model/block0/mlp` becomes
     `model/block0`."""
     paths = {segment: segment.split("/") for segment in segments}
-    named = [path for segment, path in paths.items() if segment]
-    deepest = max(map(len, named), default=0)
-    level = next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
+    level = dividing_level(paths)
     return {segment: "/".join(path[:level]) for segment, path in paths.items()}
 
 
+def dividing_level(segments: Iterable[str]) -> int:
+    """Return the outermost level of the paths that has two names, counted from 1; the deepest level if none has."""
+    named = [segment.split("/") for segment in segments if segment]
+    deepest = max(map(len, named), default=0)
+    return next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
+
+
 def stages(timeline: Timeline) -> list[ProgramStage]:
-    """Split a program into stages: forward up to the first gradient operation, backward up to the last one, then the
-    update."""
+    """Split a program into stages: forward, backward up to the last gradient operation, then the update. A program
+    without gradient operations is one stage, `step`."""
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
-    start, end = (gradients[0], gradients[-1] + 1) if gradients else (count, count)
+    if not gradients:
+        return [ProgramStage("step", 0, count)] if count else []
+    start, end = backward_start(timeline), gradients[-1] + 1
     all_stages = (
         ProgramStage("forward", 0, start),
         ProgramStage("backward", start, end),

@@ -65,7 +65,8 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """Yield the lines of a table of live bytes by segment and kind, which add up to the peak."""
+    """Yield the lines of a table of live bytes by segment, or by the module in its place, and kind, which add up to the
+    peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
@@ -104,7 +105,9 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
 
 
 def ruler(stage: ProgramStage, count: int, columns: int) -> str:
-    """Return the part of the chart's lower edge that belongs to `stage`, with its name if that fits."""
+    """Return the part of the chart's lower edge that belongs to `stage`, up to a mark at its end, with its name if that
+    fits."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first
-    return f" {stage.name} ".center(room - 1, "─") + "┴" if room > len(stage.name) + 2 else "─" * room
+    name = f" {stage.name} " if room > len(stage.name) + 2 else ""
+    return name.center(room - 1, "─") + "┴" if room else ""

@@ -5,15 +5,15 @@ This is the data that `-t explain{format=json}` prints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...options.selection import AUTO, Selection
-from ...planning.graph import Graph
 from ...rules.costs.cost import FLOPS, Cost, cost_named
-from ...rules.flops import flops
 from ...support.diagnostics import position_of
 from ..copies.decide import Decision, decide
 from ..memory.timeline import Timeline, eager_timeline, timeline
@@ -22,9 +22,12 @@ from ..step.phases import Phases
 from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.views import storages, value_bytes
-from .loop_rows import LoopRow, loop_rows
+from .executed_flops import executed_flops
+from .loop_rows import LoopRow, explain_loops
 from .operation_counts import OperationCounts, count_operations
 from .saved_values import SavedValue, saved_values
+
+BY_ITERATION = "each iteration of the loop at {position} is recomputed instead, as its row states"
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,17 @@ class Explanation:
         residuals: The number of saved values.
         saved_bytes: Bytes of the forward values that the backward pass reads, in and outside segments.
         saved_outside_bytes: The part of `saved_bytes` outside segments.
-        step_flops: The FLOPs of the step.
+        step_flops: The FLOPs of the step, with those of all iterations of its loops.
         cost: The name of the cost model.
         cost_unit: The unit of `step_cost` and of the `extra_cost` of segments, by default FLOPs.
-        step_cost: The cost of the step by the cost model.
+        step_cost: The cost of the step by the cost model; for FLOPs, as `step_flops`.
         segments: The segments, each with its memory and its extra work.
         operations: The numbers of operations by category.
         values: The saved values.
         loops: The loops that write stacks for later loops.
         measured_bytes: The temporaries of the plain step as the compiler reports them; None if it was not compiled.
+        place: The place of a step that is a part of the function, such as `inside the loop at train.py:17:12`; "" for
+            the function.
     """
 
     function: str
@@ -94,6 +99,7 @@ class Explanation:
     values: tuple[SavedValue, ...] = field(repr=False)
     loops: tuple[LoopRow, ...] = field(default=(), repr=False)
     measured_bytes: int | None = None
+    place: str = ""
 
 
 def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost: str = FLOPS) -> Explanation:
@@ -112,6 +118,9 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
     """
     cost_model = cost_named(cost)
     step = Step.of(phases, costs=cost_model.of)
+    executed = tuple(map(executed_flops, step.numbered.operations))
+    costs = executed if cost_model.is_default else step.graph.cost
+    loops = explain_loops(function, selection)
     crossing = residuals(phases)
     shared = storages(phases.order)
     saved_storages = dict.fromkeys(shared.of(residual.value) for residual in crossing)
@@ -132,22 +141,46 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
         residuals=len(crossing),
         saved_bytes=sum(saved.values()),
         saved_outside_bytes=by_segment.get("", 0),
-        step_flops=sum(flops(op) for op in phases.order.operations),
+        step_flops=sum(executed),
         cost=cost_model.name,
         cost_unit=cost_model.unit,
-        step_cost=sum(step.graph.cost) / cost_model.scale,
+        step_cost=sum(costs) / cost_model.scale,
         segments=tuple(
-            _segment_row(decision, by_segment.get(decision.segment, 0), step.graph, cost_model)
-            for decision in decisions
+            [
+                _segment_row(decision, by_segment.get(decision.segment, 0), executed, costs, cost_model)
+                for decision in map(partial(_after_cuts, step, loops.cut), decisions)
+            ]
         ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
-        loops=loop_rows(function, selection),
+        loops=loops.rows,
     )
 
 
-def _segment_row(decision: Decision, saved: int, graph: Graph, cost: Cost) -> SegmentRow:
+def _after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
+    """Return the decision for a segment after the loops are cut. A segment that would copy a whole loop whose cut is
+    worthwhile copies nothing: the loop that reads its stacks repeats the operations."""
+    copied = step.numbered.operations_of([op for group in decision.groups for op in group.operations])
+    cut = next((cut_loops[op] for op in copied if op in cut_loops), None)
+    if cut is None or decision.reason is not None:
+        return decision
+    return replace(decision, groups=(), reason=BY_ITERATION.format(position=cut))
+
+
+def _segment_row(
+    decision: Decision, saved: int, executed: Sequence[int], costs: Sequence[int], cost: Cost
+) -> SegmentRow:
+    """Describe a decision.
+
+    Args:
+        decision: The decision.
+        saved: The bytes of the forward values that the segment saves.
+        executed: The FLOPs of each operation of the step, with those of all iterations.
+        costs: The cost of each operation.
+        cost: The cost model.
+    """
     groups = decision.groups
+    copied = [op for group in groups for op in group.operations]
     return SegmentRow(
         segment=decision.segment,
         position=position_of(decision.first),
@@ -158,7 +191,7 @@ def _segment_row(decision: Decision, saved: int, graph: Graph, cost: Cost) -> Se
         gates=sum(len(group.gates) for group in groups),
         freed_bytes=sum(group.freed_bytes for group in groups),
         pinned_bytes=sum(group.pinned_bytes for group in groups),
-        extra_flops=sum(group.extra_flops for group in groups),
-        extra_cost=sum(graph.cost[op] for group in groups for op in group.operations) / cost.scale,
+        extra_flops=sum([executed[op] for op in copied]),
+        extra_cost=sum([costs[op] for op in copied]) / cost.scale,
         reason=decision.reason,
     )

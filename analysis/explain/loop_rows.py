@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from ...options.selection import Selection
 from ...support.diagnostics import position_of
@@ -40,18 +40,30 @@ class LoopRow:
     reason: str | None
 
 
-def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
+@dataclass(frozen=True)
+class Loops:
+    """The loops of a function. `rows`: their descriptions. `cut`: the writing loops whose cut is worthwhile, with their
+    source positions."""
+
+    rows: tuple[LoopRow, ...]
+    cut: Mapping[Operation, str]
+
+
+def explain_loops(function: FuncOp, selection: Selection) -> Loops:
     """Describe all loops of the function, outer loops before inner ones.
 
     Raises:
         UnknownPolicy: The selection names a policy that does not exist.
     """
     may_repeat, pending, rows = repeatable(function, selection), [function.body.block], list[LoopRow]()
+    worthwhile = dict[Operation, str]()
     crossings = Crossings(function.body.block)
     while pending:
         block = pending.pop()
         for link in crossings.loop_pairs(block):
             cut = loop_cut(link, may_repeat)
+            if cut.why_not is None:
+                worthwhile[link.writer.op] = position_of(link.writer.op)
             rows.append(
                 LoopRow(
                     position=position_of(link.writer.op),
@@ -69,7 +81,7 @@ def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
             LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in loops_left_uncut(block, crossings)
         )
         pending.extend(_inner_blocks(block))
-    return tuple(rows)
+    return Loops(tuple(rows), worthwhile)
 
 
 def _inner_blocks(block: Block) -> Iterator[Block]:

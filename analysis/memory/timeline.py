@@ -109,6 +109,9 @@ class Timeline:
         live_bytes: For each operation, the bytes of temporaries that are live while it runs, including `inner_bytes`.
         argument_bytes, result_bytes: Bytes of the function's arguments and results.
         aliased_bytes: Bytes of the donated arguments whose memory the results reuse.
+        in_results: Values that are stored in the memory of results, until these are written. Not part of `live_bytes`.
+        in_loops: Copies that the bodies of loops store, each with its bytes over all iterations and without a live
+            range. Their bytes at one time are part of `inner_bytes`.
     """
 
     operations: tuple[str, ...]
@@ -119,6 +122,8 @@ class Timeline:
     argument_bytes: int
     result_bytes: int
     aliased_bytes: int
+    in_results: tuple[Buffer, ...] = ()
+    in_loops: tuple[Buffer, ...] = ()
 
     @property
     def peak_bytes(self) -> int:

@@ -154,6 +154,13 @@ def counted_loop(op: Operation) -> CountedLoop | None:
     return CountedLoop(op, index, start, bound - start)
 
 
+def trips_of(op: Operation) -> int:
+    """Return the number of times that the regions of the operation run: the trip count of a counted loop, otherwise
+    1."""
+    loop = counted_loop(op)
+    return 1 if loop is None else loop.trips
+
+
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
     """Return the argument that the condition compares with a constant upper bound, and that bound."""
     block, last = op.cond.block, op.cond.block.last_op

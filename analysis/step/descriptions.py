@@ -53,6 +53,11 @@ def module_of(op: Operation) -> str:
     return "/".join(shared or own)
 
 
+def without_loop_scopes(path: str) -> str:
+    """Return a path of scopes without those by which JAX marks the bodies of loops, unless it has no others."""
+    return "/".join([scope for scope in path.split("/") if scope not in LOOP_SCOPES]) or path
+
+
 def _scopes_of(op: Operation) -> tuple[str, ...]:
     """Return the named scopes around the operation, without those by which JAX marks the bodies of loops."""
     return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])

@@ -8,19 +8,21 @@ buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ....planning.graph import NO_MAKER
 from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram, getter_at
+from ...step.counted_loops import trips_of
+from ...step.marks import is_copy
 from ...step.order import Order, single_block
 from ...step.phases import Phases
-from ..timeline import Buffer, Labels, Timeline, aliased_bytes
+from ..timeline import Buffer, Labels, Timeline, aliased_bytes, module_of
 from .buffers import Life, outside_results
 from .kernel_copies import with_kernel_copies
 from .program import KernelProgram
@@ -70,7 +72,7 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
     run = ScheduledKernels.of(program)
     labels = labels or Labels(phases)
     live = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
-    inner = run.inner_bytes()
+    inner, own = run.inner_bytes(), {life.value for life in live}
     return Timeline(
         operations=tuple([program.names[op] for op in run.schedule]),
         phases=tuple(["" if phases is None else phases.phase[origin[op]] for op in run.schedule]),
@@ -80,7 +82,35 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
         argument_bytes=sum(program.sizes[: program.arguments]),
         result_bytes=sum([program.sizes[value] for value in program.operands[program.terminator]]),
         aliased_bytes=aliased_bytes(function, single_block(function)),
+        in_results=tuple(
+            [_buffer(life, program, origin, labels) for life in run.temporaries() if life.value not in own]
+        ),
+        in_loops=tuple(_copies_in_loops(single_block(function), 1)),
     )
+
+
+def _copies_in_loops(block: Block, runs: int) -> Iterator[Buffer]:
+    """Yield the copies that the regions of a block store, with their bytes over all iterations.
+
+    `runs`: the number of times that the block runs.
+    """
+    for op in block.ops:
+        for inside in (inside for region in op.regions for inside in region.blocks):
+            inner_runs = runs * trips_of(op)
+            if any(is_copy(inner) for inner in inside.ops):
+                yield from _stored_copies(op, inside, inner_runs)
+            yield from _copies_in_loops(inside, inner_runs)
+
+
+def _stored_copies(around: Operation, block: Block, runs: int) -> Iterator[Buffer]:
+    """Yield the copies in a block that its kernels store, with `runs` times their bytes, as values of the module of the
+    operation around it, to which the stacks of a loop belong, too."""
+    form, operations = with_kernel_copies(program_of(block)), tuple(block.ops)
+    for life in ScheduledKernels.of(form.program).lives:
+        maker = form.program.maker[life.value]
+        if maker != NO_MAKER and is_copy(operations[form.origin[maker]]):
+            copy = Labels().buffer(operations[form.origin[maker]], runs * life.bytes, 0, 0)
+            yield replace(copy, module=module_of(around))
 
 
 def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]:

@@ -9,7 +9,7 @@ fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`),
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -51,6 +51,7 @@ class BudgetNotReached(Refusal):
         self.least_bytes = least_bytes
 
 
+WITHOUT_BUDGET = "as without a budget"
 MOST_COMPILED = 4
 """The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
 candidates of other kinds before a budget is refused, and the choice without a budget, for `min` and before a budget is
@@ -287,7 +288,7 @@ class _CompilerSearch:
         if not rewritten.copies:
             return None
         alike = next((candidate for candidate in tried if _work(rewritten) == _work(candidate.rewritten)), None)
-        ordinary = alike or self._compiled(rewritten, "as without a budget", None)
+        ordinary = alike or self._compiled(rewritten, WITHOUT_BUDGET, None)
         needs = reported_bytes(self.module, ordinary.compiled, "a budget")
         pool.unbudgeted[self.compilers.key] = float(needs)
         return ordinary if alike is None and needs <= most else None
@@ -333,5 +334,14 @@ class _CompilerSearch:
             seconds = f"{self.options.time_limit:g} s"
             failure = f"no plan for the budget {self.budget} was found within the time limit of {seconds}"
             remedy = "; give the search more time with time_limit="
-        reason = "\n  ".join([f"{failure}, {limit}: {least}{remedy}", *map(str, self.rounds)])
+        lines = [*map(str, self.rounds), *self._earlier(pool, least_bytes)]
+        reason = "\n  ".join([f"{failure}, {limit}: {least}{remedy}", *lines])
         return BudgetNotReached(self.module, reason, least_bytes)
+
+    def _earlier(self, pool: Pool, least_bytes: int | None) -> Iterator[str]:
+        """Yield a line on the smallest candidate if not this search, but an earlier one on the step compiled it."""
+        if least_bytes is None or least_bytes in [compiled.needs for compiled in self.rounds]:
+            return
+        is_unbudgeted = pool.unbudgeted.get(self.compilers.key) == least_bytes
+        words = WITHOUT_BUDGET if is_unbudgeted else "a candidate of an earlier search"
+        yield f"{words}: {format_bytes(least_bytes)} by the compiler, above the budget"

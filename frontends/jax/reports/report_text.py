@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ....analysis.explain.saved_values import SavedValue
+from ....analysis.memory.timeline import Timeline
+from ....analysis.step.descriptions import without_loop_scopes
 from ....reports import memory_chart, memory_html
 from ....reports.by_module import ModuleRow
 from ....reports.memory_html import PageFacts
@@ -39,31 +42,73 @@ _IN_PARTS = (
 )
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
-    "rounds", "devices", "values_per_device",
+    "rounds", "devices", "values_per_device", "segments", "places", "has_loops",
 )  # fmt: skip
 """The fields of a report that JSON has as they are."""
+_STORED = "stored after fusion"
+"""The title of the table of modules: the bytes that the model of XLA:CPU stores."""
+_QUOTED = re.compile(r"'([^']+)'")
+_BY_STRUCTURE = re.compile(r"'segment(\d+)'")
 _NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
     """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
     kept = [part for line in _kept(report, _PLACES, _short) for part in wrap_line(line, _INDENT)]
-    parts = [_verdicts(report), list(needs(report)), list(_modules(report)), kept]
+    parts = [_verdicts(report), list(needs(report)), list(_modules(report, _MODULES)), kept]
     return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
 
 
 def to_details(report: Report) -> str:
     """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
-    remarks = [f"  {line}" for line in lines_of(report.remarks)]
-    parts = [_verdicts(report), list(table(report)), list(_kept(report, _MOST)), list(_charts(report)), remarks]
+    remarks = [f"  {line}" for line in remark_lines(report)]
+    modules = list(_modules(report, len(report.modules)))
+    parts = [
+        _verdicts(report),
+        list(table(report)),
+        modules,
+        list(_kept(report, _MOST)),
+        list(_charts(report)),
+        remarks,
+    ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def remark_lines(report: Report) -> list[str]:
+    """Return the remarks, and the place in the model of each segment by structure that they name."""
+    lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(report.remarks)]
+    named = sorted({int(number) for number in _BY_STRUCTURE.findall(" ".join(lines))})
+    modules = {int(segment.removeprefix("segment")): modules for segment, modules in report.segments}
+    by_place = dict[str, list[str]]()
+    for number in named if modules else ():
+        by_place.setdefault(place_of_segment(number, modules), []).append(f"'segment{number}'")
+    return [*lines, *(f"{', '.join(segments)}: {place}" for place, segments in by_place.items())]
+
+
+def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
+    """Return the place of a segment by structure in the model. These segments are numbered in program order.
+
+    Args:
+        number: Its number.
+        modules: The modules of each segment that is recomputed, by its number; at least one.
+    """
+    if number in modules:
+        return f"part of {' and '.join(modules[number])}"
+    before = max((other for other in modules if other < number), default=None)
+    after = min((other for other in modules if other > number), default=None)
+    if after is None:
+        return f"after {modules[max(modules)][-1]}"
+    if before is None:
+        return f"before {modules[after][0]}"
+    first, last = modules[before][-1], modules[after][0]
+    return f"part of {first}" if first == last else f"between {first} and {last}"
 
 
 def to_html(report: Report) -> str:
     """Return the report as an HTML page with its data and its script."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", *_columns(report)), *_numbers(report))
-    facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(lines_of(report.remarks)))
+    facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(remark_lines(report)))
     return memory_html.to_html(report.timelines, report.name, facts)
 
 
@@ -72,7 +117,7 @@ def to_svg(report: Report) -> str:
     matplotlib."""
     if not report.timelines:
         raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
-    return memory_chart.to_svg(report.timelines, report.name)
+    return memory_chart.to_svg(_by_module(report), report.name)
 
 
 def to_json(report: Report) -> str:
@@ -130,6 +175,8 @@ def needs(report: Report) -> Iterator[str]:
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
+    if report.has_loops:
+        yield "FLOPs: as the compiler counts them, the body of each loop once"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
@@ -160,15 +207,21 @@ def table(report: Report) -> Iterator[str]:
     yield report.why or f"computed again: {_recomputed(report)}"
 
 
-def _modules(report: Report) -> Iterator[str]:
-    """Yield a row for each module: the bytes saved for the backward pass before and after, and the bytes recomputed."""
+def _modules(report: Report, most: int) -> Iterator[str]:
+    """Yield a row for each module: the bytes saved for the backward pass before and after, and the bytes recomputed.
+
+    `most`: the maximum number of modules.
+    """
     if not report.modules:
         return
-    shown = sorted(report.modules, key=_bytes_of)[-_MODULES:]
+    for place in report.places:
+        words, _, position = place.rpartition(" ")
+        yield from wrap_line(f"modules {words} {_short(position)}, in one iteration:")
+    shown = sorted(report.modules, key=_bytes_of)[-most:]
     rows = [row for row in report.modules if row in shown]
     others = [row for row in report.modules if row not in shown]
-    width = min(40, max(map(len, ("module", *(row.module for row in rows)))))
-    yield f"{'module':<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
+    width = min(40, max(map(len, (_STORED, *(row.module for row in rows)))))
+    yield f"{_STORED:<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
     yield from (_module_row(row, width) for row in rows)
     if others:
         sums = [sum(column) for column in zip(*map(_sizes, others), strict=True)]
@@ -235,9 +288,12 @@ def _fits(report: Report, needs: Needs) -> str:
 
 def _recomputed(report: Report) -> str:
     """Count the recomputed operations: `12 operations: layer1 4, layer0 4, layer2 4`."""
-    named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
+    named = [f"{module} {count}" for module, count in report.again[:_MOST]]
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
-    return f"{report.copies} operations{': ' * bool(named)}{', '.join([*named, *others])}"
+    in_step = sum(count for _, count in report.again)
+    left = f", of which {in_step} are left after simplification"
+    total = f"{report.copies} operations{left if named and in_step != report.copies else ''}"
+    return f"{total}{': ' * bool(named)}{', '.join([*named, *others])}"
 
 
 def _short(position: str) -> str:
@@ -250,7 +306,7 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
     line."""
     if not report.kept:
         return
-    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))}"
+    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))} of values before fusion"
     by_place = dict[tuple[str, str, str | None], list[SavedValue]]()
     for value in report.kept:
         by_place.setdefault((value.operation, value.position, value.reason), []).append(value)
@@ -277,11 +333,16 @@ def _bytes(values: Iterable[SavedValue]) -> int:
 
 def _charts(report: Report) -> Iterator[str]:
     top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
-    for name, timeline in report.timelines:
+    for name, timeline in _by_module(report):
         if timeline.operations:
             yield f"{name}, temporaries in program order by the model of XLA:CPU"
             yield from chart(timeline, _WIDTH, top)
             yield from alive_at_the_peak(timeline)
+
+
+def _by_module(report: Report) -> list[tuple[str, Timeline]]:
+    """Return the timelines with the modules of the model in place of segments, if it has any."""
+    return [(name, report.module_names.relabel(timeline)) for name, timeline in report.timelines]
 
 
 FORMATS: Mapping[str, Callable[[Report], str]] = {

@@ -6,21 +6,27 @@ which notebooks display, or another format.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
+from ....analysis.step.descriptions import module_of
+from ....analysis.step.marks import is_copy
+from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
-from ....driver.api import Rewritten, as_module, explain_verified
+from ....dialects.stablehlo.control import WhileOp
+from ....driver.api import Rewritten, StepMemory, as_module, explain_verified
 from ....options.selection import AUTO
-from ....reports.by_module import ModuleRow, module_rows
+from ....reports.by_module import ModuleNames, ModuleRow, module_rows
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
 from ..compilation.allocation import device_count, temporary_bytes
@@ -38,6 +44,8 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
 
+BY_STRUCTURE = re.compile(r"segment\d+")
+"""The names of segments by structure, which `analysis/request/checkpoints.py` numbers."""
 OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside every segment."""
 
@@ -80,9 +88,11 @@ class Report:
         measured: The temporaries in bytes of each variant that was compiled for the choice; empty if only one was.
         why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
         copies: The number of recomputed operations.
-        again: The number of recomputed operations of each segment, the largest first.
+        again: The number of copies in the step that runs of each module of the model, or of each segment if the model
+            has no named modules, the largest first. Their sum is below `copies` if some are simplified away.
         kept: The values that are still saved for the backward pass, the largest first.
-        timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU.
+        timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU; also those of one
+            iteration for each step inside a loop.
         remarks: The remarks of the rewrite.
         budget: The bytes on each device that the budget of the caller allows, or else the memory of the device; None if
             that is unknown.
@@ -94,6 +104,10 @@ class Report:
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
+        module_names: The names of the modules.
+        segments: The modules that each segment by structure belongs to.
+        places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
+        has_loops: Whether the step has loops. The compiler counts the FLOPs of one iteration of a loop.
     """
 
     name: str
@@ -116,6 +130,10 @@ class Report:
     fit: FitVerdict | None = None
     devices: int = 1
     values_per_device: bool = True
+    module_names: ModuleNames = field(default_factory=ModuleNames)
+    segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    places: tuple[str, ...] = ()
+    has_loops: bool = False
 
     def __str__(self) -> str:
         return to_text(self)
@@ -168,7 +186,10 @@ def compared(lowered: Lowered) -> Report:
     view = _view(lowered, devices)
     seen = None if rewritten is None else rewritten.seen_as(view.of) if devices > 1 else rewritten
     timelines = {} if seen is None else seen.memory("xla")
-    has_bodies = seen is not None and any(isinstance(op, ManualComputationOp) for op in every_operation(seen.module))
+    steps = [StepMemory("", *pair) for pair in timelines.values()]
+    if seen is not None and any(isinstance(op, (ManualComputationOp, WhileOp)) for op in every_operation(seen.module)):
+        steps = seen.memory_of_steps("xla")
+    names = ModuleNames.of([timeline for step in steps for timeline in (step.plain, step.rewritten)])
     return Report(
         name=lowered.name,
         plain=_needs(plain),
@@ -177,16 +198,20 @@ def compared(lowered: Lowered) -> Report:
         measured=tuple(choice.sizes.items()),
         why=choice.why,
         copies=0 if rewritten is None else rewritten.copies,
-        again=() if rewritten is None else _copies_by_segment(rewritten),
+        again=() if rewritten is None else _copies_by_module(rewritten, names),
         kept=_saved_values(lowered, choice.variant, seen, view.of),
-        timelines=_named(timelines),
+        timelines=(*_named(timelines), *_inside_loops(steps)),
         remarks=_remarks(lowered, choice.variant, rewritten),
         budget=_device_bytes(),
         rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
-        modules=module_rows(seen.memory_of_steps("xla") if seen is not None and has_bodies else timelines.values()),
+        modules=module_rows((step.plain, step.rewritten) for step in steps),
         devices=devices,
         values_per_device=view.is_of_a_device,
+        module_names=names,
+        segments=() if rewritten is None else _modules_of_segments(rewritten, names),
+        places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
+        has_loops=lowered.module is not None and any(isinstance(op, WhileOp) for op in every_operation(lowered.module)),
     )
 
 
@@ -210,6 +235,38 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     for group in (group for step in rewritten.plans for group in step.plan.groups):
         counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
     return tuple(counts.most_common())
+
+
+def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
+    """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
+    if not names:
+        return _copies_by_segment(rewritten)
+    counts, modules = Counter[str](), dict[Operation, str]()
+    for op in every_operation(rewritten.module):
+        if is_copy(op):
+            # As for the bytes of copies in a loop: they belong to the module of the loop.
+            named = parent if isinstance(parent := op.parent_op(), WhileOp) else op
+            if named not in modules:
+                modules[named] = names.of_module(module_of(named))
+            counts[modules[named]] += 1
+    return tuple(counts.most_common())
+
+
+def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model."""
+    modules = dict[str, dict[str, None]]()
+    for op in every_operation(rewritten.module) if names else ():
+        stated = op.attributes.get(Names.SEGMENT)
+        if isinstance(stated, StringAttr) and BY_STRUCTURE.fullmatch(stated.data) and (module := module_of(op)):
+            modules.setdefault(stated.data, {})[names.of_module(module)] = None
+    return tuple((segment, tuple(parts)) for segment, parts in modules.items())
+
+
+def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]:
+    for step in steps:
+        if step.place:
+            yield f"plain, {step.place}", step.plain
+            yield f"recomputed, {step.place}", step.rewritten
 
 
 @dataclass(frozen=True)

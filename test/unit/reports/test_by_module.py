@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
-from recompute.reports.by_module import OUTSIDE, ModuleRow, module_rows
+from recompute.reports.by_module import OUTSIDE, ModuleNames, ModuleRow, module_rows
 
 
 def buffer(module: str, size: int, last: int, recomputed: bool = False) -> Buffer:
@@ -26,6 +26,24 @@ def test_rows_are_the_blocks_of_the_model():
     )
     less = timeline(buffer("LM/Block_0/Dense_0", 10, 2), buffer("LM/Block_0/Dense_1", 5, 2, recomputed=True))
     assert module_rows([(plain, less)]) == (ModuleRow("LM/Block_0", 15, 10, 5), ModuleRow(OUTSIDE, 1, 0, 0))
+
+
+def test_values_in_results_and_copies_in_loops_count():
+    plain = timeline(buffer("a", 4, 2), buffer("b", 2, 2))
+    less = replace(
+        timeline(buffer("a", 4, 1)),
+        in_results=(buffer("b", 2, 2),),
+        in_loops=(replace(buffer("a", 24, 0, recomputed=True), first=0),),
+    )
+    assert module_rows([(plain, less)]) == (ModuleRow("a", 4, 0, 24), ModuleRow("b", 2, 2, 0))
+
+
+def test_timelines_name_modules_in_place_of_segments():
+    named = timeline(buffer("LM/Block_0/Dense_0", 10, 2), buffer("LM/Block_1/Dense_0", 5, 2), buffer("", 1, 2))
+    names = ModuleNames.of([named])
+    assert [b.segment for b in names.relabel(named).buffers] == ["LM/Block_0", "LM/Block_1", OUTSIDE]
+    unnamed = timeline(buffer("", 1, 2))
+    assert ModuleNames.of([unnamed]).relabel(unnamed) is unnamed
 
 
 def test_several_steps_are_added():

@@ -83,7 +83,20 @@ def test_stages():
         ("backward", 4, 7),
         ("update", 7, 8),
     ]
-    assert [stage.name for stage in stages(timeline_of(phases=("primal", "")))] == ["forward"]
+    assert [stage.name for stage in stages(timeline_of(phases=("primal", "")))] == ["step"]
+    assert stages(timeline_of(phases=())) == []
+
+
+def test_a_gradient_operation_may_run_early_and_a_forward_operation_late():
+    """A schedule runs an operation when its operands exist: the transpose of a weight at once."""
+    phases = ("gradient", *["primal"] * 4, "gradient", "primal", *["gradient"] * 3, "update")
+    assert [(stage.name, stage.start, stage.end) for stage in stages(timeline_of(phases=phases))] == [
+        ("forward", 0, 5),
+        ("backward", 5, 10),
+        ("update", 10, 11),
+    ]
+    early, late = forward("early", MIB, 0, 4), forward("late", MIB, 1, 7)
+    assert kinds_of(timeline_of(early, late, phases=phases)) == [BandKind.FORWARD, BandKind.SAVED]
 
 
 def test_text():
@@ -112,7 +125,7 @@ largest at the peak
          │▇▇▇▇▇▇▇▇▇▇█████████████████████████
          │███████████████████████████████████
      0 B │███████████████████████████████████▃▃▃▃▃
-         └───── forward ─────┴── backward ──┴─────
+         └───── forward ─────┴── backward ──┴────┴
 """
     )
 

@@ -16,6 +16,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import recompute
 from recompute.frontends.jax import private
 from recompute.frontends.jax.reports import device_part as per_device
+from recompute.reports.by_module import OUTSIDE
 
 DEVICES, LAYERS, ROWS, WIDTH, HIDDEN = 8, 4, 256, 16, 64
 Spec = PartitionSpec
@@ -50,7 +51,9 @@ def check(step: Callable[..., Any], arguments: tuple[Any, ...], of_model: float 
     assert note in str(report).splitlines() and explanations.note == note and str(explanations).endswith(note)
     assert "of temporaries per device" in str(report).splitlines()[0]
     rows = {row.module: row for row in report.modules}
-    assert {f"block{index}" for index in range(LAYERS)} <= rows.keys() and "outside modules" not in rows
+    assert {f"block{index}" for index in range(LAYERS)} <= rows.keys()
+    # Outside the blocks is only the derivative of the loss by the last block.
+    assert OUTSIDE not in rows or rows[OUTSIDE].plain_bytes <= ROWS * WIDTH * 4, rows
     hidden = ROWS * HIDDEN * 4
     assert all(hidden <= rows[f"block{index}"].recomputed_bytes <= 2 * hidden for index in range(LAYERS - 1)), rows
     plain, less = report.plain.temporaries, report.less.temporaries
@@ -58,7 +61,7 @@ def check(step: Callable[..., Any], arguments: tuple[Any, ...], of_model: float 
     assert sum(value.bytes for value in report.kept) < less
     assert explanation.saved_bytes < 2 * plain
     if of_model:
-        for temporaries, (_, timeline) in zip((plain, less), report.timelines, strict=True):
+        for temporaries, (_, timeline) in zip((plain, less), report.timelines[:2], strict=True):
             assert abs(timeline.peak_bytes / temporaries - 1) < of_model, (timeline.peak_bytes, temporaries)
 
 

@@ -140,8 +140,11 @@ def test_missed_budget_error_reports_smallest_attempt() -> None:
     size = r"\d+\.\d [KM]iB"
     least = rf"the smallest compiled candidate needs {size} \(\d+ bytes\)"
     assert re.fullmatch(rf"no plan keeps the budget 0\.05, {size} of {size} of temporaries: {least}", first)
+    stated = re.search(size, first.partition("candidate needs ")[2])
+    assert stated is not None and any(f"{stated[0]} by the compiler" in line for line in rounds)
     assert rounds and all(
-        re.fullmatch(rf"  .*: ({size} predicted, )?{size} by .*; \S+ FLOPs more", line) for line in rounds
+        re.fullmatch(rf"  .*: ({size} predicted, )?{size} by .*(; \S+ FLOPs more|, above the budget)", line)
+        for line in rounds
     )
 
 
@@ -163,6 +166,31 @@ def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
     assert f"step: 1 of {MOST_COMPILED + MORE + 1}: " in caplog.text
+
+
+def test_a_refusal_lists_the_smallest_candidate_of_earlier_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = PlanOrigin(PlanSource.SOLVER)
+    pool = Pool([ModuleCandidate((origin,), (), UNCUT, Prediction(0.5, 1.0, 1))])
+    pool.unbudgeted["stub"] = 1500.0
+    rewritten = SimpleNamespace(module=None, copies=1, extra_flops=0)
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: pool)
+    monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
+    monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
+    compilers = budgets.Compilers(lambda: None, lambda *_: None, "stub")  # pyright: ignore[reportArgumentType]
+    search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
+        "step",
+        parse_module(TRIVIAL, "step"),
+        DEFAULT_OPTIONS,
+        "1000",
+        2000,
+        1000,
+        compilers,
+        ProgressLine("step"),
+        never,
+    )
+    with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
+        search.best()
+    assert refused.value.reason.splitlines()[-1] == "  as without a budget: 1.5 KiB by the compiler, above the budget"
 
 
 def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ import recompute
 from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
 from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
-from recompute.reports.by_module import ModuleRow
+from recompute.frontends.jax.reports.report_text import place_of_segment
+from recompute.reports.by_module import OUTSIDE, ModuleRow
 from recompute.reports.explain import to_summary
 from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
@@ -138,11 +139,11 @@ def test_the_summary(tmp_path: Path):
     report = recompute.jax.jit(mlp().step).report(weights(10), batch())
     lines = str(report).splitlines()
     assert len(lines) <= 28 and max(map(len, lines)) <= 100
-    assert [row.module for row in report.modules] == [f"block{number}" for number in range(10)]
+    assert [row.module for row in report.modules] == [*(f"block{number}" for number in range(10)), OUTSIDE]
     plain, saved, again = (sum(column) for column in zip(*(_bytes(row) for row in report.modules), strict=True))
     assert saved < 0.5 * plain and again > 0
-    rows = [line for line in lines if re.match(r"(block\d|3 more) +\S+ KiB +\S+ K?i?B +\S+ KiB$", line)]
-    assert len(rows) == 8 and rows[-1].startswith("3 more")
+    rows = [line for line in lines if re.match(r"(block\d|4 more) +\S+ KiB +\S+ K?i?B +\S+ KiB$", line)]
+    assert len(rows) == 8 and rows[-1].startswith("4 more")
     assert any(
         re.match(r" +\S+ KiB  stablehlo.add in block0, .*, steps.py:\d+:\d+: recomputation starts", line)
         for line in lines
@@ -219,6 +220,109 @@ def test_loop_over_layers_is_attributed_to_body_module(outer: str, module: str):
     saved = {row.module: row.plain_bytes for row in report.modules}
     assert max(saved, key=saved.__getitem__) == module and "outside modules" not in saved, saved
     assert "operations: \n" not in report.details()
+
+
+LAYERS = 6
+
+
+def accumulated(blocks: Any, batches: Any) -> Any:
+    """Return the sum of the gradients of microbatches, each of a loop over layers."""
+
+    def add(total: Any, x: Any) -> tuple[Any, None]:
+        return total + jax.grad(named)(blocks, x), None
+
+    def named(blocks: Any, x: Any) -> Any:
+        with jax.named_scope("LM"):
+            return scanned(blocks, x)
+
+    return jax.lax.scan(add, jnp.zeros_like(blocks), batches)[0]
+
+
+def test_copies_in_loops_are_counted():
+    """Count the copies of all iterations, and name them by module, although no segment contains them."""
+    report = recompute.jax.jit(jax.grad(scanned)).report(jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((256, 32)))
+    assert report.copies > 0 and report.has_loops
+    again = {row.module: row.recomputed_bytes for row in report.modules}
+    assert again["Block"] >= LAYERS * 256 * 32 * 4 and again["Block"] % LAYERS == 0, again
+    counts = dict(report.again)
+    assert counts["Block"] == sum(counts.values()) > 0
+    text = " ".join(report.details().split())
+    assert f"left after simplification: Block {counts['Block']}" in text
+    assert "FLOPs: as the compiler counts them, the body of each loop once" in str(report)
+    assert "as the compiler counts" not in str(recompute.jax.jit(mlp().step).report(weights(), batch()))
+
+
+def test_a_recomputed_loop_is_explained_once():
+    def loss(blocks: Any, x: Any) -> Any:
+        with jax.named_scope("trunk"):
+            x = jax.lax.scan(lambda x, block: (x + jnp.sin(jnp.tanh(x @ block) * x), None), x, blocks)[0]
+        with jax.named_scope("head"):
+            return jnp.sum(jnp.sin(x))
+
+    arguments = jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((256, 32))
+    (explanation,) = recompute.jax.jit(jax.value_and_grad(loss)).explain(*arguments)
+    (loop,) = (row for row in explanation.loops if row.reason is None)
+    assert loop.trips == LAYERS and loop.extra_flops < explanation.step_flops
+    products = 3 * 2 * 256 * 32 * 32  # of one layer: one product forward, two backward
+    assert LAYERS * products <= explanation.step_flops <= 2 * LAYERS * products
+    instead = f"each iteration of the loop at {loop.position} is recomputed instead, as its row states"
+    (segment,) = (row for row in explanation.segments if row.reason == instead)
+    assert segment.saved_bytes >= loop.stack_bytes - loop.kept_bytes and segment.copies == segment.freed_bytes == 0
+    text = to_summary(explanation)
+    assert " segments, which save nothing" in text and not re.search(r"^  \S+ +0 B +0 B ", text, re.MULTILINE)
+    share = f"{loop.extra_flops / explanation.step_flops:.1%}".replace("%", " %")
+    first = " ".join(to_summary(explanation).split("\n\n")[0].split())
+    saved = format_bytes(loop.stack_bytes - loop.kept_bytes)
+    assert f"1 of {len(explanation.loops)} loops is worth recomputing: it frees {saved} of the " in first
+    assert first.endswith(f"at {share} more FLOPs, over all iterations")
+
+
+def test_a_step_inside_a_loop():
+    arguments = jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((3, 64, 32))
+    step = recompute.jax.jit(accumulated)
+    report = step.report(*arguments)
+    (place,) = report.places
+    assert re.fullmatch(r"inside the loop at .*test_report.py:\d+:\d+", place)
+    rows = {row.module: row for row in report.modules}
+    block = rows["LM/Block"]
+    assert block.plain_bytes > block.saved_bytes and block.recomputed_bytes > 0
+    names = [f"{form}, {place}" for form in ("plain", "recomputed")]
+    assert [name for name, _ in report.timelines] == ["plain", "recomputed", *names]
+    stages_of = [line for line in report.details().splitlines() if "└" in line]
+    assert ["forward" in line for line in stages_of] == [False, False, True, True]
+    assert re.search(
+        r"^modules inside the loop at test_report.py:\d+:\d+, in one iteration:$", str(report), re.MULTILINE
+    )
+    assert "while/body" not in report.details()
+    text = str(step.explain(*arguments))
+    assert text.split()[:5] == ["accumulated,", "inside", "the", "loop", "at"] and "while/body" not in text
+
+
+def test_details_name_the_modules_of_the_model():
+    report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
+    text = report.details()
+    assert dict(report.again) and set(dict(report.again)) <= {f"block{number}" for number in range(4)}
+    assert re.search(r"^stored after fusion +saved, plain +saved now +computed again$", text, re.MULTILINE)
+    charts = text[text.index("alive at the peak") :].split("\n\n")[0]
+    assert "block0" in charts and not re.search(r"segment\d|outside segments", charts)
+    remarks = (
+        "segments 'segment10', 'segment9' and 'segment1' are not recomputed: a reason",
+        "segment 'block1' is kept: a reason",
+    )
+    segments = (("segment1", ("block0", "block1")), ("segment4", ("block2",)))
+    lines = replace(report, remarks=remarks, segments=segments).details().splitlines()
+    assert lines[-2:] == ["  'segment1': part of block0 and block1", "  'segment9', 'segment10': after block2"]
+
+
+def test_places_of_segments_that_are_not_recomputed():
+    modules = {2: ("a", "b"), 4: ("b",), 6: ("c",)}
+    assert [place_of_segment(number, modules) for number in (0, 2, 3, 5, 7)] == [
+        "before a",
+        "part of a and b",
+        "part of b",
+        "between b and c",
+        "after c",
+    ]
 
 
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])

@@ -1,0 +1,22 @@
+"""FLOPs of an operation with those of all iterations of its loops."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ...dialects.stablehlo.control import WhileOp
+from ...rules.flops import flops
+from ...support.operations import operations_in
+from ..step.counted_loops import trips_of
+
+
+def executed_flops(op: Operation) -> int:
+    """Return the FLOPs of the operation, with `trips` times those of the regions of a counted loop.
+
+    `rules/flops.py`, like XLA's cost analysis, counts the regions of a loop once. Loops inside other regions, such as
+    branches, are counted so, too.
+    """
+    if not isinstance(op, WhileOp):
+        return flops(op)
+    inside = [inner for region in op.regions for block in region.blocks for inner in operations_in(block)]
+    return trips_of(op) * sum(map(executed_flops, inside))
