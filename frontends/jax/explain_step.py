@@ -46,7 +46,7 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
         The report, which `print` shows. Its `fit` is the answer; None for the budget `"min"`.
 
     Raises:
-        TypeError: For a budget of another type.
+        TypeError: For a budget of another type, and for the result of `nnx.jit` or `eqx.filter_jit`.
         ValueError: For an invalid budget.
         Refusal, NotProved, ParseError: As `recompute.jax.jit(step).lower` raises them.
     """
@@ -55,8 +55,27 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
         return step.of_arrays(partial(_explain, step.inner, text), args, kwargs)
     jitted: Any = step
     if not isinstance(step, Jitted):
+        _demand_no_jit_of_modules(step)
         jitted = Jitted(step, options_of({}), step if hasattr(step, "trace") else None)
     return _explain(jitted, text, *args, **kwargs)
+
+
+_OF_MODULES = (
+    ("flax.nnx.", "nnx.jit", "recompute.nnx.jit"),
+    ("equinox.", "eqx.filter_jit", "recompute.eqx.filter_jit"),
+)
+"""Of each framework with modules: the beginning of the names of its modules in Python, its jit, and ours for it."""
+
+
+def _demand_no_jit_of_modules(step: Any) -> None:
+    """Raise `TypeError` for the result of another framework's jit, which hides the jitted function of arrays."""
+    for library, theirs, ours in _OF_MODULES:
+        if type(step).__module__.startswith(library) and hasattr(step, "lower"):
+            name = getattr(step, "__name__", "step")
+            raise TypeError(
+                f"recompute.jax.explain: {name} is a result of {theirs}; give the result of {ours}, which takes the "
+                f"same options: recompute.jax.explain({ours}({name}), *arguments)"
+            )
 
 
 def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:

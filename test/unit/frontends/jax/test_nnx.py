@@ -255,6 +255,11 @@ def test_explain_reports_budget_fit():
     assert report.fit is not None and report.fit.fits and report.copies > 0
 
 
+def test_explain_refuses_nnx_jit_with_the_remedy():
+    with pytest.raises(TypeError, match=r"result of nnx\.jit; .*explain\(recompute\.nnx\.jit\(train_step"):
+        recompute.jax.explain(nnx.jit(train_step), *built())
+
+
 @pytest.mark.parametrize(("option", "value"), [("budget", "8"), ("time_limit", "3"), ("measure", "no")])
 def test_messages_name_the_caller(option: str, value: str):
     with pytest.raises((TypeError, ValueError), match=r"^recompute\.nnx\.jit: "):
