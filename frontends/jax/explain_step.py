@@ -18,6 +18,7 @@ from .keywords.budget_option import checked_budget
 from .keywords.jit_options import options_of
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
+from .private import statics_of
 from .reports.fit_verdict import DeviceBytes, fit_verdict
 from .reports.step_report import Report, report
 
@@ -52,11 +53,13 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
     """
     text = None if budget is None else checked_budget(budget, "recompute.jax.explain")
     if isinstance(step, ModuleStep):
-        return step.of_arrays(partial(_explain, step.inner, text), args, kwargs)
+        return step.in_its_terms(step.of_arrays(partial(_explain, step.inner, text), args, kwargs))
     jitted: Any = step
     if not isinstance(step, Jitted):
         _demand_no_jit_of_modules(step)
-        jitted = Jitted(step, options_of({}), step if hasattr(step, "trace") else None)
+        # Static arguments count in the numbers that `donate_argnums` takes.
+        static = {"static_argnums": statics_of(step).numbers} if hasattr(step, "trace") else {}
+        jitted = Jitted(step, options_of(static), step if hasattr(step, "trace") else None)
     return _explain(jitted, text, *args, **kwargs)
 
 

@@ -28,6 +28,7 @@ from ..compilation.budgeted import CompiledCandidate
 from ..compilation.choice import Variant
 from ..messages.tracebacks import shortened
 from .device_part import NotPropagated, part_of_a_device
+from .donation import Donation, possible_donation
 from .fit_verdict import FitVerdict
 from .report_text import FORMATS, headline, to_details, to_notebook, to_text
 
@@ -93,6 +94,7 @@ class Report:
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
+        donation: The arguments whose donation would save memory; None without such arguments.
         values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
     """
 
@@ -116,6 +118,7 @@ class Report:
     fit: FitVerdict | None = None
     devices: int = 1
     values_per_device: bool = True
+    donation: Donation | None = None
 
     def __str__(self) -> str:
         return to_text(self)
@@ -187,6 +190,7 @@ def compared(lowered: Lowered) -> Report:
         modules=module_rows(seen.memory_of_steps("xla") if seen is not None and has_bodies else timelines.values()),
         devices=devices,
         values_per_device=view.is_of_a_device,
+        donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )
 
 
