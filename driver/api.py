@@ -41,7 +41,7 @@ from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.checked_options import with_moves
-from ..search.left_steps import LEFT, remark_on_left_step
+from ..search.left_steps import LEFT, refusal_of_left_step, remark_on_left_step
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.rewrite import rewrite_module
@@ -177,7 +177,7 @@ def rewrite(
         result = rewrite_module(start, resolved)
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
-            raise strict_refusal(module, result.outcome.remarks[-1].reason)
+            raise refusal_of_left_step(module, result.outcome.remarks)
         return clone_of(start) if result.module is None else result.module
 
     try:

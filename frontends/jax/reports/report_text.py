@@ -17,7 +17,7 @@ from ....reports.wrapping import wrap_line
 from ....support.diagnostics import UNKNOWN, lines_of
 from ....support.units import format_bytes
 from ..compilation.choice import Variant
-from ..messages.why_plain import remedy_in
+from ..messages.why_plain import reason_in, remedy_in
 from .device_part import bytes_per_device, whole_bytes
 
 if TYPE_CHECKING:
@@ -208,6 +208,7 @@ def next_steps(report: Report) -> Iterator[str]:
     if report.refused:
         yield from wrap_line(f"why: {report.refused.splitlines()[0]}")
     elif report.why is not None:
+        yield from wrap_line(f"why: {reason_in(report.why)}")
         large = _large_value(report)
         remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
         yield from wrap_line(f"next: {remedy}")

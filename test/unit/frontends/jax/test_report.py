@@ -160,6 +160,28 @@ def _bytes(row: ModuleRow) -> tuple[int, int, int]:
     return row.plain_bytes, row.saved_bytes, row.recomputed_bytes
 
 
+def test_options_without_effect_beside_the_checkpoint_of_the_step_are_explained():
+    def loss(weights: Any, x: Any) -> Any:
+        for number, w in enumerate(weights):
+            with jax.named_scope(f"layer{number}"):
+                x = jax.checkpoint(lambda x, w: jnp.tanh(x @ w))(x, w)
+        return (x**2).mean()
+
+    step = recompute.jax.jit(jax.value_and_grad(loss), segments="layer*")
+    text = " ".join(str(step.report([jnp.ones((32, 32)) / 10] * 4, jnp.ones((256, 32)))).split())
+    assert "why: its own jax.checkpoint recomputes already" in text
+    assert "next: remove jax.checkpoint from the model" in text and "leave out segments=" in text
+
+
+def test_the_reason_of_a_step_with_nothing_to_free():
+    step = jax.value_and_grad(lambda w, x: jnp.mean((x @ w) ** 2))
+    arguments = jnp.ones((64, 8)), jnp.ones((8192, 64))
+    text = " ".join(str(recompute.jax.jit(step).report(*arguments)).split())
+    assert "why: segment" in text and "not recomputed: " in text and "gate" not in text
+    with pytest.raises(recompute.Refusal, match=r"\(strict\); segment.* not recomputed: "):
+        recompute.jax.jit(step, strict=True).report(*arguments)
+
+
 def test_the_summary_of_a_step_without_saving():
     report = recompute.jax.jit(forward()).report(weights(), batch())
     assert str(report).splitlines()[-2] == "next: take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
