@@ -81,6 +81,12 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
     return count
 
 
+NOTHING_OFFLOADED = (
+    "nothing is offloaded: no value has the mark 'offload', and no policy such as save_and_offload_only_these_names "
+    "selects one"
+)
+
+
 def insert_host_moves(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
     """Insert moves to the host and back that the search may use, in a flattened module.
 
@@ -283,4 +289,7 @@ class OffloadPass(ModulePass):
     name = "recompute-offload"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, insert_host_moves(op, Selection.of(self)))
+        remarks = insert_host_moves(op, Selection.of(self))
+        if not remarks and not any(map(is_offload, every_operation(op))):
+            remarks = [Remark(op, NOTHING_OFFLOADED)]
+        tell(ctx, remarks)
