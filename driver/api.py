@@ -260,7 +260,7 @@ class Explanations(list[Explanation]):
     """The explanations of the steps of a module. `print` shows a summary of each, `details` every row.
 
     Attributes:
-        note: A line on the meaning of all bytes, such as bytes of one device; "" without one.
+        note: A line on the meaning of all bytes, such as bytes of one device, or on guessed phases; "" without one.
     """
 
     note: str = ""
@@ -275,7 +275,7 @@ class Explanations(list[Explanation]):
         if len(parts) == 1:
             parts = [replace(parts[0], measured_bytes=temporary_bytes)]
         explanations = Explanations(parts)
-        explanations.note = note
+        explanations.note = note or self.note
         return explanations
 
     def details(self) -> str:
@@ -305,7 +305,10 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 
 def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
     """Explain as `explain` does a module that was verified before, such as the part of one device."""
-    return Explanations(explanations_of(module, selection, cost))
+    parts, guessed = explanations_of(module, selection, cost)
+    explanations = Explanations(parts)
+    explanations.note = "\n".join(remark.reason for remark in guessed)
+    return explanations
 
 
 def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:

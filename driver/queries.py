@@ -13,24 +13,31 @@ from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..support.diagnostics import BadRequest
+from ..support.diagnostics import BadRequest, Remark
 from ..transforms.per_device.outline import outline_device_steps
-from ..transforms.phase import steps_of
+from ..transforms.phase import steps_of, write_phases
 from ..transforms.plans.misfits import Misfits
 from ..transforms.preparation.nested_steps import outline_nested_steps
 from ..transforms.preparation.timelines import flat, timelines_of
 
 
-def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
+def explanations_of(
+    module: ModuleOp, selection: Selection, cost: str = FLOPS
+) -> tuple[list[Explanation], list[Remark]]:
     """Explain every step of the module, including steps in loops and branches.
 
-    Raises `Refusal` for a module without a gradient, and for an unknown segment or cost.
+    Returns:
+        The explanations, and remarks on guessed phases, which are those that `recompute` guesses.
+
+    Raises:
+        Refusal: The module has no gradient, or the segment or the cost is unknown.
     """
     try:
         cost_named(cost)
     except BadCost as error:
         raise BadRequest(module, str(error)) from error
     copy = flat(module)
+    guessed = write_phases(copy, selection.phase_hint)
     outline_device_steps(copy)
     outline_nested_steps(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
@@ -39,7 +46,7 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
         explanation = misfits.try_on(function, partial(explain, function, step, selection, cost))
         explanations.extend([] if explanation is None else [explanation])
     misfits.refuse()
-    return explanations
+    return explanations, guessed
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, Timeline]:
