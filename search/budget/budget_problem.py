@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...analysis.step.order import functions_of
 from ...dialects.dead_code import has_dead_code
@@ -86,6 +87,11 @@ class BudgetProblem(Generic[O]):
     limits: BudgetLimits
     options: RecomputeOptions
     stop: Stop
+
+    @property
+    def place(self) -> Operation:
+        """The operation at which remarks and refusals are reported: the first function."""
+        return next(iter(functions_of(self.module)), self.module)
 
     def evaluate(self, planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule | None = None) -> Evaluated[O]:
         """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""

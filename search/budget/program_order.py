@@ -164,7 +164,7 @@ class _InOrder(Generic[O]):
         if kept:
             return min(kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
-            self.problem.module,
+            self.problem.place,
             f"no plan keeps the budget {self.problem.wording} as it is written: "
             f"the last is {readable_bytes(over)} above",
         )
