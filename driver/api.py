@@ -44,7 +44,7 @@ from ..search.checked_options import with_moves
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.rewrite import rewrite_module
-from ..search.unchanged_steps import UNCHANGED, remark_on_unchanged_step
+from ..search.unchanged_steps import UNCHANGED, refusal_of_unchanged_step, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
@@ -191,7 +191,7 @@ def rewrite(
         result = rewrite_module(start, resolved)
         outcomes.append(result.outcome)
         if options.strict and not result.outcome.copies:
-            raise strict_refusal(module, result.outcome.remarks[-1].reason)
+            raise refusal_of_unchanged_step(module, result.outcome.remarks)
         return clone_of(start) if result.module is None else result.module
 
     try:
@@ -274,7 +274,7 @@ class Explanations(list[Explanation]):
     """The explanations of the steps of a module. `print` shows a summary of each, `details` every row.
 
     Attributes:
-        note: A line on the meaning of all bytes, such as bytes of one device; "" without one.
+        note: A line on the meaning of all bytes, such as bytes of one device, or on guessed phases; "" without one.
     """
 
     note: str = ""
@@ -289,7 +289,7 @@ class Explanations(list[Explanation]):
         if len(parts) == 1:
             parts = [replace(parts[0], measured_bytes=temporary_bytes)]
         explanations = Explanations(parts)
-        explanations.note = note
+        explanations.note = note or self.note
         return explanations
 
     def details(self) -> str:
@@ -325,8 +325,11 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 
 
 def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """Return the explanations of a module that was verified before, such as the part of one device."""
-    return Explanations(explanations_of(module, selection, cost))
+    """Explain as `explain` does a module that was verified before, such as the part of one device."""
+    parts, guessed = explanations_of(module, selection, cost)
+    explanations = Explanations(parts)
+    explanations.note = "\n".join(remark.reason for remark in guessed)
+    return explanations
 
 
 def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:

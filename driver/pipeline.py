@@ -62,6 +62,15 @@ def parse_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     return tuple(_schedule(text, passes, ()))
 
 
+def parse_passes(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
+    """Parse the value of `--passes`: passes on a module, or a whole pipeline with its anchor `builtin.module(a,b)`, as
+    for `--pass-pipeline`. Raises `BadPipeline`."""
+    parts = list(elements(text))
+    match = _ANCHORED.fullmatch(text) if len(parts) == 1 else None
+    is_anchored = match is not None and match[1] == MODULE
+    return parse_module_schedule(text, passes) if is_anchored else parse_schedule(text, passes)
+
+
 def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another
     anchor."""

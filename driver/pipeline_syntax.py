@@ -12,6 +12,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 
 # An unquoted option value with characters that xDSL's lexer reads as punctuation.
@@ -39,10 +40,20 @@ def specs(text: str) -> list[ArgSpec]:
 
     Raises `BadPipeline`."""
     quoted = _BARE_PATTERN.sub(r'="\1"', text)
+    _demand_each_option_once(quoted)
     try:
         return list(parse_pipeline(quoted))
     except ArgSpecParseError as error:
         raise BadPipeline(_unreadable(text, quoted, str(error))) from error
+
+
+def _demand_each_option_once(text: str) -> None:
+    """Raise `BadPipeline` if a pass has an option twice: xDSL's parser would take the last value in silence."""
+    for element in elements(_STRING.sub('""', text)):
+        name, _, options = element.partition("{")
+        given = [word.partition("=")[0].replace("_", "-") for word in options.rstrip("} ").split()]
+        if (twice := next((option for option in given if given.count(option) > 1), None)) is not None:
+            raise BadPipeline(f"'{name.strip()}': option '{twice}' may be given once")
 
 
 def _unreadable(text: str, parsed: str, error: str) -> str:

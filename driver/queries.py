@@ -15,25 +15,33 @@ from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..dialects.stablehlo.control import WhileOp
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..support.diagnostics import BadRequest, position_of
+from ..support.diagnostics import BadRequest, Remark, position_of
 from ..support.operations import name_of
 from ..transforms.per_device.outline import outline_device_steps
-from ..transforms.phase import steps_of
+from ..transforms.phase import steps_of, write_phases
 from ..transforms.plans.misfits import Misfits
 from ..transforms.preparation.nested_steps import outline_nested_steps
 from ..transforms.preparation.timelines import flat, timelines_of
 
 
-def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
+def explanations_of(
+    module: ModuleOp, selection: Selection, cost: str = FLOPS
+) -> tuple[list[Explanation], list[Remark]]:
     """Explain every step of the module, including steps in loops and branches.
 
-    Raises `Refusal` for a module without a gradient, and for an unknown segment or cost.
+    Returns:
+        The explanations, and remarks on guessed phases, which are those that `recompute` guesses.
+
+    Raises:
+        Refusal: The module has no gradient, or the segment or the cost is unknown.
     """
     try:
         cost_named(cost)
     except BadCost as error:
         raise BadRequest(module, str(error)) from error
-    copy, places = _outlined(module)
+    copy = flat(module)
+    guessed = write_phases(copy, selection.phase_hint)
+    places = _outline(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
     explanations, misfits = list[Explanation](), Misfits()
     for function, step in steps_of(copy):
@@ -41,13 +49,14 @@ def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -
         if explanation is not None:
             explanations.append(replace(explanation, place=places.get(explanation.function, "")))
     misfits.refuse()
-    return explanations
+    return explanations, guessed
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:
     """Return the place and the timeline of each function, by its name, with loop bodies and per-device bodies that
     contain a gradient as functions. The place is "" for a function of the module."""
-    copy, places = _outlined(module)
+    copy = flat(module)
+    places = _outline(copy)
     return {name: (places.get(name, ""), timeline) for name, timeline in timelines_of(copy, model)}
 
 
@@ -55,20 +64,20 @@ def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue
     """Return the values that each rewritten step of the module saves for its backward pass.
 
     `kept`: the reasons that segments are saved, by segment, as in `still_saved`."""
-    copy, _ = _outlined(module)
+    copy = flat(module)
+    _outline(copy)
     return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]
 
 
-def _outlined(module: ModuleOp) -> tuple[ModuleOp, dict[str, str]]:
-    """Return an inlined copy of the module in which nested steps are functions, and the places of those steps."""
-    copy = flat(module)
-    outline_device_steps(copy)
+def _outline(module: ModuleOp) -> dict[str, str]:
+    """Turn the nested steps of an inlined module into functions, and return the places of those steps."""
+    outline_device_steps(module)
     places = dict[str, str]()
-    for step in outline_nested_steps(copy):
+    for step in outline_nested_steps(module):
         name, holder = step.function.sym_name.data, step.placeholder.parent_op()
         if step.is_later:
             places[name] = f"step {int(name.rpartition('+')[2]) + 1}"
         elif holder is not None:
             around = "loop" if isinstance(holder, WhileOp) else name_of(holder)
             places[name] = f"inside the {around} at {position_of(step.function)}"
-    return copy, places
+    return places

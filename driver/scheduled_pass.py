@@ -16,8 +16,9 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ParameterListType, ParameterType
 
 from ..proof.nested_modules import modules_with_functions
-from ..support.diagnostics import Remark, tell
+from ..support.diagnostics import BadRequest, Remark, tell
 from ..support.operations import name_of
+from ..support.suggestions import did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 
@@ -53,17 +54,25 @@ class ScheduledPass:
         return text
 
     def apply(self, context: Context, module: ModuleOp) -> None:
-        """Run the pass on each operation that the path matches; emit a remark if it matches none.
+        """Run the pass on each operation that the path matches.
 
-        Without a path, passes of this project run on each module with functions, inner modules included.
+        Without a path, passes of this project run on each module with functions, inner modules included. If no
+        operation matches, a pass such as `cse` is left out with a remark, as in MLIR.
+
+        Raises:
+            BadRequest: No operation matches, and the pass is one of this project, or the anchor is misspelt.
         """
+        ours = self.name in UNIVERSE.all_passes
         if not self.path:
-            ours = self.name in UNIVERSE.all_passes
             return self._apply_to_each(context, modules_with_functions(module) if ours else [module])
         anchored = list(_operations_at(module, self.path))
         if not anchored:
             nested = " in ".join(reversed(self.path))
-            tell(context, [Remark(module, f"'{self.name}' did not run: there is no {nested}")])
+            misspelt = did_you_mean(self.path[-1], {name_of(op) for op in module.walk()} - {self.path[-1]})
+            reason = f"'{self.name}' did not run: there is no {nested}"
+            if ours or misspelt:
+                raise BadRequest(module, f"{reason}{misspelt or '; without this anchor it runs on the module itself'}")
+            tell(context, [Remark(module, reason)])
         for op in anchored:
             if isinstance(op, ModuleOp):
                 self.module_pass.apply(context, op)

@@ -54,7 +54,8 @@ class Selection:
     skip: numbers of segments that are not recomputed: Paddle's `no_recompute_segments`.
     outputs: recompute the outputs of segments too: MindSpore's `output_recompute`.
     policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
-    names: the names for a policy on names: of scopes, of operations, or given by `recompute.name`.
+    names: the names for a policy on names: of operations, with scopes before them (`attn/tanh`, `attn/*` for all in a
+    scope), or given by `recompute.name`.
     save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
     exclude: patterns of chains of operations that are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from xdsl.ir import Operation
 
-from ..support.diagnostics import Remark, Topic
+from ..support.diagnostics import Refusal, Remark, Topic, strict_refusal
 
 UNCHANGED = "the step is left as it is"
 _OTHERS_UNCHANGED = "the rest of the step is left as it is"
@@ -32,3 +32,15 @@ def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.ST
 def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
     """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten."""
     return [replace(remark, reason=f"{_IN_OTHERS}{remark.reason}") for remark in reword_for_cut_loops(remarks)]
+
+
+def refusal_of_unchanged_step(op: Operation, remarks: Sequence[Remark]) -> Refusal:
+    """Return the error of the option `strict` for a step that is unchanged, by its remarks.
+
+    A last remark that nothing is recomputed is followed by the reason in the remark before it."""
+    *earlier, last = remarks
+    error = strict_refusal(op, last.reason)
+    reasons = [remark.reason for remark in earlier if remark.topic is not Topic.CHOICE]
+    if last.topic is not Topic.NOTHING_RECOMPUTED or not reasons:
+        return error
+    return Refusal(op, f"{error.reason}; {reasons[-1]}")

@@ -8,7 +8,7 @@
     recompute.jax: train_step: proving, about 90 % done, 1 s left
     recompute.jax: train_step: 580 operations are computed again, after 14 s
 
-On a terminal the line is overwritten in place. Otherwise it is printed once, and then once a minute.
+On a terminal the line is overwritten in place. Otherwise it is printed every ten seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .timing import watch_parts
 
 FIRST_SECONDS = 2.0
 """Seconds until the first line is printed."""
-TERMINAL_SECONDS, FILE_SECONDS = 0.5, 60.0
+TERMINAL_SECONDS, FILE_SECONDS = 0.5, 10.0
 """Seconds between lines, on a terminal and elsewhere."""
 PHASES = {
     "parse": ("reading", 0.0),

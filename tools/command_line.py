@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
-from ..driver.pipeline import Passes, known_passes, parse_module_schedule, parse_schedule, resolve
+from ..driver.pipeline import Passes, known_passes, parse_module_schedule, parse_passes, resolve
 from ..driver.pipeline_syntax import BadPipeline, specs
 from ..driver.plugins import installed_universe
 from ..driver.scheduled_pass import ScheduledPass
@@ -164,7 +164,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     return CommandLine(
         input=options.input_file,
         output=options.output_file,
-        passes=pipeline or tuple(chain.from_iterable(parse_schedule(text, passes) for text in options.passes)),
+        passes=pipeline or tuple(chain.from_iterable(parse_passes(text, passes) for text in options.passes)),
         target=None if options.target == MLIR else _target(options.target, targets),
         split=options.split_input_file,
         output_split_marker=options.output_split_marker,

@@ -17,7 +17,7 @@ from .files import add_split_options
 from .reporting import CATEGORIES, FORMATS
 from .rule_files import add_rules_option
 from .start import version_of
-from .tool_parser import ToolParser
+from .tool_parser import Flag, ToolParser
 
 _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
 
@@ -86,7 +86,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add(
         "--print-debuginfo",
         "--mlir-print-debuginfo",
-        action=argparse.BooleanOptionalAction,
+        action=Flag,
         help="print locations; by default if the input has some",
     )
     add("--emit-bytecode", action="store_true", help="write MLIR bytecode, with locations; needs jaxlib")

@@ -115,7 +115,10 @@ class ModuleRun:
             proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
         self._report_result(module, before, proof)
         if request.target is not None:
-            return _emit(request.target, self.context, module)
+            first = len(self.context.remarks)
+            text = _emit(request.target, self.context, module)
+            self._report(first, request.target.name)
+            return text
         if loses_paths:
             self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
         with part("print"):

@@ -25,6 +25,7 @@ from ..reports import memory_timeline as timeline_report
 from ..reports.memory_chart import demand_matplotlib
 from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS, cost_named
+from ..support.diagnostics import tell
 from ..support.suggestions import suggestion
 from ..transforms.phase import NoGradient
 from ..transforms.preparation.timelines import timelines_of
@@ -125,6 +126,8 @@ class ExplainTarget(Target):
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     checkpoints: names of values that cut the step into segments, as in recompute-mark.
     cost: the cost model: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
+    primal_results: numbers of the results of the forward pass, for a step whose operations do not state their phase.
+    primal_values: names of values of the forward pass, such as a loss that is not returned.
     """
 
     name = "explain"
@@ -133,6 +136,8 @@ class ExplainTarget(Target):
     segments: str = "auto"
     checkpoints: tuple[str, ...] | None = None
     cost: str = FLOPS
+    primal_results: tuple[int, ...] = ()
+    primal_values: tuple[str, ...] = ()
 
     def check_options(self) -> None:
         """Raise `UnknownChoice`, and `BadCost` for an unknown cost model."""
@@ -142,19 +147,25 @@ class ExplainTarget(Target):
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         self.check_options()
-        output.write(_EXPLAIN_FORMATS[self.format](self._explanations(module)))
+        output.write(_EXPLAIN_FORMATS[self.format](self._explanations(ctx, module)))
 
-    def _explanations(self, module: ModuleOp) -> list[Explanation]:
+    def _explanations(self, ctx: Context, module: ModuleOp) -> list[Explanation]:
         """Return the explanations of all steps. Raises `NoGradient` if no module has one."""
-        selection = Selection(self.segments, checkpoints=self.checkpoints)
+        selection = Selection(
+            self.segments,
+            checkpoints=self.checkpoints,
+            primal_results=self.primal_results,
+            primal_values=self.primal_values,
+        )
         explanations, refused = list[Explanation](), list[NoGradient]()
         modules = list(named_modules(module)) or [("", module)]
         for prefix, named in modules:
             try:
-                of_function = explanations_of(named, selection, self.cost)
+                of_function, guessed = explanations_of(named, selection, self.cost)
             except NoGradient as error:
                 refused.append(error)
             else:
+                tell(ctx, guessed)
                 explanations.extend(replace(each, function=f"{prefix}{each.function}") for each in of_function)
         if len(refused) == len(modules):
             raise refused[0]

@@ -1,9 +1,11 @@
-"""The parser of the arguments of the tools: errors in one line, with the closest option."""
+"""The parser of the arguments of the tools: errors in one line, with the closest option, and no option whose value
+replaces an earlier one."""
 
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from typing_extensions import override
 
@@ -13,7 +15,20 @@ _UNRECOGNIZED = "unrecognized arguments: "
 
 
 class ToolParser(argparse.ArgumentParser):
-    """argparse's parser, which prints an error in one line instead of all options."""
+    """argparse's parser, which prints an error in one line instead of all options, and refuses an option that is given
+    twice unless its values are collected."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.given = dict[str, str]()
+        """The spelling of each option that the arguments have had so far, by its destination."""
+        self.register("action", None, _Store)
+        self.register("action", "store", _Store)
+
+    @override
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.given.clear()
+        return super().parse_known_args(args, namespace)
 
     @override
     def error(self, message: str) -> NoReturn:
@@ -32,3 +47,43 @@ class ToolParser(argparse.ArgumentParser):
             return f"unexpected argument '{argument}'"
         option = argument.partition("=")[0]
         return f"unknown option '{option}'{self.remedy_for(option)}"
+
+
+class _Store(argparse.Action):
+    """Store one value. An option that is given again is an error, as in `mlir-opt`."""
+
+    @override
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string is not None and isinstance(parser, ToolParser):
+            demand_once(parser, self.dest, option_string)
+        setattr(namespace, self.dest, values)
+
+
+class Flag(argparse.BooleanOptionalAction):
+    """A flag `--x` with its opposite `--no-x`, one of which may be given once."""
+
+    @override
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string is not None and isinstance(parser, ToolParser):
+            demand_once(parser, self.dest, option_string)
+        super().__call__(parser, namespace, values, option_string)
+
+
+def demand_once(parser: ToolParser, destination: str, option: str) -> None:
+    """End the tool with an error if an option with this destination was given before."""
+    if (earlier := parser.given.get(destination)) is not None:
+        other = "" if earlier == option else f", and {option} sets the same"
+        parser.error(f"{earlier} may be given once{other}")
+    parser.given[destination] = option

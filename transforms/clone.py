@@ -82,6 +82,12 @@ class ClonedStep:
         return StepPlan(self.function, self.graph.fingerprint, self.plan, self.notes)
 
 
+NOT_MARKED = (
+    f"nothing is copied: no operation has the mark {Names.RECOMPUTE}; run recompute-mark, recompute-plan or "
+    "recompute-offload before recompute-clone"
+)
+
+
 @dataclass(frozen=True)
 class Cloned:
     """The result of applying plans to a module.
@@ -245,6 +251,8 @@ class ClonePass(ModulePass):
         permission = Permission(self.collectives, self.preserve_rng_state)
         copying = CloneOptions(GroupOptions(self.copies, self.chain), permission=permission)
         with outline_temporarily(op):
+            is_marked = any(Names.RECOMPUTE in inner.attributes for inner in every_operation(op))
             cloned = clone(op, copying)
-            tell(ctx, demand_effect(cloned.remarks, self.strict))
+            remarks = cloned.remarks if is_marked else (*cloned.remarks, Remark(op, NOT_MARKED))
+            tell(ctx, demand_effect(remarks, self.strict))
             tell(ctx, cloned.recomputed)

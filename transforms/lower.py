@@ -20,13 +20,16 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ..analysis.step.marks import is_copy
 from ..analysis.step.order import Order
 from ..dialects.names import Names
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..options.recompute_options import EMISSION_TARGETS
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import block_of, every_operation
+
+NO_TOKENS = "nothing is lowered: there is no recompute.token and no copy; run recompute-clone before recompute-lower"
 
 
 def lower(module: ModuleOp, target: str) -> None:
@@ -109,4 +112,7 @@ class LowerPass(ModulePass):
     target: str = "stablehlo"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        operations = every_operation(op)
+        if not any(isinstance(inner, TokenOp) or is_copy(inner) for inner in operations):
+            tell(ctx, [Remark(op, NO_TOKENS)])
         lower(op, self.target)

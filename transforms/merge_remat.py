@@ -26,6 +26,7 @@ from ..analysis.step.order import functions_of, producers, single_block
 from ..dialects.cloning import clone_of
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import is_constant, why_impure
+from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
 from .calls.call_attributes import keep_whole
 from .cse import merge_into_first
@@ -158,4 +159,5 @@ class MergeRematPass(ModulePass):
     name = "recompute-merge-remat"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        merge_remat(op)
+        if not merge_remat(op):
+            tell(ctx, [Remark(op, "nothing is merged: the step has no copies by jax.checkpoint that locations name")])

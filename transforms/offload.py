@@ -58,6 +58,10 @@ UNPLACED = "it is not moved: an earlier operation of unknown effect may place it
 NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
 """The dialects whose tensors can be moved."""
+NOTHING_OFFLOADED = (
+    "nothing is offloaded: no value has the mark 'offload', and no policy such as save_and_offload_only_these_names "
+    "selects one"
+)
 
 
 def why_not_moved(
@@ -266,4 +270,7 @@ class OffloadPass(ModulePass):
     name = "recompute-offload"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, insert_host_moves(op, Selection.of(self)))
+        remarks = insert_host_moves(op, Selection.of(self))
+        if not remarks and not any(map(is_offload, every_operation(op))):
+            remarks = [Remark(op, NOTHING_OFFLOADED)]
+        tell(ctx, remarks)

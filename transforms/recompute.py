@@ -27,7 +27,8 @@ from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan
 from ..search.rewrite import rewrite_in_place
-from ..support.diagnostics import strict_refusal, tell
+from ..search.unchanged_steps import refusal_of_unchanged_step
+from ..support.diagnostics import tell
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class RecomputePass(ModulePass):
             options = replace(options, plan=read_plan(op, self.plan))
         outcome = rewrite_in_place(op, options)
         if self.strict and not outcome.copies:
-            raise strict_refusal(op, outcome.remarks[-1].reason)
+            raise refusal_of_unchanged_step(op, outcome.remarks)
         tell(ctx, (*outcome.remarks, *outcome.recomputed))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

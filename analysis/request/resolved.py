@@ -19,7 +19,7 @@ from .checkpoints import segments_between
 from .op_chains import operations_saved_by, parse_chain
 from .policies import OFFLOADING, saves_of
 from .segments import find_segments
-from .value_names import is_named, matches_of
+from .value_names import all_values_of_scope, is_named, matches_of
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,9 @@ def _remarks_on_unmatched(
     for option, names in (("names", selection.names), ("save", selection.save)):
         for name, operations in matches_of(inside, names).items() if names else ():
             if not operations:
-                yield Remark(function, f"{option}={name} matches no operation of a segment, and saves nothing")
+                of_scope = all_values_of_scope(name, inside)
+                hint = "" if of_scope is None else f"; for the values in this scope write '{of_scope}'"
+                yield Remark(function, f"{option}={name} matches no operation of a segment, and saves nothing{hint}")
     for text in selection.exclude:
         if not any(operations_saved_by(parse_chain(text), operations) for operations in members.values()):
             yield Remark(function, f"exclude pattern '{text}' matches no operations, and saves nothing")

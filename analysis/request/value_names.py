@@ -78,6 +78,12 @@ def matches_of(operations: Iterable[Operation], patterns: Iterable[str]) -> dict
     return matches
 
 
+def all_values_of_scope(pattern: str, operations: Iterable[Operation]) -> str | None:
+    """Return the pattern for the values of a scope, `layer3/*` for `layer3`; None if no operation is in one."""
+    is_scope = any(f"/{pattern}/" in f"/{name}" for op in operations for name in names_of(op))
+    return f"{pattern}/*" if is_scope else None
+
+
 def is_named(op: Operation, patterns: Iterable[str]) -> bool:
     """Return whether one of the patterns matches one of the operation's names."""
     pattern_list = tuple(patterns)

@@ -14,6 +14,7 @@ code. While the step is traced, its modules are named scopes (`scopes.py`), so t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
 
@@ -29,6 +30,7 @@ from .keywords.jit_options import JitOptions, demand_known, options_of
 from .keywords.keywords import JitKeywords
 from .messages.tracebacks import shorten, shortened
 from .module_step import Lowering, ModuleStep
+from .reports.step_report import Report
 
 try:
     import equinox
@@ -88,6 +90,10 @@ class EqxJitted(ModuleStep[P, R]):
 
         args, kwargs = _TREE.map(_stand_in, (args, dict(kwargs)))
         return private.with_jitted_of_equinox(self._eqx, Lowering(of_inner)).lower(*args, **kwargs).lowered
+
+    def in_its_terms(self, report: Report) -> Report:
+        donation = report.donation
+        return report if donation is None else replace(report, donation=replace(donation, option='donate="all"'))
 
 
 class _Scoped(_EQX.Module):

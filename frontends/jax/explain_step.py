@@ -18,6 +18,7 @@ from .keywords.budget_option import checked_budget
 from .keywords.jit_options import options_of
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
+from .private import statics_of
 from .reports.fit_verdict import DeviceBytes, fit_verdict
 from .reports.step_report import Report, report
 
@@ -46,17 +47,38 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
         The report, which `print` shows. Its `fit` is the answer; None for the budget `"min"`.
 
     Raises:
-        TypeError: For a budget of another type.
+        TypeError: For a budget of another type, and for the result of `nnx.jit` or `eqx.filter_jit`.
         ValueError: For an invalid budget.
         Refusal, NotProved, ParseError: As `recompute.jax.jit(step).lower` raises them.
     """
     text = None if budget is None else checked_budget(budget, "recompute.jax.explain")
     if isinstance(step, ModuleStep):
-        return step.of_arrays(partial(_explain, step.inner, text), args, kwargs)
+        return step.in_its_terms(step.of_arrays(partial(_explain, step.inner, text), args, kwargs))
     jitted: Any = step
     if not isinstance(step, Jitted):
-        jitted = Jitted(step, options_of({}), step if hasattr(step, "trace") else None)
+        _demand_no_jit_of_modules(step)
+        # Static arguments count in the numbers that `donate_argnums` takes.
+        static = {"static_argnums": statics_of(step).numbers} if hasattr(step, "trace") else {}
+        jitted = Jitted(step, options_of(static), step if hasattr(step, "trace") else None)
     return _explain(jitted, text, *args, **kwargs)
+
+
+_OF_MODULES = (
+    ("flax.nnx.", "nnx.jit", "recompute.nnx.jit"),
+    ("equinox.", "eqx.filter_jit", "recompute.eqx.filter_jit"),
+)
+"""Of each framework with modules: the beginning of the names of its modules in Python, its jit, and ours for it."""
+
+
+def _demand_no_jit_of_modules(step: Any) -> None:
+    """Raise `TypeError` for the result of another framework's jit, which hides the jitted function of arrays."""
+    for library, theirs, ours in _OF_MODULES:
+        if type(step).__module__.startswith(library) and hasattr(step, "lower"):
+            name = getattr(step, "__name__", "step")
+            raise TypeError(
+                f"recompute.jax.explain: {name} is a result of {theirs}; give the result of {ours}, which takes the "
+                f"same options: recompute.jax.explain({ours}({name}), *arguments)"
+            )
 
 
 def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:

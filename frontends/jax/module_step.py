@@ -48,6 +48,10 @@ class ModuleStep(ABC, Generic[P, R]):
     def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call `method` with the arguments of the inner step. The modules among the arguments stay unchanged."""
 
+    def in_its_terms(self, report: Report) -> Report:
+        """Return the report on the inner step with the options of this step in its advice."""
+        return report
+
     @property
     def inner(self) -> Jitted[..., Any]:
         """The step of arrays."""
@@ -64,7 +68,7 @@ class ModuleStep(ABC, Generic[P, R]):
         """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
         with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
             lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
-            return report(lowered)
+            return self.in_its_terms(report(lowered))
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:

@@ -18,7 +18,7 @@ from ..graph import NO_MAKER, Graph
 
 # The reasons that a segment, or a value, is not recomputed, for messages.
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
-NO_GATE = "the values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
+NO_GATE = "the values are needed as soon as the backward pass begins: copies would be alive as early, and free nothing"
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
     "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
@@ -28,6 +28,8 @@ ALL_KEPT = (
     "all values are kept: they are outputs, which the operations after it read, or marked to be saved; "
     "mark operations, or recompute outputs too"
 )
+FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
+"""Reasons for which copies of a segment would free no memory."""
 SKIPPED = "it is on the list of segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
 UPDATE_READS = "the update reads it, so it outlives the backward pass anyway"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...analysis.step.order import functions_of
 from ...dialects.dead_code import has_dead_code
@@ -44,6 +45,11 @@ class BudgetProblem:
     limits: BudgetLimits
     options: RecomputeOptions
     stop: Stop
+
+    @property
+    def place(self) -> Operation:
+        """The operation at which remarks and refusals are reported: the first function."""
+        return next(iter(functions_of(self.module)), self.module)
 
     def evaluate(
         self, planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule | None = None

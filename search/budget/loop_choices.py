@@ -26,11 +26,16 @@ PERIODIC = LoopSchedule("periodic")
 """Save carries at the interval with the fewest bytes."""
 
 
+def has_loops(module: ModuleOp) -> bool:
+    """Return whether the module has loops that may be cut."""
+    return any(isinstance(op, WhileOp) for op in every_operation(module))
+
+
 def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSchedule]:
     """List the schedules from the least work to the fewest bytes. A schedule of the user is an alternative to uncut
     loops only."""
     schedule = options.loop_schedule
-    if schedule == UNCUT or not any(isinstance(op, WhileOp) for op in every_operation(module)):
+    if schedule == UNCUT or not has_loops(module):
         return (UNCUT,)
     if schedule != SMALLEST_STACKS:
         return (UNCUT, schedule)

@@ -168,7 +168,7 @@ class _SolverRounds:
         if self.kept:
             return min(self.kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
-            self.problem.module,
+            self.problem.place,
             f"no plan keeps the budget {self.problem.wording} as it is written: "
             f"the last is {readable_bytes(over)} above",
         )

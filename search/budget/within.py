@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.order import functions_of
 from ...options.loop_schedule import UNCUT
 from ...options.memory_model import ORDER
 from ...options.recompute_options import RecomputeOptions
@@ -25,6 +24,7 @@ from ..pool import ModuleCandidate
 from ..pool_cache import pool_of
 from .budget_problem import BudgetProblem, RunRewrite
 from .limits import MODEL_ERROR, Budget, budget_limits
+from .loop_choices import has_loops
 from .program_order import in_program_order
 from .rounds import Rounds
 
@@ -49,7 +49,7 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
     best = rounds.best(MAX_REWRITES)
     if best is None:
         raise Refusal(
-            problem.module, _infeasible_reason(problem, [written.peaks for written in rounds.results.values()])
+            problem.place, _infeasible_reason(problem, [written.peaks for written in rounds.results.values()])
         )
     return best
 
@@ -100,7 +100,9 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
     extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
-    loops = "" if result.loops == problem.options.loop_schedule else f", with {result.loops.pass_option}"
+    # Without loops to cut, a schedule means nothing.
+    is_other = result.loops != problem.options.loop_schedule and has_loops(problem.module)
+    loops = f", with {result.loops.pass_option}" if is_other else ""
     text = f"budget {problem.wording}: {peaks} at the peak {model}; {extra}{loops}"
     amounts = (
         ("peak_bytes_before", max(before.values(), default=0)),
@@ -113,4 +115,4 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
 
 
 def _remark(problem: BudgetProblem, text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:
-    return Remark(functions_of(problem.module)[0], text, kind)
+    return Remark(problem.place, text, kind)

@@ -9,6 +9,9 @@ from ....support.units import budget_text, parse_budget
 DEVICE = "device"
 """The budget of the memory that the device reports as free."""
 
+LEAST_BYTES = 1024
+"""The least number of bytes that is a budget without a unit: a smaller number is likely in another unit."""
+
 
 def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
     """Return the option `budget` as text.
@@ -23,6 +26,10 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
     """
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
         raise TypeError(f"{caller}: budget must be a str, a share or bytes, not {type(budget).__name__}")
+    if isinstance(budget, int) and 0 < budget < LEAST_BYTES:
+        raise ValueError(
+            f"{caller}: budget={budget} is a number of bytes; did you mean '{budget}GiB'? (for bytes: '{budget}B')"
+        )
     try:
         text = budget_text(budget)
         if text.lower() == DEVICE:

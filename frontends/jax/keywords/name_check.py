@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ....analysis.request.value_names import matches_of, names_of
+from ....analysis.request.value_names import all_values_of_scope, matches_of, names_of
 from ....dialects.cloning import clone_of
 from ....driver.api import as_module
 from ....options.selection import BadSelection
@@ -56,6 +56,8 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
         if option == POLICY and is_used:
             warning.warn(f"{step}: policy: the name {pattern!r} matches no value of the step", warning.UnmatchedName)
             continue
+        if (of_scope := all_values_of_scope(pattern, operations)) is not None:
+            raise UnknownName(f"{step}: {option}={pattern!r} names a scope: write {of_scope!r} for the values in it")
         near = similar_names(pattern, {name for op in operations for name in names_of(op)})
         similar = f"similar names are: {', '.join(near)}" if near else _NAME_VALUES
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")

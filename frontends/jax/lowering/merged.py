@@ -28,7 +28,7 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
         module: The step; None if it could not be read.
         request: The options of the rewrite.
     """
-    if module is None or _selects_places(request) or not any(map(is_of_remat, every_operation(module))):
+    if module is None or selects_places(request) or not any(map(is_of_remat, every_operation(module))):
         return None
     try:
         if _is_marked(module):
@@ -38,7 +38,7 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
         return None
 
 
-def _selects_places(request: RecomputeOptions) -> bool:
+def selects_places(request: RecomputeOptions) -> bool:
     """Return whether the options select segments or a plan. A policy does not: it applies to any segment."""
     if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True

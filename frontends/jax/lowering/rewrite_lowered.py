@@ -25,6 +25,7 @@ from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
 from ....support.units import format_bytes
+from ....transforms.merge_remat import is_of_remat
 from .. import private
 from ..annotations.marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
@@ -35,6 +36,7 @@ from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
 from ..messages import why_plain
 from .lowered import Lowered, compile_lowered, keeping_options, searching_options
+from .merged import selects_places
 from .step_cache import StepCache, StoredStep
 
 _LOG = logging.getLogger("recompute.jax")
@@ -101,6 +103,8 @@ def _rewritten(
         less = crossing.with_module(plain, rewritten.module)
     else:
         why = why_plain.nothing_recomputed(name, rewritten.remarks)
+        if any(map(is_of_remat, every_operation(module))):
+            why = why_plain.checkpointed(name, selects_places(options.rewrite))
     remarks = (*rewritten.remarks, *host_remarks)
     return Lowered(name, options, plain, less, rewritten, remarks, why, own_barriers, read=lambda: module, cache=cache)
 

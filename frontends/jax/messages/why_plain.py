@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ....planning.by_segment.copy_requests import FREES_NOTHING
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.units import format_bytes
 from ....transforms.phase import ForwardOverReverse, NoGradient
@@ -27,6 +28,16 @@ _REMEDIES: Mapping[Topic, str] = {
     ),
     Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
 }
+_CHECKPOINTED = "its own jax.checkpoint recomputes already, and the options select nothing that could be freed besides"
+_REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
+_MERGE_CHECKPOINT = (
+    ", or leave out segments= and checkpoints=, which keep its copies: without them they may be merged back and "
+    "planned anew"
+)
+_ONE_LAYER = (
+    "in a model of one layer nothing can be freed: name the blocks of a larger one with jax.named_scope or "
+    "recompute.jax.block, and choose them with segments='block*'"
+)
 _LOOPS = (Topic.LOOP_LEFT, Topic.LOOP_STACKS_SMALLEST, Topic.LOOP_COLLECTIVES, Topic.LOOP_NOT_COUNTED)
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "
@@ -43,6 +54,13 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(loops or collectives or reasons or remarks)
     return because(name, "no remarks" if remark is None else remark.reason, _remedy_for(remark))
+
+
+def checkpointed(name: str, selects_places: bool) -> str:
+    """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
+
+    `selects_places`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back."""
+    return because(name, _CHECKPOINTED, f"{_REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
 
 
 def because(name: str, reason: str, remedy: str = _NAME_BLOCKS) -> str:
@@ -126,10 +144,18 @@ def main_reason(remarks: Sequence[Remark]) -> Remark | None:
     return next(reversed(specific or remarks), None)
 
 
+def reason_in(message: str) -> str:
+    """Return the reason in a message of this module, without the name of the step and the remedy."""
+    return message.partition(": the plain step runs: ")[2].rpartition(_BEFORE_REMEDY)[0] or message
+
+
 def remedy_in(message: str) -> str:
     """Return the remedy at the end of a message of this module; a message without one is returned whole."""
     return message.rpartition(_BEFORE_REMEDY)[2]
 
 
 def _remedy_for(remark: Remark | None) -> str:
-    return _NAME_BLOCKS if remark is None else _REMEDIES.get(remark.topic, _NAME_BLOCKS)
+    if remark is None:
+        return _NAME_BLOCKS
+    frees_nothing = any(remark.reason.endswith(reason) for reason in FREES_NOTHING)
+    return _REMEDIES.get(remark.topic, _ONE_LAYER if frees_nothing else _NAME_BLOCKS)

@@ -20,7 +20,7 @@ from ....reports.wrapping import wrap_line
 from ....support.diagnostics import UNKNOWN, lines_of
 from ....support.units import format_bytes
 from ..compilation.choice import Variant
-from ..messages.why_plain import remedy_in
+from ..messages.why_plain import reason_in, remedy_in
 from .device_part import bytes_per_device, whole_bytes
 
 if TYPE_CHECKING:
@@ -40,9 +40,22 @@ _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
     "jax.lax.scan"
 )
+NEARLY, MUCH_CHEAPER = 1.1, 0.67
+"""A plan within the first multiple of the memory is proposed if it takes at most the second share of the extra work."""
+NOTABLE_WORK = 0.1
+"""The extra work, as a share of the step's, from which a smaller saving is remarked."""
+_NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
+_LITTLE_SAVED = (
+    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" keeps the products, which cost most of them, '
+    "budget=0.9 takes the least work that fits, and jax.jit runs the plain step"
+)
+_DONATE = (
+    "next: {option} saves {size} at no work: the new values that the step returns take over the buffers of the old "
+    "ones, which the caller must not use again"
+)
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
-    "rounds", "devices", "values_per_device", "segments", "places", "has_loops",
+    "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
 )  # fmt: skip
 """The fields of a report that JSON has as they are."""
 _STORED = "stored after fusion"
@@ -248,14 +261,56 @@ def next_steps(report: Report) -> Iterator[str]:
     if report.refused:
         yield from wrap_line(f"why: {report.refused.splitlines()[0]}")
     elif report.why is not None:
+        yield from wrap_line(f"why: {reason_in(report.why)}")
         large = _large_value(report)
         remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
         yield from wrap_line(f"next: {remedy}")
+    elif (cheaper := _cheaper(report)) is not None:
+        yield from wrap_line(f"next: {cheaper}")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"
     else:
         yield 'next: budget="min" looks for less memory, budget=0.5 or "8GiB" for the least work that fits'
+    if report.donation is not None:
+        yield from wrap_line(_DONATE.format(option=report.donation.option, size=format_bytes(report.donation.bytes)))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
+
+
+def _cheaper(report: Report) -> str | None:
+    """Return the advice to take a plan that needs hardly more memory at much less work, or, without a budget, to spend
+    less work on a small saving; None if the work is worth the saving."""
+    plain, less = report.plain, report.less
+    if not plain.temporaries or less.temporaries is None or not plain.flops or less.flops is None:
+        return None
+    needs, extra = less.temporaries, less.flops / plain.flops - 1
+    runs = next((candidate for candidate in report.rounds if candidate.needs == needs), None)
+    if runs is not None:
+        # With equal sizes the candidates of the search differ in their work alone.
+        near = [
+            candidate
+            for candidate in report.rounds
+            if candidate.needs is not None
+            and candidate.needs <= NEARLY * needs
+            and candidate.extra_flops <= MUCH_CHEAPER * runs.extra_flops
+        ]
+        best = min(near, key=lambda candidate: candidate.extra_flops, default=None)
+        if best is None or best.needs is None:
+            return None
+        return _NEARLY_AS_SMALL.format(
+            share=_budget_of(best.needs, plain.temporaries),
+            size=format_bytes(best.needs),
+            least=format_bytes(needs),
+            work=f"{best.extra_flops / runs.extra_flops:.0%}".replace("%", " %"),
+        )
+    saved = 1 - needs / plain.temporaries
+    if report.rounds or extra < NOTABLE_WORK or extra < saved:
+        return None
+    return _LITTLE_SAVED.format(extra=f"{extra:.0%}".replace("%", " %"), saved=f"{saved:.0%}".replace("%", " %"))
+
+
+def _budget_of(needs: int, plain: int) -> str:
+    """Return the least share of the plain temporaries, in percent, that allows a need."""
+    return f"{-(-100 * needs // plain) / 100:g}"
 
 
 def _large_value(report: Report) -> dict[str, str] | None:

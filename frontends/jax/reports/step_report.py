@@ -34,6 +34,7 @@ from ..compilation.budgeted import CompiledCandidate
 from ..compilation.choice import Variant
 from ..messages.tracebacks import shortened
 from .device_part import NotPropagated, part_of_a_device
+from .donation import Donation, possible_donation
 from .fit_verdict import FitVerdict
 from .report_text import FORMATS, headline, to_details, to_notebook, to_text
 
@@ -103,6 +104,7 @@ class Report:
         refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
+        donation: The arguments whose donation would save memory; None without such arguments.
         values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
         module_names: The names of the modules.
         segments: The modules that each segment by structure belongs to.
@@ -134,6 +136,7 @@ class Report:
     segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
     places: tuple[str, ...] = ()
     has_loops: bool = False
+    donation: Donation | None = None
 
     def __str__(self) -> str:
         return to_text(self)
@@ -212,6 +215,7 @@ def compared(lowered: Lowered) -> Report:
         segments=() if rewritten is None else _modules_of_segments(rewritten, names),
         places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
         has_loops=lowered.module is not None and any(isinstance(op, WhileOp) for op in every_operation(lowered.module)),
+        donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )
 
 

@@ -2,7 +2,9 @@
 // RUN: recompute-opt %s -p 'func.func(cse)' --print-ir-after-all 2>&1 >/dev/null | filecheck %s --check-prefix=DUMP
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(builtin.module(func.func(cse)))' | filecheck %s --check-prefix=INNER
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(any(cse))' | filecheck %s --check-prefix=ANY
-// RUN: recompute-opt %s -pass-pipeline='builtin.module(func.fun(cse),cse)' 2>&1 >/dev/null | filecheck %s --check-prefix=NOTHING
+// RUN: recompute-opt %s -p 'builtin.module(func.func(cse,dce))' | filecheck %s
+// RUN: not recompute-opt %s -pass-pipeline='builtin.module(func.fun(cse),cse)' 2>&1 | filecheck %s --check-prefix=NOTHING
+// RUN: not recompute-opt %s -p 'cse,builtin.module(builtin.module(recompute-inline))' 2>&1 | filecheck %s --check-prefix=OURS
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(func.func(scf.for(cse)))' 2>&1 >/dev/null | filecheck %s --check-prefix=NESTED
 // RUN: recompute-opt %s -pass-pipeline='builtin.module(func.func(cse),builtin.module(recompute-inline{},func.func(dce)))' --dump-pass-pipeline 2>&1 >/dev/null | filecheck %s --check-prefix=PIPELINE
 
@@ -47,6 +49,7 @@ module @inner {
 // ANY-LABEL: builtin.module @inner
 // ANY:         %c = stablehlo.add %a, %a
 
-// NOTHING:  remark: 'cse' did not run: there is no func.fun{{$}}
+// NOTHING:  error: 'cse' did not run: there is no func.fun; did you mean 'func.func'?
+// OURS:     error: 'recompute-inline' did not run: there is no builtin.module in builtin.module; without this anchor it runs on the module itself
 // NESTED:   remark: 'cse' did not run: there is no scf.for in func.func{{$}}
 // PIPELINE: builtin.module(func.func(cse),builtin.module(recompute-inline),builtin.module(func.func(dce)))

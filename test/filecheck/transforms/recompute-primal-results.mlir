@@ -2,6 +2,8 @@
 // RUN: recompute-opt %s -p 'recompute-phase{primal-results=0}' | filecheck %s --check-prefix=PHASE
 // RUN: recompute-opt %s -p 'recompute-phase{cotangents=1}' | filecheck %s --check-prefix=PHASE
 // RUN: recompute-opt %s -p recompute 2>&1 | filecheck %s --check-prefix=SILENT
+// RUN: recompute-opt %s -t explain 2>&1 | filecheck %s --check-prefixes=SILENT,EXPLAIN
+// RUN: recompute-opt %s -t 'explain{primal-results=0}' 2>&1 | filecheck %s --check-prefixes=STATED,EXPLAIN
 // RUN: not recompute-opt %s -p 'recompute{primal-results=2}' 2>&1 | filecheck %s --check-prefix=NUMBER
 // RUN: not recompute-opt %s -p 'recompute{primal-results=1 cotangents=1}' 2>&1 | filecheck %s --check-prefix=NEEDS
 
@@ -9,6 +11,8 @@
 // stands beside it residual, and what stands behind it gradient.
 
 // SILENT: remark: a guess: the phase of no operation is known and no result looks like a loss
+// EXPLAIN: function @silent
+// STATED-NOT: guess
 // NUMBER: error: primal-results=2 is out of range: the function has 2 results, numbered from 0
 // NEEDS:  error: a primal result needs stablehlo.multiply, a gradient operation
 

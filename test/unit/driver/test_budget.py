@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.dialects.func import FuncOp
 
 from recompute.driver.api import memory, rewrite
 from recompute.options.recompute_options import RecomputeOptions
@@ -143,10 +144,16 @@ def test_impossible_budget_is_rejected() -> None:
     ):
         rewrite(CHAIN, RecomputeOptions(budget="5%", memory_model="order"))
     best = r"the best of 6 candidates needs \d+\.\d KiB \(\d+ bytes\)"
-    with pytest.raises(Refusal, match=rf"no plan keeps the budget of 20% .*by the model of XLA:CPU: {best}"):
+    with pytest.raises(Refusal, match=rf"no plan keeps the budget of 20% .*by the model of XLA:CPU: {best}") as refusal:
         rewrite(CHAIN, RecomputeOptions(budget="20%"))
+    assert isinstance(refusal.value.operation, FuncOp), "reported at the function, as in program order"
     with pytest.raises(NoPlan, match="no plan within -5 bytes"):
         plan_within(graph_of_chain(), -5)
+
+
+def test_the_remark_names_loops_only_for_a_step_with_loops() -> None:
+    remarks = [remark.reason for remark in rewrite(CHAIN, RecomputeOptions(budget="75%")).remarks]
+    assert any(reason.startswith("budget of 75%") for reason in remarks) and "loops=" not in " ".join(remarks)
 
 
 def chain_of_exponentials(dead: int) -> str:

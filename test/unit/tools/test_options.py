@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from recompute.tools import command_line, recompute_check, recompute_run
+from recompute.tools import command_line, recompute_check, recompute_plan, recompute_run
+from recompute.tools.opt_arguments import as_argparse_expects
 from recompute.tools.option_help import Option, options_of, summary
 from recompute.tools.pass_help import explain_pass
 from recompute.transforms.mark import MarkPass
@@ -28,6 +29,33 @@ def test_every_option_of_a_pass_or_a_target_has_a_meaning(name: str) -> None:
 def test_every_option_of_a_command_line_has_a_meaning(parser: Callable[[], ArgumentParser]) -> None:
     actions = parser()._actions  # pyright: ignore[reportPrivateUsage]
     assert [action.dest for action in actions if not action.help] == []
+
+
+@pytest.mark.parametrize(
+    ("parser", "options", "message"),
+    [
+        (PARSERS[0], ["-pass-pipeline=builtin.module(cse)", "--pass-pipeline=x"], "--pass-pipeline may be given once"),
+        (PARSERS[0], ["-t", "a", "--target", "b"], "-t may be given once, and --target sets the same"),
+        (PARSERS[0], ["--print-debuginfo", "--no-print-debuginfo"], "--print-debuginfo may be given once, and --no-"),
+        (PARSERS[0], ["--timing", "--timing=list"], "--timing may be given once"),
+        (PARSERS[1], ["a", "b", "--seed", "1", "--seed", "1"], "--seed may be given once"),
+        (PARSERS[2], ["a", "--function", "f", "--function", "g"], "--function may be given once"),
+        (recompute_plan.argument_parser, ["a", "--budget", "1GB", "--budget=2GB"], "--budget may be given once"),
+    ],
+)
+def test_no_option_replaces_an_earlier_one(
+    parser: Callable[[], ArgumentParser], options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(as_argparse_expects(parser(), options))
+    assert message in capsys.readouterr().err
+
+
+def test_options_that_collect_values_may_be_repeated_and_a_parser_used_again() -> None:
+    parser = command_line.argument_parser()
+    for _ in range(2):
+        options = parser.parse_args(["-p", "cse", "-p", "dce", "-t", "explain", "--load-rules=a", "--load-rules=b"])
+        assert (options.passes, options.load_rules) == (["cse", "dce"], ["a", "b"])
 
 
 @dataclass(frozen=True)

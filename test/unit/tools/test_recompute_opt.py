@@ -134,6 +134,10 @@ USAGE = {
         ["-t", "memory-timeline{model=gpu}"],
         "unknown model 'gpu' for memory-timeline; expected one of order, xla",
     ),
+    "option of a pass given twice": (
+        ["-p", "cse,recompute{primal-results=0 policy=dots_saveable primal_results=1}"],
+        "'recompute': option 'primal-results' may be given once",
+    ),
     "no such function before": (
         ["-t", f"memory-timeline{{before={EXAMPLE}}}"],
         "the original step has no function @",

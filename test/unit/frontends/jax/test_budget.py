@@ -320,6 +320,7 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
     [
         ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*budget=\"device\" takes"),
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
+        ({"budget": 8}, ValueError, "budget=8 is a number of bytes; did you mean '8GiB'?"),
         ({"budget": True}, TypeError, "budget must be a str, a share or bytes, not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
         ({"budget": 0.5, "search": 3}, ValueError, "budget= and search= both select the values to recompute"),

@@ -194,3 +194,8 @@ def test_explain_reports_budget_fit():
 def test_messages_name_the_caller(option: str, value: str):
     with pytest.raises((TypeError, ValueError), match=r"^recompute\.eqx\.filter_jit: "):
         recompute.eqx.filter_jit(lambda model: model, **{option: value})  # pyright: ignore[reportArgumentType]
+
+
+def test_explain_refuses_filter_jit_with_the_remedy():
+    with pytest.raises(TypeError, match=r"result of eqx\.filter_jit; give the result of recompute\.eqx\.filter_jit"):
+        recompute.jax.explain(eqx.filter_jit(train_step), *start())

@@ -22,6 +22,7 @@ from .steps import batch, forward, jax, jnp, mlp, weights
     [
         ({"save": ["tahn"]}, "step: save='tahn' matches no value of the step; similar names are: tanh"),
         ({"names": ["block7*"]}, "step: names='block7\\*' matches no value of the step"),
+        ({"save": ["block1"]}, "step: save='block1' names a scope: write 'block1/\\*' for the values in it"),
         ({"save": ["sin", "nobody"]}, "save='nobody' matches no value"),
     ],
 )

@@ -9,7 +9,16 @@ from recompute.support.diagnostics import Remark, Topic
 
 pytest.importorskip("jax", reason="the frontend for JAX")
 
-from recompute.frontends.jax.messages.why_plain import because, nothing_recomputed, plain_is_less, refused, remedy_in
+from recompute.frontends.jax.messages.why_plain import (
+    because,
+    checkpointed,
+    nothing_recomputed,
+    plain_is_less,
+    reason_in,
+    refused,
+    remedy_in,
+)
+from recompute.planning.by_segment.copy_requests import FREES_NOTHING
 from recompute.transforms.phase import ForwardOverReverse, NoGradient
 
 
@@ -49,6 +58,20 @@ def test_the_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
 )
 def test_the_reason_is_the_remark_that_matters_most(remarks: list[Remark], reason: str) -> None:
     assert nothing_recomputed("step", remarks).startswith(f"step: the plain step runs: {reason}; ")
+
+
+@pytest.mark.parametrize("reason", FREES_NOTHING)
+def test_a_segment_that_frees_nothing_is_no_matter_of_names_alone(reason: str) -> None:
+    message = nothing_recomputed("step", [remark(f"segment 'segment1' is not recomputed: {reason}")])
+    assert remedy_in(message).startswith("in a model of one layer nothing can be freed: name the blocks")
+    assert reason_in(message).startswith("segment 'segment1' is not")
+
+
+def test_a_step_with_its_own_checkpoint_names_it() -> None:
+    message = checkpointed("step", selects_places=True)
+    assert reason_in(message).startswith("its own jax.checkpoint recomputes already")
+    assert "leave out segments=" in remedy_in(message)
+    assert "segments=" not in checkpointed("step", selects_places=False)
 
 
 def test_message_without_remedy_is_returned_whole() -> None:

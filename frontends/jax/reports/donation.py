@@ -1,0 +1,132 @@
+"""Arguments that a step does not donate although it returns their new values, which could take over their buffers: that
+saves memory at no work, as with `donate_argnums` of `jax.jit`.
+
+A new value, such as a weight minus its scaled gradient, is computed from an argument by elementwise operations alone. A
+gradient has the type of a weight, too, but is no new value of it: the caller still needs the weight.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
+from math import prod
+from typing import Any
+
+import jax
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ....dialects.stablehlo.binary import BINARY
+from ....dialects.stablehlo.elementwise import ELEMENTWISE
+from ....dialects.stablehlo.unary import UNARY
+from ....rules.buffers import type_bytes
+from ....support.type_guards import is_tensor
+
+_TREE: Any = jax.tree
+"""Partly unknown to type checkers."""
+_KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
+Type = tuple[tuple[int, ...], int]
+"""The shape and the bytes of an array."""
+LEAST_SHARE = 0.1
+"""The share of the bytes of arguments and results below which a donation is not worth a line."""
+
+
+@dataclass(frozen=True)
+class Donation:
+    """Arguments to donate.
+
+    Attributes:
+        option: The option of `recompute.jax.jit`, such as `donate_argnums=0`.
+        bytes: The bytes of results that take over buffers, of whole arrays.
+    """
+
+    option: str
+    bytes: int
+
+
+def possible_donation(
+    plain: jax.stages.Lowered, module: ModuleOp | None, options: Mapping[str, Any]
+) -> Donation | None:
+    """Return the arguments that are not donated and of which the step returns every array with a new value; None if
+    they have less than `LEAST_SHARE` of the bytes of arguments and results.
+
+    Args:
+        plain: The step.
+        module: The step as a module of xDSL; None if it cannot be read.
+        options: The keywords of `jax.jit` with which it was jitted.
+    """
+    positional, named, returned = _arguments_and_results(plain)
+    donated = Counter(_type_of(leaf) for leaf in _TREE.leaves((positional, named)) if leaf.donated)
+    updated = Counter(() if module is None else _types_of_updates(module)) - donated
+    numbers = _traced_numbers(options.get("static_argnums"), len(positional))
+    donations, saved = dict[str, list[Any]](donate_argnums=[], donate_argnames=[]), 0
+    arguments = [
+        *(("donate_argnums", number, leaves) for number, leaves in zip(numbers, positional, strict=True)),
+        *(("donate_argnames", name, leaves) for name, leaves in named.items()),
+    ]
+    for option, key, argument in arguments:
+        leaves = _TREE.leaves(argument)
+        types = Counter(map(_type_of, leaves))
+        if leaves and types <= updated and not any(leaf.donated for leaf in leaves):
+            updated -= types
+            donations[option].append(key)
+            saved += _bytes(types.elements())
+    whole = _bytes(map(_type_of, _TREE.leaves((positional, named, returned))))
+    if saved < LEAST_SHARE * whole or not saved:
+        return None
+    spelled = [f"{option}={_spelled(keys)}" for option, keys in donations.items() if keys]
+    return Donation(", ".join(spelled), saved)
+
+
+def _types_of_updates(module: ModuleOp) -> Iterator[Type]:
+    """Yield the types of the results of `main` that are new values of arguments."""
+    main = next((op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"), None)
+    if main is None or main.body.block.last_op is None:
+        return
+    for value in main.body.block.last_op.operands:
+        size = type_bytes(value.type)
+        if is_tensor(value.type) and size is not None and _is_new_value(value):
+            yield tuple(value.type.get_shape()), size
+
+
+def _is_new_value(value: SSAValue) -> bool:
+    """Return whether a value is computed from an argument of its type by operations of `_KINDS` alone."""
+    stack, seen = [value], {value}
+    while stack:
+        reached = stack.pop()
+        if isinstance(reached, BlockArgument):
+            return True
+        maker = reached.owner
+        if isinstance(maker, Operation) and isinstance(maker, _KINDS):
+            operands = {operand for operand in maker.operands if operand.type == value.type} - seen
+            seen |= operands
+            stack.extend(operands)
+    return False
+
+
+def _arguments_and_results(plain: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    positional, named = plain.args_info
+    return tuple(positional), dict(named), plain.out_info
+
+
+def _traced_numbers(static: int | Iterable[int] | None, most: int) -> list[int]:
+    """Return the numbers of the first `most` arguments that are not static, as the user counts them."""
+    fixed = {static} if isinstance(static, int) else set(static or ())
+    return list(islice((number for number in count() if number not in fixed), most))
+
+
+def _type_of(leaf: Any) -> Type:
+    dtype: Any = leaf.dtype
+    return tuple(leaf.shape), prod(leaf.shape) * (dtype.itemsize if isinstance(dtype, np.dtype) else 0)
+
+
+def _bytes(types: Iterable[Type]) -> int:
+    return sum(size for _, size in types)
+
+
+def _spelled(keys: list[Any]) -> str:
+    return repr(keys[0] if len(keys) == 1 else tuple(keys))
