@@ -31,6 +31,8 @@ _TREE: Any = jax.tree
 _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""
+MOST = 0.9
+"""The share of the bytes of an argument that must have new values: counters and random keys may have none."""
 LEAST_SHARE = 0.1
 """The share of the bytes of arguments and results below which a donation is not worth a line."""
 
@@ -51,7 +53,7 @@ class Donation:
 def possible_donation(
     plain: jax.stages.Lowered, module: ModuleOp | None, options: Mapping[str, Any]
 ) -> Donation | None:
-    """Return the arguments that are not donated and of which the step returns every array with a new value; None if
+    """Return the arguments that are not donated and of which the step returns new values of nearly all bytes; None if
     they have less than `LEAST_SHARE` of the bytes of arguments and results.
 
     Args:
@@ -71,10 +73,12 @@ def possible_donation(
     for option, key, argument in arguments:
         leaves = _TREE.leaves(argument)
         types = Counter(map(_type_of, leaves))
-        if leaves and types <= updated and not any(leaf.donated for leaf in leaves):
-            updated -= types
+        matched = types & updated
+        size = _bytes(matched.elements())
+        if size and size >= MOST * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
+            updated -= matched
             donations[option].append(key)
-            saved += _bytes(types.elements())
+            saved += size
     whole = _bytes(map(_type_of, _TREE.leaves((positional, named, returned))))
     if saved < LEAST_SHARE * whole or not saved:
         return None

@@ -255,6 +255,13 @@ def test_explain_reports_budget_fit():
     assert report.fit is not None and report.fit.fits and report.copies > 0
 
 
+def test_reports_propose_to_donate_modules():
+    report = recompute.nnx.jit(train_step).report(*built())
+    assert report.donation is not None and report.donation.option == "donate_argnums=(0, 1)"
+    donated = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer")).report(*built())
+    assert donated.donation is None
+
+
 def test_explain_refuses_nnx_jit_with_the_remedy():
     with pytest.raises(TypeError, match=r"result of nnx\.jit; .*explain\(recompute\.nnx\.jit\(train_step"):
         recompute.jax.explain(nnx.jit(train_step), *built())
