@@ -1,5 +1,5 @@
 """Arguments that a step does not donate although it returns their new values, which could take over their buffers: that
-saves memory at no work, as with `donate_argnums` of `jax.jit`.
+saves memory with no extra work, as with `donate_argnums` of `jax.jit`.
 
 A new value, such as a weight minus its scaled gradient, is computed from an argument by elementwise operations alone. A
 gradient has the type of a weight, too, but is no new value of it: the caller still needs the weight.

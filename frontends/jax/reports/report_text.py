@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST = 8
 """The maximum number of segments and of places that are listed; all further ones are counted."""
-_MODULES, _PLACES = 7, 4
+_MODULES, _PLACES = 5, 3
 """The maximum number of modules and of saved values in the short text."""
 _INDENT = 14
 """The columns before the continuation of a line with bytes, more than before its text."""
@@ -49,10 +49,7 @@ _LITTLE_SAVED = (
     '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" keeps the products, which cost most of them, '
     "budget=0.9 takes the least work that fits, and jax.jit runs the plain step"
 )
-_DONATE = (
-    "next: {option} saves {size} at no work: the new values that the step returns take over the buffers of the old "
-    "ones, which the caller must not use again"
-)
+_DONATE = "next: {option} saves {size} more; the caller must not use the old values again"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
     "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
