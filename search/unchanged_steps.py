@@ -18,7 +18,7 @@ def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """Reword remarks for a step whose loops have been cut: only the rest of the step is left unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(UNCHANGED) + _OTHERS_UNCHANGED)
-        if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED)
+        if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED) and _OTHERS_UNCHANGED not in remark.reason
         else remark
         for remark in remarks
     )

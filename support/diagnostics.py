@@ -203,6 +203,10 @@ class RemarkContext(Context):
     remarks: list[Remark] = field(default_factory=list[Remark])
 
 
+ON_REQUEST = frozenset({Topic.RECOMPUTED, Topic.EAGER})
+"""The topics of remarks that only `--remarks` prints: details of a rewrite, and facts about executors other than XLA."""
+
+
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
     """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`.
 
@@ -210,7 +214,7 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
     if isinstance(context, RemarkContext):
         context.remarks.extend(remarks)
         return
-    for line in lines_of(remark for remark in remarks if remark.topic is not Topic.RECOMPUTED):
+    for line in lines_of(remark for remark in remarks if remark.topic not in ON_REQUEST):
         print(line, file=sys.stderr)
 
 

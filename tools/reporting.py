@@ -30,7 +30,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, position_of, repetition
+from ..support.diagnostics import ON_REQUEST, BadRequest, Refusal, Remark, RemarkKind, position_of, repetition
 from ..support.locations import name_without_position, source_position
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
@@ -173,7 +173,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
         category=remark.kind.value,
         pass_name=pass_name,
         function=remark.function or _function_around(remark.operation),
-        is_detail=remark.topic is Topic.RECOMPUTED,
+        is_detail=remark.topic in ON_REQUEST,
         amounts=remark.amounts,
     )
 

@@ -168,7 +168,8 @@ def verdict(report: Report) -> str:
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
     if plain.flops and less.flops is not None:
-        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
+        counted = " (each loop body once)" if report.has_loops else ""
+        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %") + counted)
     if report.variant is Variant.KEEPING:
         parts.append("by its own jax.checkpoint")
     else:

@@ -1,0 +1,22 @@
+"""Remarks on steps that stay unchanged beside loops or steps that are rewritten."""
+
+from __future__ import annotations
+
+from recompute.mlir_io.parser import parse_module
+from recompute.search.unchanged_steps import (
+    UNCHANGED,
+    remark_on_unchanged_step,
+    reword_beside_rewritten,
+    reword_for_cut_loops,
+)
+
+
+def test_remarks_are_reworded_once() -> None:
+    """The rest of a step that is reworded again is not "the rest of the rest"."""
+    remark = remark_on_unchanged_step(parse_module("builtin.module {}", "step.mlir"), "little is saved")
+    assert remark.reason == f"little is saved: {UNCHANGED}"
+    (reworded,) = reword_for_cut_loops([remark])
+    assert reworded.reason == "little is saved: the rest of the step is left as it is"
+    assert reword_for_cut_loops([reworded]) == (reworded,)
+    (beside,) = reword_beside_rewritten([reworded])
+    assert beside.reason == "in the rest of the step: little is saved: the rest of the step is left as it is"
