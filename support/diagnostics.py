@@ -204,7 +204,7 @@ class RemarkContext(Context):
 
 
 ON_REQUEST = frozenset({Topic.RECOMPUTED, Topic.EAGER})
-"""The topics of remarks that only `--remarks` prints: details of a rewrite, and facts about executors other than XLA."""
+"""The topics of remarks that only `--remarks` prints: details of a rewrite, and facts about other executors."""
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
