@@ -8,10 +8,12 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.explain.executed_flops import executed_flops
 from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..analysis.step.order import functions_of, single_block
 from ..dialects.stablehlo.control import WhileOp
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
@@ -58,6 +60,12 @@ def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeli
     copy = flat(module)
     places = _outline(copy)
     return {name: (places.get(name, ""), timeline) for name, timeline in timelines_of(copy, model)}
+
+
+def step_flops(module: ModuleOp) -> int:
+    """Return the FLOPs of the functions of the module, with those of each loop for all iterations."""
+    functions = functions_of(flat(module))
+    return sum(executed_flops(op) for function in functions for op in single_block(function).ops)
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:

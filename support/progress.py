@@ -20,6 +20,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 
 from .timing import watch_parts
@@ -54,6 +55,7 @@ class ProgressLine:
         phase: The current phase.
         share: The share of the work that is done, from 0 to 1.
         result: The text of the last line; if it is empty, no last line is printed.
+        seconds_left: The last estimate of the time left.
         start: The start time, by `time.monotonic`.
     """
 
@@ -61,6 +63,7 @@ class ProgressLine:
     phase: str = ""
     share: float = 0.0
     result: str = ""
+    seconds_left: float = inf
     start: float = field(default_factory=monotonic)
 
     def at(self, phase: str, share: float | None = None) -> None:
@@ -77,8 +80,17 @@ class ProgressLine:
     def __str__(self) -> str:
         seconds = monotonic() - self.start
         share = f"about {100 * self.share:.0f} % done" if self.share else f"{seconds:.0f} s so far"
-        left = f", {seconds * (1 / self.share - 1):.0f} s left" if self.share >= LEAST_SHARE else ""
-        return f"{self.task}: {self.phase or 'working'}, {share}{left}"
+        return f"{self.task}: {self.phase or 'working'}, {share}{self._time_left(seconds)}"
+
+    def _time_left(self, seconds: float) -> str:
+        """Return the estimate of the time left; "" while it would rise, because the share is stale."""
+        if self.share < LEAST_SHARE:
+            return ""
+        seconds_left = seconds * (1 / self.share - 1)
+        if seconds_left > self.seconds_left:
+            return ""
+        self.seconds_left = seconds_left
+        return f", {seconds_left:.0f} s left"
 
 
 @contextmanager

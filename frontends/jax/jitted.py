@@ -19,6 +19,7 @@ from . import private
 from .annotations.flax_modules import without_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes
+from .compilation.choice import Variant
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import is_disabled
@@ -94,8 +95,10 @@ class Jitted(Generic[P, R]):
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
             with progress(f"{self._package}: {self._name}"):
-                choice = self.lower_quietly(*args, **kwargs).choice
-            if choice.why is not None and self._options.budget is None:
+                lowered = self.lower_quietly(*args, **kwargs)
+                choice = lowered.choice
+            keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
+            if choice.why is not None and self._options.budget is None and not keeps_saving:
                 warning.warn(choice.why)
             compiled = choice.compiled
             if key is not None:

@@ -31,6 +31,7 @@ from ....support.diagnostics import Refusal
 from ....support.interrupts import Interrupt, stopping
 from ....support.progress import ProgressLine
 from ....support.units import format_bytes, readable_bytes
+from ....transforms.merge_remat import merge_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ....transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
@@ -158,7 +159,7 @@ def within_from(
 def compile_within(
     name: str,
     module: ModuleOp,
-    options: RecomputeOptions,
+    alternatives: Sequence[RecomputeOptions],
     budget: str,
     compilers: Compilers,
     line: ProgressLine,
@@ -170,7 +171,8 @@ def compile_within(
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        options: The options of the rewrite.
+        alternatives: The options of the rewrite, and those to try if the budget is not reached, as for a step whose own
+            `jax.checkpoint` leaves nothing to recompute.
         budget: The budget, as `checked_budget` returns it.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
@@ -178,6 +180,7 @@ def compile_within(
     Raises:
         Refusal: If no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
     """
+    options = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
     with stopping(options.time_limit) as stop:
         line.at("compiling the plain step")
@@ -186,8 +189,15 @@ def compile_within(
         limit = limit_of_step(module, budget, plain)
         if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
             return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
-        search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
-        return replace(search.best(), plain_step=plain)
+        refused = None
+        for options in alternatives:
+            search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
+            try:
+                return replace(search.best(), plain_step=plain)
+            except Refusal as error:
+                refused = refused or error
+        assert refused is not None, "each alternative was refused"
+        raise refused
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:
@@ -300,6 +310,8 @@ class _CompilerSearch:
     def _pool(self, is_over: Stop) -> Pool:
         marked = clone_of(self.module)
         take_marks(marked)
+        if self.options.merge_remat:
+            merge_remat(marked)
         options = with_moves(marked, self.options)
         if not is_compiled():
             _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))

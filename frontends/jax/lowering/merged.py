@@ -28,13 +28,24 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
         module: The step; None if it could not be read.
         request: The options of the rewrite.
     """
-    if module is None or selects_places(request) or not any(map(is_of_remat, every_operation(module))):
+    if module is None or (options := merging_options(module, request)) is None:
         return None
     try:
-        if _is_marked(module):
-            return None
-        return rewrite(module, replace(request, merge_remat=True, strict=False))
+        return rewrite(module, replace(options, strict=False))
     except (Refusal, NotProved):
+        return None
+
+
+def merging_options(module: ModuleOp, request: RecomputeOptions) -> RecomputeOptions | None:
+    """Return the options that merge the copies of the step's own `jax.checkpoint` back.
+
+    Returns None if there are no such copies, and if options or marks in the step select the operations to recompute.
+    """
+    if selects_places(request) or not any(map(is_of_remat, every_operation(module))):
+        return None
+    try:
+        return None if _is_marked(module) else replace(request, merge_remat=True)
+    except Refusal:
         return None
 
 

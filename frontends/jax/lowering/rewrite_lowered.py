@@ -36,7 +36,7 @@ from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
 from ..messages import why_plain
 from .lowered import Lowered, compile_lowered, keeping_options, searching_options
-from .merged import selects_places
+from .merged import merging_options, selects_places
 from .step_cache import StepCache, StoredStep
 
 _LOG = logging.getLogger("recompute.jax")
@@ -118,10 +118,11 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     """Rewrite the step within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     on_cpu = "cpu" in private.platforms(plain)
+    merging = merging_options(module, options.rewrite) if step.own_barriers else None
     result = compile_within(
         name,
         module,
-        options.rewrite,
+        [options.rewrite] if merging is None else [merging, options.rewrite],
         budget,
         Compilers(
             lambda: compile_lowered(plain, None),

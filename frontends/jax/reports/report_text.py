@@ -167,9 +167,10 @@ def verdict(report: Report) -> str:
         return f"{report.name}: {before} of temporaries{each}, recomputed only by its own jax.checkpoint"
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
-    if plain.flops and less.flops is not None:
-        counted = " (each loop body once)" if report.has_loops else ""
-        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %") + counted)
+    if report.extra_work is not None:
+        parts.append(f"{report.extra_work:+.0%} FLOPs".replace("%", " %"))
+    elif plain.flops and less.flops is not None:
+        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
     if report.variant is Variant.KEEPING:
         parts.append("by its own jax.checkpoint")
     else:
@@ -187,7 +188,8 @@ def needs(report: Report) -> Iterator[str]:
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
     if report.has_loops:
-        yield "FLOPs: as the compiler counts them, the body of each loop once"
+        first_line = "" if report.extra_work is None else "; the first line counts all iterations"
+        yield f"FLOPs: as the compiler counts them, the body of each loop once{first_line}"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:

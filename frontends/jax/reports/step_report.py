@@ -25,6 +25,7 @@ from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
 from ....dialects.stablehlo.control import WhileOp
 from ....driver.api import Rewritten, StepMemory, as_module, explain_verified
+from ....driver.queries import step_flops
 from ....options.selection import AUTO
 from ....reports.by_module import ModuleNames, ModuleRow, module_rows
 from ....support.diagnostics import Refusal, Remark, Topic
@@ -110,6 +111,7 @@ class Report:
         segments: The modules that each segment by structure belongs to.
         places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
         has_loops: Whether the step has loops. The compiler counts the FLOPs of one iteration of a loop.
+        extra_work: For a rewritten step with loops, the extra FLOPs of all iterations as a share of the plain step's.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Report:
     segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
     places: tuple[str, ...] = ()
     has_loops: bool = False
+    extra_work: float | None = None
     donation: Donation | None = None
 
     def __str__(self) -> str:
@@ -193,6 +196,7 @@ def compared(lowered: Lowered) -> Report:
     if seen is not None and any(isinstance(op, (ManualComputationOp, WhileOp)) for op in every_operation(seen.module)):
         steps = seen.memory_of_steps("xla")
     names = ModuleNames.of([timeline for step in steps for timeline in (step.plain, step.rewritten)])
+    has_loops = lowered.module is not None and any(isinstance(op, WhileOp) for op in every_operation(lowered.module))
     return Report(
         name=lowered.name,
         plain=_needs(plain),
@@ -214,9 +218,16 @@ def compared(lowered: Lowered) -> Report:
         module_names=names,
         segments=() if rewritten is None else _modules_of_segments(rewritten, names),
         places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
-        has_loops=lowered.module is not None and any(isinstance(op, WhileOp) for op in every_operation(lowered.module)),
+        has_loops=has_loops,
+        extra_work=_extra_work(lowered, rewritten) if has_loops else None,
         donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )
+
+
+def _extra_work(lowered: Lowered, rewritten: Rewritten | None) -> float | None:
+    """Return the extra FLOPs as a share of the plain step's, both of all iterations of loops."""
+    plain_flops = 0 if lowered.module is None else step_flops(lowered.module)
+    return None if rewritten is None or not plain_flops else rewritten.extra_flops / plain_flops
 
 
 def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
