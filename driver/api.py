@@ -34,6 +34,7 @@ from ..mlir_io.printer import print_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
+from ..pipeline.rewrite import rewrite_module
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..proof.prove import Proof
 from ..proof.prove import prove as prove_modules
@@ -43,7 +44,6 @@ from ..rules.flops import flops
 from ..search.checked_options import with_moves
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
-from ..search.rewrite import rewrite_module
 from ..search.unchanged_steps import UNCHANGED, refusal_of_unchanged_step, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation

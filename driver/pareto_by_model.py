@@ -17,6 +17,7 @@ from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ..pipeline.rewrite import rewrite_unbudgeted
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
@@ -24,10 +25,9 @@ from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
 from ..search.budget.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of
-from ..search.prepare import prepare
-from ..search.rewrite import rewrite_unbudgeted
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .fit import plain_flops
 from .pareto_in_order import NAMED_VALUES

@@ -29,13 +29,13 @@ from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 from .best_attempt import ScoredAttempt
 from .budget.loop_choices import loop_choices
 from .candidates import StepCandidate, StepCandidates
 from .checked_options import cost_option
 from .choose import choose, policy_attempts
 from .plan_origin import PlanOrigin, PlanSource
-from .prepare import prepare
 
 SEGMENT_CANDIDATES = 8
 """Maximum number of attempts per step."""
