@@ -66,8 +66,8 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
     """
     options = with_moves(module, options)
     if options.budget is None:
-        rewritten, outcome = rewrite_unbudgeted(module, options)
-        return RewriteResult(rewritten, outcome, options.loop_schedule)
+        written = rewrite_unbudgeted(module, options)
+        return RewriteResult(written.module, written.outcome, options.loop_schedule)
     budget = Budget.of(options.budget, options.memory_model, options.target)
     with stopping(options.time_limit) as stop:
         return rewrite_within(module, budget, options, stop)
@@ -108,22 +108,26 @@ def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
     """
     if not any(Names.WHOLE not in function.attributes for function in functions_with_attributes(module)):
         return _rewrite_or_alternative(module, options)
-    first: Written | Refusal
     try:
-        first = _rewrite_or_alternative(module, options)
-        if not first[1].restored.lost:
-            return first
-    except Refusal as error:
-        first = error
+        written = _rewrite_or_alternative(module, options)
+    except Refusal:
+        if (with_calls := _rewrite_with_calls(module, options)) is None:
+            raise
+        return with_calls
+    if not written.outcome.restored.lost:
+        return written
+    return _rewrite_with_calls(module, options) or written
+
+
+def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> Written | None:
+    """Rewrite with the calls that have foreign attributes left in place; None if that is refused."""
     with keep_whole(module) as marked:
         try:
-            rewritten, outcome = _rewrite_or_alternative(module, options)
+            written = _rewrite_or_alternative(module, options)
         except Refusal:
-            if isinstance(first, Refusal):
-                raise first from None
-            return first
-    remove_whole_marks(rewritten, marked)
-    return rewritten, outcome
+            return None
+    remove_whole_marks(written.module, marked)
+    return written
 
 
 def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Written:
@@ -135,11 +139,12 @@ def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Writ
         alone = run_stages(module, options)
         result = replace(alone, outcome=replace(alone.outcome, remarks=result.loops_alone))
     if result.module is None:
-        return None, result.outcome
+        return Written(None, result.outcome)
     if result.peaks_without_calls and calls_may_raise_peak(result.module, result.peaks_without_calls):
         inlined = run_stages(module, replace(options, calls=False))
         if inlined.module is not None and (veto := why_calls_stay_inlined(result.module, inlined.module)) is not None:
-            return inlined.module, replace(inlined.outcome, remarks=(*inlined.outcome.remarks, veto))
+            outcome = replace(inlined.outcome, remarks=(*inlined.outcome.remarks, veto))
+            return Written(inlined.module, outcome)
     if result.is_structured:
         outline_gradient(result.module)
-    return result.module, result.outcome
+    return Written(result.module, result.outcome)

@@ -84,8 +84,17 @@ class Recomputation:
         return self.moves.values
 
 
-Written = tuple[ModuleOp | None, Recomputation]
-"""The new module, or None if the step stays unchanged, and the outcome."""
+@dataclass(frozen=True)
+class Written:
+    """The result of a rewrite without a budget.
+
+    Attributes:
+        module: The new module; None if the step stays unchanged.
+        outcome: The outcome of the rewrite.
+    """
+
+    module: ModuleOp | None
+    outcome: Recomputation
 
 
 @dataclass(frozen=True)
