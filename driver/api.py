@@ -34,6 +34,7 @@ from ..mlir_io.printer import print_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
+from ..pipeline.rewrite import rewrite_module
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..proof.prove import Proof
 from ..proof.prove import prove as prove_modules
@@ -43,7 +44,6 @@ from ..rules.flops import flops
 from ..search.checked_options import with_moves
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
-from ..search.rewrite import rewrite_module
 from ..search.unchanged_steps import UNCHANGED, refusal_of_unchanged_step, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
@@ -53,7 +53,7 @@ from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
 from .pipeline import passes_of
 from .queries import explanations_of, still_saved_of, timelines_apart
-from .verified import NotProved, assumption_remarks, change_in_place, rewrite_copy, verify_module
+from .verified import NotProved, assumption_remarks, change_in_place, prove_equal, verified_copy, verify_module
 
 _SUFFIXES = (".mlir", ".mlirbc", ".txt")
 """The ends of the names of files with a module."""
@@ -178,38 +178,64 @@ def rewrite(
         )
     options = options.validate()
     original, import_remarks = _with_marks_as_attributes(_to_module(step, name))
-    remarks = without_move_remarks(import_remarks, bool(options.offload))
     if options.pipeline is not None:
-        return _rewrite_by_pipeline(original, options, options.pipeline, remarks)
-    if options.measure is not None and options.planned is None and options.budget is None:
-        measured = _rewrite_by_measure(original, options, options.measure)
-        return replace(measured, remarks=(*remarks, *measured.remarks))
-    resolved, outcomes = with_moves(original, options), list[Recomputation]()
+        rewritten = _rewrite_by_pipeline(original, options, options.pipeline)
+    elif options.measure is not None and options.planned is None and options.budget is None:
+        rewritten = _rewrite_by_measure(original, options, options.measure)
+    else:
+        rewritten = _rewrite_by_search(original, options)
+    remarks = without_move_remarks(import_remarks, bool(options.offload))
+    return replace(rewritten, remarks=(*remarks, *rewritten.remarks))
 
-    def write(module: ModuleOp) -> ModuleOp:
-        start = _input_of_search(module, resolved)
-        result = rewrite_module(start, resolved)
-        outcomes.append(result.outcome)
+
+@dataclass(frozen=True)
+class _SearchResult:
+    """The result of a search or of given plans, verified and not proved yet: a copy of the module, which is unchanged
+    if nothing is recomputed, and the outcome."""
+
+    module: ModuleOp
+    outcome: Recomputation
+
+
+def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
+    """Rewrite by a search or by given plans. If the result is not proved although no plan is given, loops are left
+    unchanged."""
+    result = _search(original, options)
+    try:
+        return _proved(original, result, options)
+    except NotProved as error:
+        if options.planned is not None or not result.outcome.rolled.copies:
+            raise
+        reason = f"loops are left unchanged: not proved: {error.proof.reason}"
+    loops_left, options = Remark(functions_of(original)[0], reason), replace(options, loops=False)
+    rewritten = _proved(original, _search(original, options), options)
+    return replace(rewritten, remarks=(loops_left, *rewritten.remarks))
+
+
+def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
+    """Rewrite a copy of the module, and verify it. Raises `Refusal`."""
+    options = with_moves(original, options)
+
+    def write(module: ModuleOp) -> _SearchResult:
+        start = _input_of_search(module, options)
+        result = rewrite_module(start, options)
         if options.strict and not result.outcome.copies:
             raise refusal_of_unchanged_step(module, result.outcome.remarks)
-        return clone_of(start) if result.module is None else result.module
+        return _SearchResult(clone_of(start) if result.module is None else result.module, result.outcome)
 
-    try:
-        module, proof = rewrite_copy(original, write, options.proof)
-    except NotProved as error:
-        if options.planned is not None or not outcomes or not outcomes[0].rolled.copies:
-            raise
-        left = rewrite(original, replace(options, loops=False))
-        loops_left = Remark(functions_of(original)[0], f"loops are left unchanged: not proved: {error.proof.reason}")
-        return replace(left, remarks=(*remarks, loops_left, *left.remarks))
-    remarks = (*remarks, *outcomes[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
-    first = outcomes[0]
-    return Rewritten(module, first.plans, remarks, proof, first.copies, first.extra_flops, original, first.saving)
+    return verified_copy(original, write)
 
 
-def _rewrite_by_pipeline(
-    original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, remarks_before: tuple[Remark, ...]
-) -> Rewritten:
+def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions) -> Rewritten:
+    """Prove the result equal, if the options demand a proof. Raises `NotProved`."""
+    module, outcome = result.module, result.outcome
+    proof = prove_equal(original, module) if options.proof else None
+    remarks = (*outcome.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
+    copies, extra_flops = outcome.copies, outcome.extra_flops
+    return Rewritten(module, outcome.plans, remarks, proof, copies, extra_flops, original, outcome.saving)
+
+
+def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
     """Rewrite by the passes of a pipeline, with the module verified after each. Raises `BadPipeline`, a
     `ValueError`."""
     if (other := options.option_ignored_by_pipeline()) is not None:
@@ -218,7 +244,7 @@ def _rewrite_by_pipeline(
     changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
     proof = change_in_place(module, changes, proof=options.proof, original=original)
     decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
-    remarks = (*remarks_before, *decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
+    remarks = (*decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if options.strict and not copies:
         raise strict_refusal(module, "the pipeline makes no copies")
@@ -229,12 +255,12 @@ def _rewrite_by_pipeline(
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite by every attempt and return the result that `choose_by_measurement` chooses, or else the original."""
     rewrites = [
-        (words, rewrite(original, of_attempt))
+        (words, _rewrite_by_search(original, of_attempt.validate()))
         for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
     ]
     results = [(words, result) for words, result in rewrites if result.copies]
     if not results:
-        return rewrite(original, replace(options, measure=None))
+        return _rewrite_by_search(original, replace(options, measure=None))
     choice = choose_by_measurement(original, results, measure, options.workers)
     if choice.least is not None:
         chosen = Remark(functions_of(choice.least.module)[0], choice.summary)

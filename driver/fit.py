@@ -22,6 +22,7 @@ from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
+from ..pipeline.rewrite import rewrite_within
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent, silent
 from ..planning.solvers.problem import Problem
@@ -32,11 +33,10 @@ from ..planning.solvers.working_set import largest_working_set
 from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..rules.flops import flops
 from ..search.budget.limits import Budget, BudgetLimits, budget_limits
-from ..search.prepare import prepare
-from ..search.rewrite import rewrite_within
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes, readable_bytes
 from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import flat, timelines_of
 from .api import HasText, as_module
 from .verified import verify_module

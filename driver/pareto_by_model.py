@@ -17,6 +17,7 @@ from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ..pipeline.rewrite import rewrite_unbudgeted
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
@@ -24,10 +25,9 @@ from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
 from ..search.budget.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of
-from ..search.prepare import prepare
-from ..search.rewrite import rewrite_unbudgeted
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .fit import plain_flops
 from .pareto_in_order import NAMED_VALUES
@@ -61,13 +61,11 @@ class _MeasuredRewrites:
         """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be carried out."""
         candidate = self.pool.candidates[number]
         try:
-            rewritten, outcome = rewrite_unbudgeted(
-                self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops)
-            )
+            written = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
         except Refusal:
             return None
-        peaks = {name: line.peak_bytes for name, line in timelines_of(rewritten or self.module, XLA)}
-        self.flops[number] = outcome.extra_flops
+        peaks = {name: line.peak_bytes for name, line in timelines_of(written.module or self.module, XLA)}
+        self.flops[number] = written.outcome.extra_flops
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def search(self, share: float) -> None:

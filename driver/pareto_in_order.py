@@ -24,9 +24,9 @@ from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import cost_option
-from ..search.prepare import prepare
 from ..support.units import format_bytes
 from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 from .fit import lower_bound, operation_text
 
 NAMED_VALUES = 3

@@ -1,11 +1,12 @@
 """Rewrites of modules with verification before and after each change, and a proof that the result is equal.
 
-All rewrites of the driver go through `change_in_place` or `rewrite_copy`.
+All rewrites of the driver go through `change_in_place`, or through `verified_copy` and `prove_equal`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
@@ -54,6 +55,16 @@ def _raise_at_operation(module: ModuleOp) -> None:
 Change = Callable[[ModuleOp], None]
 
 
+class HasModule(Protocol):
+    """The result of a rewrite."""
+
+    @property
+    def module(self) -> ModuleOp: ...
+
+
+Copy = TypeVar("Copy", bound=HasModule)
+
+
 class NotProved(DiagnosticException):
     """The result of a rewrite is not proved equal to its input; `proof.reason` names the first difference."""
 
@@ -95,32 +106,25 @@ def change_in_place(
         change(module)
         if verify:
             _verify(module, verified)
-    return None if before is None else _prove(before, module)
+    return None if before is None else prove_equal(before, module)
 
 
 @no_collection()
-def rewrite_copy(
-    original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
-) -> tuple[ModuleOp, Proof | None]:
-    """Return a changed copy of a module, verified before and after the change, and prove it equal.
+def verified_copy(original: ModuleOp, write: Callable[[ModuleOp], Copy]) -> Copy:
+    """Return a changed copy of a module, verified before and after the change.
 
     Args:
         original: The module, which is left unchanged.
         write: Returns the changed copy of a module.
-        proof: Prove the result equal.
-
-    Returns:
-        The changed copy, and the proof if `proof` is true.
 
     Raises:
         Refusal: If the module or its changed copy does not verify.
-        NotProved: If the result is not proved equal.
     """
     verified = VerifiedOperations()
     _verify(original, verified)
-    module = write(original)
-    _verify(module, verified)
-    return module, _prove(original, module) if proof else None
+    written = write(original)
+    _verify(written.module, verified)
+    return written
 
 
 @part("verify")
@@ -133,8 +137,10 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
     return [Remark(module, assumption, RemarkKind.ANALYSIS) for assumption in proof.assumptions]
 
 
+@no_collection()
 @part("prove")
-def _prove(before: ModuleOp, after: ModuleOp) -> Proof:
+def prove_equal(before: ModuleOp, after: ModuleOp) -> Proof:
+    """Prove that a rewrite of the passes computes the same as the module before. Raises `NotProved`."""
     # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
     adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
     repeatable = {op.call_target_name.data for op in after.walk() if isinstance(op, CustomCallOp) and _is_declared(op)}

@@ -121,6 +121,14 @@ class Plan:
     kept: tuple[Kept, ...] = ()
     optimality: Optimality | None = field(default=None, compare=False)
 
+    @cached_property
+    def _hash(self) -> int:
+        # Of numbers alone: quick, and equal in each process that reads a stored plan.
+        return hash(tuple((group.before, group.operations) for group in self.groups))
+
+    def __hash__(self) -> int:
+        return self._hash
+
     @property
     def replaced(self) -> frozenset[int]:
         """The values that copies replace."""

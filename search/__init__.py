@@ -1,2 +1,2 @@
-"""Search for the operations to recompute: attempts, forecasts, vetoes, and candidates of budgets. It chooses; the
-transforms rewrite."""
+"""Search for the operations to recompute: attempts, forecasts, vetoes, and candidates of budgets. It chooses;
+`transforms/` rewrites, and `pipeline/` runs both."""

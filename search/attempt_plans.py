@@ -15,9 +15,9 @@ from ..transforms.mark import marked_attributes
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.misfits import Misfits
 from ..transforms.plans.notes import notes_of
+from ..transforms.preparation.prepare import prepare
 from .best_attempt import ScoredAttempt
 from .choose import choose_for
-from .prepare import prepare
 
 
 @dataclass(frozen=True)

@@ -138,14 +138,14 @@ def policy_attempts(
     chosen_by_user = selection.policy != Selection.policy or isinstance(selection, SelectionByFunction)
     if chosen_by_user or selection.save or not copying:
         return
-    attempts, plans = _StepAttempts(step, options, forecast), [scored.planned.plan for scored in tried]
+    attempts, plans = _StepAttempts(step, options, forecast), {scored.planned.plan for scored in tried}
     smallest = min(copying, key=lambda scored: scored.peaks.of_target(forecast.keeps_barriers))
     cheapest = min(copying, key=lambda scored: scored.planned.plan.extra_flops)
     for scored in (smallest,) if cheapest is smallest else (smallest, cheapest):
         for policy in POLICIES:
             planned = attempts.with_policy(scored.planned.attempt, policy)
             if planned.plan.copies and planned.plan not in plans:
-                plans.append(planned.plan)
+                plans.add(planned.plan)
                 yield attempts.score(planned)
 
 
@@ -179,10 +179,10 @@ class _StepAttempts:
 
     def distinct(self) -> Iterator[PlannedAttempt]:
         """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
-        seen = list[Plan]()
+        seen = set[Plan]()
         for planned in self._planned():
             if planned.plan not in seen and (planned.plan.copies or not seen):
-                seen.append(planned.plan)
+                seen.add(planned.plan)
                 yield planned
 
     def _planned(self) -> Iterator[PlannedAttempt]:

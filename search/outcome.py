@@ -1,24 +1,21 @@
-"""The result of a rewrite: the new module, plans, remarks, and costs."""
+"""The result of a rewrite, as searches compare results: the new module, plans, remarks, and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.order import functions_of
 from ..options.loop_schedule import LoopSchedule
 from ..planning.host_moves import NOTHING_MOVED, Offload
-from ..planning.plan import CopyGroup, Plan
+from ..planning.plan import CopyGroup
 from ..planning.plan_file import StepPlan
-from ..support.diagnostics import Remark, Topic
+from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
 from ..transforms.clone import ClonedStep
 from ..transforms.loops import NOTHING_ROLLED, Rolled
 from ..transforms.offload import NO_MOVES, Moves
-from ..transforms.phase import Steps
-from .unchanged_steps import remark_on_unchanged_step
 
 
 @dataclass(frozen=True)
@@ -87,8 +84,17 @@ class Recomputation:
         return self.moves.values
 
 
-Written = tuple[ModuleOp | None, Recomputation]
-"""The new module, or None if the step stays unchanged, and the outcome."""
+@dataclass(frozen=True)
+class Written:
+    """The result of a rewrite without a budget.
+
+    Attributes:
+        module: The new module; None if the step stays unchanged.
+        outcome: The outcome of the rewrite.
+    """
+
+    module: ModuleOp | None
+    outcome: Recomputation
 
 
 @dataclass(frozen=True)
@@ -108,27 +114,3 @@ class RewriteResult:
     loops: LoopSchedule
     peaks: Mapping[str, int] = field(default_factory=dict[str, int])
     remarks: tuple[Remark, ...] = ()
-
-
-def leave_unchanged(
-    module: ModuleOp,
-    remarks: Sequence[Remark],
-    reason: str,
-    steps: Steps,
-    containing: Mapping[str, str],
-    topic: Topic = Topic.STEP_LEFT,
-) -> Recomputation:
-    """Make the outcome of a module that is left unchanged, with an empty plan for each step.
-
-    Args:
-        module: The module.
-        remarks: The remarks so far.
-        reason: The reason that it is left unchanged, if the last remark does not state it.
-        steps: The steps of the module.
-        containing: As in `Recomputation`.
-        topic: The topic of the remark with the reason.
-    """
-    if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
-        remarks = (*remarks, remark_on_unchanged_step(functions_of(module)[0], reason, topic))
-    nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
-    return Recomputation(nothing, tuple(remarks), containing=containing)

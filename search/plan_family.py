@@ -16,6 +16,8 @@ from .plan_origin import PlanOrigin
 
 NEARLY_FITS = 1.2
 """Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily within a family."""
+LESS_WORK_NEXT = 0.0
+"""The judgement of a plan without a forecast: the search goes on with plans of less work, as after a plan that fits."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class PlanFamily:
         """Find the least work that fits, by a binary search and then among the neighbours of its result.
 
         Args:
-            judge: Returns the ratio of the need of a plan to the limit, or 0 to continue with plans of less work. For
-                None, a plan that cannot be made, it returns 0: such plans have the lowest needs.
+            judge: Returns the ratio of the need of a plan to the limit, or `LESS_WORK_NEXT`: also for None, a plan that
+                cannot be made, because such plans have the lowest needs.
             stop: Ends the search.
             stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for the binary search
                 alone.

@@ -29,18 +29,21 @@ from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 from .best_attempt import ScoredAttempt
 from .budget.loop_choices import loop_choices
-from .candidates import StepCandidate, StepCandidates
+from .candidates import StepCandidates
 from .checked_options import cost_option
 from .choose import choose, policy_attempts
 from .plan_origin import PlanOrigin, PlanSource
-from .prepare import prepare
+from .step_forecasts import StepCandidate
 
 SEGMENT_CANDIDATES = 8
 """Maximum number of attempts per step."""
 LEVELS = 10
 """The approximate number of combinations of the plans of several steps."""
+NEED_OF_PLAIN_STEP = 1.0
+"""Needs are shares of the need of the plain step."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class _Variant:
 
     def candidates(self) -> Iterator[ModuleCandidate]:
         """Yield the combinations of the candidates of all steps."""
-        for combination in _combinations([step.forecasts for step in self.steps.values()]):
+        for combination in _combinations([step.forecasts.candidates for step in self.steps.values()]):
             plans = tuple(
                 StepPlan(name, step.graph.fingerprint, chosen.plan, chosen.notes, self.offload)
                 for (name, step), chosen in zip(self.steps.items(), combination, strict=True)
@@ -179,9 +182,9 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
         plain = forecast.without_copies()
         share = partial(_share, offload, references.setdefault(name, plain))
         attempts = _attempts(function, step, choosing, forecast)
-        steps[name] = StepCandidates.of(step, attempts, forecast, share, prepared.limits.of.get(name))
-        if prepared.rolled.copies:
-            steps[name].forecasts.insert(0, _without_copies(PlanSource.LOOPS_ALONE, share(plain)))
+        loops_alone = [_without_copies(PlanSource.LOOPS_ALONE, share(plain))] if prepared.rolled.copies else []
+        limits = prepared.limits.of.get(name)
+        steps[name] = StepCandidates.of(step, attempts, forecast, share, limits, loops_alone)
     return _Variant(options.loop_schedule, offload, prepared.rolled.extra_flops, steps)
 
 
@@ -217,7 +220,7 @@ def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepC
     within = [candidate for candidate in candidates_of_step if candidate.need <= need]
     if within:
         return min(within, key=lambda candidate: candidate.work)
-    nothing = _without_copies(PlanSource.NO_COPIES, 1.0)
+    nothing = _without_copies(PlanSource.NO_COPIES, NEED_OF_PLAIN_STEP)
     return min(candidates_of_step, key=lambda candidate: candidate.need, default=nothing)
 
 

@@ -35,8 +35,8 @@ from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.search.attempt_plans import attempt_plans
-from recompute.search.rewrite import rewrite_in_place
 from recompute.transforms.inline import inline
 
 from .loops import LOOPS

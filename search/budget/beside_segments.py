@@ -19,7 +19,7 @@ from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan
 from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
-from ..prepare import prepare
+from ...transforms.preparation.prepare import prepare
 
 SEGMENTS_FIRST = "with the segments planned first, which is no proof for other choices"
 STAYS = "a segment with a budget would have to save more for it"

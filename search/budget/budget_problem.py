@@ -56,10 +56,10 @@ class BudgetProblem:
     ) -> RewriteResult:
         """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""
         loops = loops or self.options.loop_schedule
-        module, outcome = self.run(planned, loops)
-        named = peaks_of(module or self.module, self.budget.model)
+        written = self.run(planned, loops)
+        named = peaks_of(written.module or self.module, self.budget.model)
         peaks = {name: peak for name, peak in named.items() if name}
-        return RewriteResult(module, outcome, loops, peaks)
+        return RewriteResult(written.module, written.outcome, loops, peaks)
 
     def living(self, result: RewriteResult) -> Mapping[str, int]:
         """Return the peaks in bytes without dead code, which a rewrite drops."""

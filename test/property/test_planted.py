@@ -11,10 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from recompute.dialects.names import Names
 from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
-from recompute.search import carry_out
+from recompute.pipeline import carry_out, emit
 from recompute.support.operations import name_of
 from recompute.transforms import clone, cse, lower
-from recompute.transforms import emit as pipeline
 from recompute.transforms.phase import Steps
 
 from .checks import CHECKS, EXECUTION
@@ -57,7 +56,7 @@ def copies_merged_with_originals(patch: pytest.MonkeyPatch) -> None:
                 for copy, value in zip(op.results, original.results, strict=True):
                     copy.replace_all_uses_with(value)
 
-    patch.setattr(pipeline, "cse", after(cse.cse, damage))
+    patch.setattr(emit, "cse", after(cse.cse, damage))
 
 
 def _is_original(op: Operation) -> bool:
@@ -73,7 +72,7 @@ def copies_without_attributes(patch: pytest.MonkeyPatch) -> None:
             for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
                 del op.attributes[name]
 
-    patch.setattr(pipeline, "lower", damage)
+    patch.setattr(emit, "lower", damage)
     _without_verification(patch)
 
 
@@ -88,7 +87,7 @@ def barriers_without_gates(patch: pytest.MonkeyPatch) -> None:
             token.detach()
             token.erase()
 
-    patch.setattr(pipeline, "lower", damage)
+    patch.setattr(emit, "lower", damage)
     _without_verification(patch)
 
 
@@ -106,7 +105,7 @@ def _replace(old: Operation, new: Operation, results: Sequence[SSAValue]) -> Non
 def _without_verification(patch: pytest.MonkeyPatch) -> None:
     def nothing(module: ModuleOp, steps: Steps | None = None) -> None: ...
 
-    patch.setattr(pipeline, "verify", nothing)
+    patch.setattr(emit, "verify", nothing)
 
 
 @pytest.mark.parametrize(

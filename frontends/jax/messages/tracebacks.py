@@ -26,8 +26,8 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 _ROOT = Path(__file__).resolve().parents[3]
 _OURS = (
-    "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "planning", "proof", "reports",
-    "rules", "search", "support", "transforms",
+    "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "pipeline", "planning",
+    "proof", "reports", "rules", "search", "support", "transforms",
 )  # fmt: skip
 """The folders whose frames are left out. Tests, examples and benchmarks are users."""
 _PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))

@@ -9,13 +9,13 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import PhaseHint, Selection
+from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
-from recompute.search.prepare import prepare
-from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import numbered_steps, write_phases
+from recompute.transforms.preparation.prepare import prepare
 
 LOSS = Selection(primal_results=(0,))
 # This one returns gradients alone, from a cotangent that is a constant: nothing says where they begin.

@@ -21,10 +21,10 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import ProofOptions, prove
 from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
-from recompute.search.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.support.units import readable_bytes
 from recompute.tools import recompute_check, recompute_opt, recompute_run

@@ -16,6 +16,7 @@ from recompute.analysis.memory.xla.memory import Plain
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
+from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
@@ -24,7 +25,6 @@ from recompute.search.attempt_plans import attempt_plans
 from recompute.search.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choose import choose, choose_for
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
-from recompute.search.rewrite import rewrite_in_place
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps

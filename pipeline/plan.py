@@ -33,20 +33,20 @@ from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation
-from ..search.prepare import Prepared, prepare
-from ..search.rewrite import rewrite_module
 from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
-from .calls.call_attributes import keep_whole
+from ..transforms.calls.call_attributes import keep_whole
+from ..transforms.mark import NAMED_SEGMENTS
+from ..transforms.offload import mark_host_moves
+from ..transforms.outline_gradient import outline_gradient
+from ..transforms.phase import numbered_steps
+from ..transforms.plans.notes import write_notes
+from ..transforms.preparation.prepare import Prepared, prepare
+from ..transforms.verify import verify_input
 from .emit import replace_content
-from .mark import NAMED_SEGMENTS
-from .offload import mark_host_moves
-from .outline_gradient import outline_gradient
-from .phase import numbered_steps
-from .plans.notes import write_notes
-from .verify import verify_input
+from .rewrite import rewrite_module
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:

@@ -26,9 +26,9 @@ from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan
-from ..search.rewrite import rewrite_in_place
 from ..search.unchanged_steps import refusal_of_unchanged_step
 from ..support.diagnostics import tell
+from .rewrite import rewrite_in_place
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Choose the values that may be moved to the host under a budget: those whose recomputation costs most per byte."""
+"""List the values that may be moved to the host under a budget: those whose recomputation costs most per byte. The
+planners choose among them."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from ..analysis.step.order import constants_only
-from ..analysis.step.phases import Phases
-from ..analysis.step.unplaced import unplaced_values
-from ..analysis.step.views import value_bytes
-from ..planning.host_moves import Offload
-from ..rules.costs.cost import PICOSECONDS, cost_named
-from ..rules.effects import why_impure
-from ..transforms.offload import is_view, why_not_moved
-from ..transforms.phase import steps_of
+from ...analysis.step.order import constants_only
+from ...analysis.step.phases import Phases
+from ...analysis.step.unplaced import unplaced_values
+from ...analysis.step.views import value_bytes
+from ...planning.host_moves import Offload
+from ...rules.costs.cost import PICOSECONDS, cost_named
+from ...rules.effects import why_impure
+from ..offload import is_view, why_not_moved
+from ..phase import steps_of
 
 LEAST_BYTES = 1 << 12
 """The minimum size in bytes of a value that is offered."""

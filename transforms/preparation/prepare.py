@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..options.loop_schedule import Loops, LoopSchedule
-from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
-from ..options.selection import BadSelection, Selection
-from ..support.diagnostics import BadRequest, Remark
-from ..support.timing import part
-from ..transforms.calls.origins import Origins
-from ..transforms.loops import Rolled, recompute_loops
-from ..transforms.offload import insert_host_moves
-from ..transforms.per_device.outline import DeviceStep, outline_device_steps
-from ..transforms.per_device.split import split_device_steps
-from ..transforms.phase import numbered_steps
-from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
-from ..transforms.preparation.flatten import flatten
-from ..transforms.preparation.nested_steps import NestedStep, outline_nested_steps, put_back
+from ...options.loop_schedule import Loops, LoopSchedule
+from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ...options.selection import BadSelection, Selection
+from ...support.diagnostics import BadRequest, Remark
+from ...support.timing import part
+from ..calls.origins import Origins
+from ..loops import Rolled, recompute_loops
+from ..offload import insert_host_moves
+from ..per_device.outline import DeviceStep, outline_device_steps
+from ..per_device.split import split_device_steps
+from ..phase import numbered_steps
+from ..plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
+from .flatten import flatten
+from .nested_steps import NestedStep, outline_nested_steps, put_back
 from .offered_moves import offered_moves
 
 

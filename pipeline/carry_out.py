@@ -19,15 +19,15 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
 from ..rules.effects import Permission
+from ..search.choose import ChosenAttempt, choose_for
+from ..search.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
+from ..search.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from ..transforms.clone import ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
-from .choose import ChosenAttempt, choose_for
-from .unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
-from .vetoes import why_worse
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from xdsl.dialects.func import FuncOp
 from ..analysis.step.graph_of import Numbered
 from ..options.recompute_options import Emission
 from ..support.timing import part
-from .calls.origins import Origins
-from .cse import cse
-from .lower import lower
-from .phase import Steps, numbered_steps
-from .stagger import stagger
-from .verify import verify, verify_input
+from ..transforms.calls.origins import Origins
+from ..transforms.cse import cse
+from ..transforms.lower import lower
+from ..transforms.phase import Steps, numbered_steps
+from ..transforms.stagger import stagger
+from ..transforms.verify import verify, verify_input
 
 
 def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:

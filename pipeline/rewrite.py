@@ -1,0 +1,150 @@
+"""Rewrite every step of a module, with and without a budget, by the stages of `stages.py`.
+
+    rewrite_in_place      in place, for passes
+    rewrite_module        a new module, within the budget of the options if they have one
+    rewrite_within        a new module, within a given budget
+    rewrite_unbudgeted    a new module, without a budget; a budget search measures its results
+
+`rewrite_unbudgeted` repeats a rewrite in three cases: without copies if they lower no peak but loops were cut, with
+functions inlined if their calls cost memory, and with calls left in place if their foreign attributes would be lost.
+`search/vetoes.py` decides the first two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.names import Names
+from ..options.loop_schedule import LoopSchedule
+from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
+from ..planning.host_moves import Offload
+from ..planning.plan import plan_nothing
+from ..planning.plan_file import StepPlan
+from ..planning.solvers.result import Stop, never
+from ..search.budget.limits import Budget
+from ..search.budget.move_choices import cheapest_moves, require_order_model
+from ..search.budget.within import within_budget
+from ..search.checked_options import with_moves
+from ..search.outcome import Recomputation, RewriteResult, Written
+from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
+from ..support.diagnostics import Refusal
+from ..support.interrupts import stopping
+from ..support.timing import part
+from ..transforms.calls.call_attributes import functions_with_attributes, keep_whole, remove_whole_marks
+from ..transforms.outline_gradient import outline_gradient
+from ..transforms.verify import verify_input
+from .emit import replace_content
+from .stages import run_stages
+
+
+def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
+    """Rewrite every step of the module in place, according to the options.
+
+    The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
+    recomputed, or if the choice lowers no peak.
+
+    Raises:
+        Refusal: For marks without effect, for a step without a gradient or without the selected segments, for a plan
+            that does not fit, if no plan keeps the budget, and if the result breaks an invariant.
+        ValueError: For an invalid budget.
+    """
+    with part("verify"):
+        verify_input(module)
+    result = rewrite_module(module, options)
+    if result.module is not None:
+        replace_content(module, result.module)
+    return result.outcome
+
+
+def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
+    """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
+
+    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far.
+    """
+    options = with_moves(module, options)
+    if options.budget is None:
+        written = rewrite_unbudgeted(module, options)
+        return RewriteResult(written.module, written.outcome, options.loop_schedule)
+    budget = Budget.of(options.budget, options.memory_model, options.target)
+    with stopping(options.time_limit) as stop:
+        return rewrite_within(module, budget, options, stop)
+
+
+def rewrite_within(
+    module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never
+) -> RewriteResult:
+    """Rewrite as `rewrite_module` does, within the given budget instead of the budget of the options.
+
+    `stop`: a predicate that ends the search with the best result so far.
+
+    Raises:
+        Refusal: If no plan keeps the budget.
+    """
+    options = with_moves(module, options)
+    require_order_model(module, options.moves, budget)
+
+    def within(offload: Offload) -> RewriteResult:
+        moving = replace(options, offload=offload)
+
+        def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> Written:
+            return rewrite_unbudgeted(module, replace(moving.with_planned(planned), loops=loops))
+
+        return within_budget(module, budget, moving, run, stop)
+
+    with keep_whole(module) as whole:
+        best = cheapest_moves(module, within, options.moves)
+    remove_whole_marks(best.module, whole)
+    return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.remarks)))
+
+
+def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
+    """Rewrite as `rewrite_module` does, without the budget of the options. Marks written as calls become attributes.
+
+    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with these calls
+    left in place.
+    """
+    if not any(Names.WHOLE not in function.attributes for function in functions_with_attributes(module)):
+        return _rewrite_or_alternative(module, options)
+    try:
+        written = _rewrite_or_alternative(module, options)
+    except Refusal:
+        if (with_calls := _rewrite_with_calls(module, options)) is None:
+            raise
+        return with_calls
+    if not written.outcome.restored.lost:
+        return written
+    return _rewrite_with_calls(module, options) or written
+
+
+def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> Written | None:
+    """Rewrite with the calls that have foreign attributes left in place; None if that is refused."""
+    with keep_whole(module) as marked:
+        try:
+            written = _rewrite_or_alternative(module, options)
+        except Refusal:
+            return None
+    remove_whole_marks(written.module, marked)
+    return written
+
+
+def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Written:
+    """Rewrite the module, or by an alternative that is better: with loops alone if copies lower no peak, and with
+    functions inlined if their calls cost memory."""
+    result = run_stages(module, options)
+    if result.loops_alone is not None:
+        options = options.with_planned(plan_nothing)
+        alone = run_stages(module, options)
+        result = replace(alone, outcome=replace(alone.outcome, remarks=result.loops_alone))
+    if result.module is None:
+        return Written(None, result.outcome)
+    if result.peaks_without_calls and calls_may_raise_peak(result.module, result.peaks_without_calls):
+        inlined = run_stages(module, replace(options, calls=False))
+        if inlined.module is not None and (veto := why_calls_stay_inlined(result.module, inlined.module)) is not None:
+            outcome = replace(inlined.outcome, remarks=(*inlined.outcome.remarks, veto))
+            return Written(inlined.module, outcome)
+    if result.is_structured:
+        outline_gradient(result.module)
+    return Written(result.module, result.outcome)

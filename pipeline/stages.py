@@ -1,0 +1,206 @@
+"""Run the stages of a rewrite once, on a copy of the module: prepare, choose and copy, emit, restore calls.
+
+`rewrite.py` runs them again with other options where an alternative may be better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..analysis.memory.peaks import Peaks
+from ..analysis.step.marks import is_copy
+from ..analysis.step.order import functions_of
+from ..options.recompute_options import RecomputeOptions
+from ..planning.plan import Plan
+from ..rules.costs.cost import Cost
+from ..search.budget.move_choices import waits_for
+from ..search.checked_options import cost_option
+from ..search.outcome import Recomputation
+from ..search.plan_cost import cost_remarks
+from ..search.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
+from ..search.vetoes import why_all_worse
+from ..support.diagnostics import Remark, RemarkKind, Topic
+from ..support.operations import every_operation
+from ..transforms.calls.restore import restore_calls, restore_nothing
+from ..transforms.clone import ClonedStep
+from ..transforms.inline import why_calls_stay
+from ..transforms.offload import Moves, remove_unused_moves
+from ..transforms.phase import Steps, numbered_steps
+from ..transforms.plans.limit_segments import check_limits
+from ..transforms.preparation.prepare import Prepared, prepare
+from ..transforms.preparation.timelines import peaks_in_order
+from ..transforms.shard_kept import shard_kept
+from ..transforms.take_marks import take_marks, without_move_remarks
+from .carry_out import CarriedOut, carry_out_best, carry_out_planned
+from .emit import emit
+from .options_at_fault import option_at_fault
+
+
+@dataclass(frozen=True)
+class StagesResult:
+    """The result of the stages for one set of options, with the data to decide whether an alternative is better.
+
+    Attributes:
+        module, outcome: As in `Written`; gradient regions are not outlined yet.
+        is_structured: Whether the module had gradient regions.
+        loops_alone: The remarks if only the loops of the step are worth cutting; None if the copies are worth it too.
+        peaks_without_calls: The peaks in bytes before functions were called again; empty if that cannot matter.
+    """
+
+    module: ModuleOp | None
+    outcome: Recomputation
+    is_structured: bool = False
+    loops_alone: tuple[Remark, ...] | None = None
+    peaks_without_calls: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
+    """Run each stage once on a copy of the module: prepare, choose and copy, emit, restore calls.
+
+    The step stays unchanged if it has copies already, if nothing is recomputed, or if the emitted step is worse.
+    """
+    cost = cost_option(module, options.cost)
+    mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
+    if any(map(is_copy, every_operation(module))):
+        reason = "the step has copies already, from an earlier run"
+        return StagesResult(None, _leave_unchanged(module, mark_remarks, reason, (), {}))
+    prepared = prepare(module, options)
+    steps = numbered_steps(prepared.module, costs=cost.of)
+    carried_out = _choose_and_copy(prepared, steps, options)
+    return _CopiedModule(module, options, mark_remarks, prepared, steps, carried_out).finish(cost)
+
+
+def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
+    """Copy operations in each step according to its best attempt, or to the plan of the options. Raises `Refusal` if a
+    segment then exceeds its budget."""
+    options = replace(options, selection=prepared.selection)
+    if options.planned is None:
+        carried_out = carry_out_best(prepared.module, steps, options, prepared.rolled.copies > 0)
+    else:
+        carried_out = carry_out_planned(prepared.module, steps, options)
+    check_limits(prepared.module, prepared.limits.of, carried_out.steps)
+    return carried_out
+
+
+@dataclass(frozen=True)
+class _CopiedModule:
+    """A prepared module after operations have been copied, and before it is emitted.
+
+    Attributes:
+        original: The module, which stays unchanged.
+        options: The options of the rewrite.
+        mark_remarks: Remarks on marks that are written as calls.
+        prepared: The prepared copy of the module.
+        steps: Its steps before operations were copied.
+        carried_out: The plans of the steps.
+    """
+
+    original: ModuleOp
+    options: RecomputeOptions
+    mark_remarks: tuple[Remark, ...]
+    prepared: Prepared
+    steps: Steps
+    carried_out: CarriedOut
+
+    def finish(self, cost: Cost) -> StagesResult:
+        """Emit the module and restore its calls, unless nothing is recomputed or a veto leaves the step unchanged."""
+        prepared, emission = self.prepared, self.options.emission
+        if not self.carried_out.copies and not prepared.rolled.copies:
+            return self._nothing_recomputed()
+        remarks = [
+            *shard_kept(prepared.module, prepared.inside),
+            *cost_remarks(self.steps, self.carried_out.steps, cost),
+        ]
+        moves = remove_unused_moves(prepared.module)
+        emitted = emit(prepared.module, prepared.origins, emission, self.steps)
+        peaks = self.carried_out.emitted_peaks(emitted)
+        if (veto := why_all_worse(self.carried_out.before, peaks, emission.keeps_barriers)) is not None:
+            return self._left_unchanged(veto)
+        if emission.keeps_barriers:
+            # CSE may extend live ranges beyond the plan.
+            remarks += _eager_remarks(peaks)
+        return self._with_calls(remarks, moves, max((peak.eager for peak in peaks.values()), default=0))
+
+    def _nothing_recomputed(self) -> StagesResult:
+        is_planned = self.options.planned is not None
+        fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
+        reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
+        remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks)
+        topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing
+        return StagesResult(None, _leave_unchanged(self.original, remarks, reason, self.steps, containing, topic))
+
+    def _left_unchanged(self, veto: Remark) -> StagesResult:
+        remarks = (*self.mark_remarks, *self.prepared.remarks, veto)
+        outcome = _leave_unchanged(self.original, remarks, veto.reason, self.steps, self.prepared.containing)
+        loops_alone = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
+        return StagesResult(None, outcome, loops_alone=loops_alone)
+
+    def _with_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_bytes: int) -> StagesResult:
+        """Put outlined steps back into the emitted module, and restore its calls."""
+        prepared, options, module = self.prepared, self.options, self.prepared.module
+        # The outlined functions exist only until they are put back.
+        containing = prepared.containing
+        prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
+        may_cost_memory = options.calls and not options.emission.keeps_barriers
+        peaks_without_calls = peaks_in_order(module) if may_cost_memory else dict[str, int]()
+        if options.calls:
+            restored = restore_calls(module, self.original, prepared.origins)
+        else:
+            restored = restore_nothing(self.original)
+        remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
+        outcome = Recomputation(
+            steps=self.carried_out.steps,
+            remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,
+            restored=restored,
+            rolled=prepared.rolled,
+            eager=eager_bytes,
+            offload=options.planned_moves,
+            moves=moves,
+            waits=waits_for(moves, options.planned_moves, self.steps),
+            containing=containing,
+            saving=self.carried_out.saving,
+        )
+        peaks = peaks_without_calls if restored.calls else dict[str, int]()
+        return StagesResult(module, outcome, prepared.is_structured, peaks_without_calls=peaks)
+
+    @property
+    def _remarks_of_preparation(self) -> Sequence[Remark]:
+        """The remarks of the preparation; remarks on the selection do not apply to a plan of the options."""
+        if self.options.planned is None:
+            return self.prepared.remarks
+        return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
+
+
+def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
+    """Yield a remark on each function whose eager schedule needs much more memory than its program order."""
+    for function, peaks_of_function in peaks.items():
+        for note in peaks_of_function.notes():
+            yield Remark(function, note, RemarkKind.ANALYSIS, Topic.EAGER)
+
+
+def _leave_unchanged(
+    module: ModuleOp,
+    remarks: Sequence[Remark],
+    reason: str,
+    steps: Steps,
+    containing: Mapping[str, str],
+    topic: Topic = Topic.STEP_LEFT,
+) -> Recomputation:
+    """Make the outcome of a module that is left unchanged, with an empty plan for each step.
+
+    Args:
+        module: The module.
+        remarks: The remarks so far.
+        reason: The reason that it is left unchanged, if the last remark does not state it.
+        steps: The steps of the module.
+        containing: As in `Recomputation`.
+        topic: The topic of the remark with the reason.
+    """
+    if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
+        remarks = (*remarks, remark_on_unchanged_step(functions_of(module)[0], reason, topic))
+    nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
+    return Recomputation(nothing, tuple(remarks), containing=containing)

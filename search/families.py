@@ -1,0 +1,96 @@
+"""Families of smaller plans (`smaller_plans.py`): of an attempt segment by segment, of two attempts that differ in
+their policy, and of a solver's plan place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..planning.graph import Graph
+from ..planning.plan import CopyGroup, Plan
+from ..planning.plan_file import Note
+from ..planning.solvers.result import Stop
+from .best_attempt import ScoredAttempt
+from .plan_family import PlanFamily, UnscoredPlan
+from .plan_origin import Reduction
+from .smaller_plans import fewer_groups, mix, thin_out, with_groups
+from .step_forecasts import StepCandidate
+
+THINNED = 4
+"""Number of attempts that are also tried with fewer segments: half of them have the lowest peaks under the model of
+XLA:CPU, the others the fewest extra FLOPs."""
+
+
+@dataclass(frozen=True)
+class ReducedPlans:
+    """The family of a candidate's smaller plans."""
+
+    whole: StepCandidate
+    family: PlanFamily
+
+
+def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
+    """Return the indices of the attempts that are also tried with fewer segments, `THINNED` each of the attempts with
+    and without a policy of their own."""
+    return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
+
+
+def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
+    """Return the indices of the attempts that are tried with fewer segments: of the attempts with copies that have a
+    policy of their own or not, half of `THINNED` with the lowest peaks, and as many with the fewest extra FLOPs."""
+    eligible = [
+        at
+        for at, attempt in enumerate(attempts)
+        if attempt.planned.plan.copies and bool(attempt.planned.attempt.policy) is has_policy
+    ]
+    by_peak = sorted(eligible, key=lambda at: attempts[at].peaks.xla)
+    by_work = sorted(eligible, key=lambda at: attempts[at].planned.plan.extra_flops)
+    return {*by_peak[: THINNED // 2], *by_work[: THINNED // 2]}
+
+
+def by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[ReducedPlans]:
+    """Make the families of the plan with ever fewer segments."""
+
+    def smaller(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
+        origin = whole.origin.reduced(Reduction(len(kept)))
+        return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
+
+    makers = [[partial(smaller, names, plan) for names, plan in sequence] for sequence in thin_out(whole.plan)]
+    return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
+
+
+def by_policy(
+    whole: StepCandidate, cheaper: StepCandidate, policy: str, segments: Mapping[int, str]
+) -> list[ReducedPlans]:
+    """Make the families of the plan in which ever more segments are copied as in `cheaper`, its attempt under
+    `policy`."""
+
+    def mixed(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
+        origin = whole.origin.reduced(Reduction(len(kept), policy=policy))
+        own = [note for note in whole.notes if note.segment is None or note.segment in kept]
+        others = [note for note in cheaper.notes if note.segment is not None and note.segment not in kept]
+        notes = tuple(sorted((*own, *others), key=lambda note: note.operation))
+        return UnscoredPlan(origin, plan, notes, segments)
+
+    makers = [[partial(mixed, names, plan) for names, plan in sequence] for sequence in mix(whole.plan, cheaper.plan)]
+    return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
+
+
+def by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[ReducedPlans]:
+    """Make the families of the plan with ever fewer copy groups, about `steps` plans in each."""
+
+    def smaller(left: Sequence[CopyGroup], _: Stop) -> UnscoredPlan:
+        origin = whole.origin.reduced(Reduction(len(left), len(whole.plan.groups)))
+        return UnscoredPlan(origin, with_groups(graph, left), whole.notes, {})
+
+    makers = [[partial(smaller, left) for left in fewer] for fewer in fewer_groups(whole.plan, steps)]
+    return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
+
+
+def _without_marks_of_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
+    """Drop the marks of segments not in `names` from the notes; operations keep their segment names."""
+    return tuple(
+        note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)
+        for note in notes
+    )

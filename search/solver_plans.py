@@ -1,0 +1,92 @@
+"""The plans of the solvers for one step: a family of budgets in program order, searched for the least work that fits
+the budget of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from math import isinf
+from typing import TYPE_CHECKING
+
+from ..analysis.copies.segment_budgets import SegmentLimits
+from ..planning.calibrated_search import Prediction, Ratio
+from ..planning.graph import Graph
+from ..planning.plan_file import Note
+from ..planning.solvers.result import Stop
+from .budget.beside_segments import BesideSegments
+from .plan_family import PlanFamily, UnscoredPlan
+from .plan_origin import PlanOrigin, PlanSource
+from .step_forecasts import StepCandidate, StepForecasts
+
+if TYPE_CHECKING:
+    from ..planning.solvers.solve_graph import PreparedGraph
+
+SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
+"""Budgets of the solvers, as shares of the peak in program order. There are many, because a lower budget in program
+order does not imply a lower need under XLA:CPU."""
+FEWER_BUDGETS_FROM = 6000
+"""Number of operations from which the solvers get half of the budgets, and each of their plans half of the smaller
+plans."""
+STRIDE = 3
+"""Every third budget of the solvers is tried first."""
+
+
+@dataclass
+class SolverPlans:
+    """The plans of the solvers for one step. Only those that a search visits are made.
+
+    Attributes:
+        graph: The graph of the step.
+        segment_limits: The user's limits on segments, which are planned first; None without limits.
+        notes: The marks of the step itself.
+    """
+
+    graph: Graph
+    segment_limits: SegmentLimits | None
+    notes: tuple[Note, ...]
+    _family: PlanFamily = field(init=False)
+
+    def __post_init__(self) -> None:
+        shares = SHARES if len(self.graph) < FEWER_BUDGETS_FROM else SHARES[::2]
+        self._family = PlanFamily([partial(self._plan, share_of_peak) for share_of_peak in shares])
+
+    def search(self, forecasts: StepForecasts, ratio: Ratio, stop: Stop) -> Sequence[StepCandidate]:
+        """Forecast plans around the least work that fits, and return the candidates of all plans made so far."""
+        judge = partial(forecasts.judge, ratio)
+        if not _has_limit(ratio):
+            self._family.search(judge, stop)
+        else:
+            self._family.search(judge, stop, STRIDE)
+            if forecasts.least_fitting_work(ratio) is None:
+                # Needs do not fall steadily with the budgets of the solvers: a plan between those visited may fit.
+                self._family.visit_all(judge, stop)
+        return [candidate for candidate in map(forecasts.candidate_of, self._family.made.values()) if candidate]
+
+    @cached_property
+    def _prepared(self) -> PreparedGraph:
+        from ..planning.solvers.solve_graph import PreparedGraph
+
+        return PreparedGraph(self.graph)
+
+    def _plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
+        """Plan within a share of the peak in program order; None if no plan is within it."""
+        # Only callers that need the solvers wait for their import.
+        from ..planning.solvers.result import NoPlan
+        from ..planning.solvers.solve_graph import SearchOptions, plan_within
+
+        budget = int(share_of_peak * self._prepared.peak_bytes)
+        segments = BesideSegments({} if self.segment_limits is None else {self.graph.fingerprint: self.segment_limits})
+        try:
+            # Plans that only a long search finds take so much work that others of the same need are cheaper.
+            options = SearchOptions(stop=stop, repeats_on_small=False)
+            planner = partial(plan_within, budget=budget, options=options, prepared=self._prepared)
+            plan = segments.plan(self.graph, planner)
+        except NoPlan:
+            return None
+        return UnscoredPlan(PlanOrigin(PlanSource.SOLVER, share_of_peak), plan, self.notes, {})
+
+
+def _has_limit(ratio: Ratio) -> bool:
+    """Return whether needs are compared with a limit: without one, the ratio of every need is infinite."""
+    return not isinf(ratio(Prediction(0.0, 0.0, (PlanSource.SOLVER,))))

@@ -1,0 +1,94 @@
+"""The candidate plans of one step with their forecasts. Each plan is forecast once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..analysis.copies.segment_budgets import SegmentLimits
+from ..analysis.memory.peaks import Forecast, Peaks
+from ..planning.calibrated_search import Prediction, Ratio
+from ..planning.graph import Graph
+from ..planning.plan import Plan
+from ..planning.plan_file import Note
+from .plan_family import LESS_WORK_NEXT, UnscoredPlan
+from .plan_origin import PlanOrigin
+
+
+@dataclass(frozen=True)
+class StepCandidate:
+    """A plan for one step, with its forecast.
+
+    Attributes:
+        origin: The source of the plan.
+        plan: The plan.
+        notes: The marks of the step under the plan.
+        need: The forecast need, as a share of the need of the plain step.
+        work: The extra cost, in the unit that planners minimize; FLOPs by default.
+    """
+
+    origin: PlanOrigin
+    plan: Plan
+    notes: tuple[Note, ...]
+    need: float
+    work: int
+
+    @property
+    def prediction(self) -> Prediction:
+        return Prediction(self.need, float(self.work), (self.origin.kind,))
+
+
+@dataclass
+class StepForecasts:
+    """The plans of one step that have been forecast.
+
+    Attributes:
+        graph: The graph of the step.
+        forecast: The forecast of the peaks of a plan.
+        share: The function from forecast peaks to the need, as a share of the need of the plain step.
+        segment_limits: The user's limits on segments, which every plan has to keep; None without limits.
+        candidates: The candidates, in the order in which they were forecast.
+    """
+
+    graph: Graph
+    forecast: Forecast
+    share: Callable[[Peaks], float]
+    segment_limits: SegmentLimits | None
+    candidates: list[StepCandidate] = field(default_factory=list[StepCandidate])
+    _by_plan: dict[Plan, StepCandidate] = field(default_factory=dict[Plan, StepCandidate])
+
+    def candidate_of(self, unscored: UnscoredPlan | None, peaks: Peaks | None = None) -> StepCandidate | None:
+        """Return the candidate of a plan, forecast now unless it was before. None for a plan without copies, and for a
+        plan that exceeds the user's limits.
+
+        `peaks`: the forecast peaks of the plan, if they are available.
+        """
+        if unscored is None or not unscored.plan.copies:
+            return None
+        if (earlier := self._by_plan.get(unscored.plan)) is not None:
+            return earlier
+        if self.segment_limits is not None and self.segment_limits.violation(self.graph, unscored.plan):
+            return None
+        need = self.share(peaks or self.forecast.of_plan(unscored.plan, unscored.segments))
+        work = unscored.plan.extra_cost(self.graph.cost)
+        candidate = StepCandidate(unscored.origin, unscored.plan, unscored.notes, need, work)
+        self._by_plan[unscored.plan] = candidate
+        self.candidates.append(candidate)
+        return candidate
+
+    def judge(self, ratio: Ratio, unscored: UnscoredPlan | None, work_limit: int | None = None) -> float:
+        """Return the expected need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` for a plan that is no
+        candidate.
+
+        `work_limit`: the work from which a plan is not worth a forecast, and judged `LESS_WORK_NEXT` too.
+        """
+        if unscored is None:
+            return LESS_WORK_NEXT
+        if work_limit is not None and unscored.plan.extra_cost(self.graph.cost) >= work_limit:
+            return LESS_WORK_NEXT
+        candidate = self.candidate_of(unscored)
+        return LESS_WORK_NEXT if candidate is None else ratio(candidate.prediction)
+
+    def least_fitting_work(self, ratio: Ratio) -> int | None:
+        """Return the least work of the candidates that are expected to fit; None if none is."""
+        return min((item.work for item in self.candidates if ratio(item.prediction) <= 1), default=None)
