@@ -11,7 +11,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
@@ -35,7 +35,7 @@ from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
 from ..planning.plan_file import StepPlan, from_json, to_json
-from ..proof.prove import Proof
+from ..proof.prove import Proof, ProofOptions
 from ..proof.prove import prove as prove_modules
 from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
@@ -51,6 +51,7 @@ from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
+from .assumptions import Assumptions
 from .pipeline import passes_of
 from .queries import explanations_of, still_saved_of, timelines_apart
 from .verified import NotProved, assumption_remarks, change_in_place, rewrite_copy, verify_module
@@ -195,7 +196,8 @@ def rewrite(
         return clone_of(start) if result.module is None else result.module
 
     try:
-        module, proof = rewrite_copy(original, write, options.proof)
+        assumptions = Assumptions.of_selection(options.selection)
+        module, proof = rewrite_copy(original, write, options.proof, assumptions)
     except NotProved as error:
         if options.planned is not None or not outcomes or not outcomes[0].rolled.copies:
             raise
@@ -215,8 +217,10 @@ def _rewrite_by_pipeline(
     if (other := options.option_ignored_by_pipeline()) is not None:
         raise ValueError(f"{other} is an option of the pass 'recompute': with a pipeline, give it there")
     module, context = clone_of(original), make_context()
-    changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
-    proof = change_in_place(module, changes, proof=options.proof, original=original)
+    passes = passes_of(pipeline)
+    changes = [partial(module_pass.apply, context) for module_pass in passes]
+    assumptions = Assumptions.of_passes(passes)
+    proof = change_in_place(module, changes, proof=options.proof, original=original, assumptions=assumptions)
     decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
     remarks = (*remarks_before, *decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
@@ -250,12 +254,16 @@ def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
     return without_remat(original) if options.merge_remat else original
 
 
-def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> Proof:
+def prove(
+    before: ModuleOp | str | HasText, after: ModuleOp | str | HasText, *, repeatable: Collection[str] = ()
+) -> Proof:
     """Try to prove that two modules compute the same numbers, bit for bit.
 
     Args:
         before: A module, its text, or the result of `jax.jit(f).lower(...)`.
         after: The module to compare with it, in the same forms.
+        repeatable: Patterns of the targets of custom calls that are assumed to be functions of their operands, as in
+            `Selection.repeatable`. Targets that `before` marks with `recompute.repeatable` need none.
 
     Returns:
         The proof, or the first difference that prevents one.
@@ -267,7 +275,7 @@ def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> 
     modules = _to_module(before, "before"), _to_module(after, "after")
     for module in modules:
         verify_module(module)
-    return prove_modules(*modules)
+    return prove_modules(*modules, ProofOptions(repeatable=repeatable))
 
 
 class Explanations(list[Explanation]):
