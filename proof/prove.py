@@ -143,7 +143,7 @@ from .result import Proof, proof_of_identity, same_text, size
 from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
-from .terms import ENDLESS, Terms, leaves
+from .terms import Terms, leaves
 from .value_numbering import Numbering
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
@@ -389,6 +389,6 @@ def _why_not_preserved(
             return f"{describe(terms, AFTER, number)} {only.format(name, 'after', 'added')}"
     for number in sorted(after.risks - before.risks):
         if not (is_implied(terms, number, before.risks) or numbering.occurs(number, before.risks)):
-            verb = "may not end" if terms.head_of(number).name == ENDLESS else "may fail"
+            verb = "may not end" if terms.head_of(number).kind == "endless" else "may fail"
             return f"{describe(terms, AFTER, number)} in @{name} {verb}, and runs only in the program after"
     return None

@@ -53,7 +53,7 @@ from .pure_operations import (
 from .risks import close_risks, record_region_risks, record_risk
 from .scope import FunctionTerms, RegionScope
 from .termination import why_endless
-from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms
+from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms, result_head
 from .transparent_ops import TransparentOperations, entry_heads, without_names
 
 MAX_OPERATIONS = 5_000_000
@@ -317,7 +317,7 @@ class Numbering(TransparentOperations):
             self._open_regions.setdefault(term, tuple(open_regions))
         if len(op.results) == 1:
             return (term,)
-        return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
+        return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
 
     def _head_and_effect(
         self,
@@ -446,7 +446,7 @@ class Numbering(TransparentOperations):
         head = self.heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
-        return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
+        return [self._terms.term(result_head(index), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
         """Return the results of the function for these arguments, starting from the state of the scope."""
