@@ -37,7 +37,8 @@ from ...dialects.names import Names
 from ...dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
 from ...support.operations import name_of
 from .arguments import value_of
-from .importer import FLAT, KEPT, ORIGIN, is_flattened, written_placeholders
+from .importer import KEPT, ORIGIN, written_placeholders
+from .layout_views import FLAT, is_flattened
 from .schemas import STATE_BYTES, target_named
 from .unsupported import Unsupported
 
