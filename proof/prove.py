@@ -144,7 +144,7 @@ from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import Terms, leaves
-from .value_numbering import Numbering
+from .value_numbering import Numbering, NumberingOptions
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
@@ -239,22 +239,23 @@ def _deep_calls(*modules: ModuleOp) -> Generator[None]:
 
 def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
-    terms, pure = Terms(functions), declared.union(options.pure)
-    numbering_before = Numbering(before, BEFORE, terms, pure, declared)
-    numbering_after = Numbering(
-        after, AFTER, terms, pure, declared, numbering_before.constraints if options.added_constraints else None
-    )
+    terms, assumed = Terms(functions), NumberingOptions(declared.union(options.pure), declared)
+    numbering_before = Numbering(before, BEFORE, terms, assumed)
+    numbering_after = Numbering(after, AFTER, terms, _for_after(assumed, numbering_before, options))
     first = _Comparison(terms, numbering_before, numbering_after, options.flattened_results).prove()
     if first or not options.loops or not _has_loops(after):
         return first
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
-    numbering_before = LoopNumbering(before, BEFORE, rules, pure, declared)
-    numbering_after = LoopNumbering(
-        after, AFTER, rules, pure, declared, numbering_before.constraints if options.added_constraints else None
-    )
+    numbering_before = LoopNumbering(before, BEFORE, rules, assumed)
+    numbering_after = LoopNumbering(after, AFTER, rules, _for_after(assumed, numbering_before, options))
     second = _Comparison(rules.terms, numbering_before, numbering_after, options.flattened_results).prove()
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
     return replace(second if second or second.difference is None else first, tier=2)
+
+
+def _for_after(assumed: NumberingOptions, before: Numbering, options: ProofOptions) -> NumberingOptions:
+    """Return the assumptions for the program after: constraints that the numbered program before lacks may count."""
+    return replace(assumed, constraints_before=before.constraints) if options.added_constraints else assumed
 
 
 def _has_loops(module: ModuleOp) -> bool:

@@ -37,7 +37,7 @@ from ..risks import all_that_ran, close_risks, record_closure_risks, record_risk
 from ..scope import Branch, RegionScope
 from ..termination import why_endless
 from ..terms import Head, Side
-from ..value_numbering import Numbering, SimpleHead
+from ..value_numbering import Numbering, NumberingOptions, SimpleHead
 from .integers import Sum, whole
 from .loop_terms import (
     WHILE,
@@ -61,16 +61,8 @@ _PARTS: tuple[LoopPart, LoopPart] = "condition", "body"
 class LoopNumbering(Numbering):
     """Value numbering of one program with the rules of tier 2. Both programs share one `rules` object."""
 
-    def __init__(
-        self,
-        module: ModuleOp,
-        side: Side,
-        rules: LoopRules,
-        pure: Collection[str],
-        declared: frozenset[str] = frozenset(),
-        constraints_before: Collection[int] | None = None,
-    ):
-        super().__init__(module, side, rules.terms, pure, declared, constraints_before)
+    def __init__(self, module: ModuleOp, side: Side, rules: LoopRules, options: NumberingOptions):
+        super().__init__(module, side, rules.terms, options)
         self._rules = rules
         self._memory_spaces = rules.spaces
         self._patterns = Patterns(rules)
