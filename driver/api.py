@@ -11,7 +11,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
@@ -36,7 +36,7 @@ from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOpti
 from ..options.selection import AUTO, Selection
 from ..pipeline.rewrite import rewrite_module
 from ..planning.plan_file import StepPlan, from_json, to_json
-from ..proof.prove import Proof
+from ..proof.prove import Proof, ProofOptions
 from ..proof.prove import prove as prove_modules
 from ..reports.explain import to_summary, to_text
 from ..rules.costs.cost import FLOPS
@@ -51,6 +51,7 @@ from ..support.suggestions import suggestion
 from ..transforms.merge_remat import without_remat
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import take_marks, without_move_remarks
+from .assumptions import Assumptions
 from .pipeline import passes_of
 from .queries import explanations_of, still_saved_of, timelines_apart
 from .verified import NotProved, assumption_remarks, change_in_place, prove_equal, verified_copy, verify_module
@@ -229,7 +230,8 @@ def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
 def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions) -> Rewritten:
     """Prove the result equal, if the options demand a proof. Raises `NotProved`."""
     module, outcome = result.module, result.outcome
-    proof = prove_equal(original, module) if options.proof else None
+    assumptions = Assumptions.of_selection(options.selection)
+    proof = prove_equal(original, module, assumptions) if options.proof else None
     remarks = (*outcome.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies, extra_flops = outcome.copies, outcome.extra_flops
     return Rewritten(module, outcome.plans, remarks, proof, copies, extra_flops, original, outcome.saving)
@@ -241,8 +243,10 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
     if (other := options.option_ignored_by_pipeline()) is not None:
         raise ValueError(f"{other} is an option of the pass 'recompute': with a pipeline, give it there")
     module, context = clone_of(original), make_context()
-    changes = [partial(module_pass.apply, context) for module_pass in passes_of(pipeline)]
-    proof = change_in_place(module, changes, proof=options.proof, original=original)
+    passes = passes_of(pipeline)
+    changes = [partial(module_pass.apply, context) for module_pass in passes]
+    assumptions = Assumptions.of_passes(passes)
+    proof = change_in_place(module, changes, proof=options.proof, original=original, assumptions=assumptions)
     decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
     remarks = (*decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
@@ -276,12 +280,16 @@ def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
     return without_remat(original) if options.merge_remat else original
 
 
-def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> Proof:
+def prove(
+    before: ModuleOp | str | HasText, after: ModuleOp | str | HasText, *, repeatable: Collection[str] = ()
+) -> Proof:
     """Try to prove that two modules compute the same numbers, bit for bit.
 
     Args:
         before: A module, its text, or the result of `jax.jit(f).lower(...)`.
         after: The module to compare with it, in the same forms.
+        repeatable: Patterns of the targets of custom calls that are assumed to be functions of their operands, as in
+            `Selection.repeatable`. Targets that `before` marks with `recompute.repeatable` need none.
 
     Returns:
         The proof, or the first difference that prevents one.
@@ -293,7 +301,7 @@ def prove(before: ModuleOp | str | HasText, after: ModuleOp | str | HasText) -> 
     modules = _to_module(before, "before"), _to_module(after, "after")
     for module in modules:
         verify_module(module)
-    return prove_modules(*modules)
+    return prove_modules(*modules, ProofOptions(repeatable=repeatable))
 
 
 class Explanations(list[Explanation]):

@@ -13,10 +13,9 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.cloning import clone_of
 from ..dialects.names import Names
-from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..mlir_io.repeated_operations import VerifiedOperations
 from ..proof.declarations import registered_pure
-from ..proof.prove import Proof, ProofOptions, prove
+from ..proof.prove import Proof, prove
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
@@ -24,6 +23,7 @@ from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.timing import part
 from ..transforms.verify import verify_input
+from .assumptions import NO_ASSUMPTIONS, Assumptions
 
 
 def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) -> None:
@@ -80,6 +80,7 @@ def change_in_place(
     verify: bool = True,
     proof: bool = True,
     original: ModuleOp | None = None,
+    assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Proof | None:
     """Change the module in place, and prove that it computes the same as before.
 
@@ -89,6 +90,7 @@ def change_in_place(
         verify: Verify the module before and after each change.
         proof: Prove the result equal.
         original: A copy of the current module, if the caller has one; otherwise one is made for the proof.
+        assumptions: The assumptions that the user's options request.
 
     Returns:
         The proof; None if there are no changes, or `proof` is false.
@@ -106,7 +108,7 @@ def change_in_place(
         change(module)
         if verify:
             _verify(module, verified)
-    return None if before is None else prove_equal(before, module)
+    return None if before is None else prove_equal(before, module, assumptions)
 
 
 @no_collection()
@@ -139,19 +141,17 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
 
 @no_collection()
 @part("prove")
-def prove_equal(before: ModuleOp, after: ModuleOp) -> Proof:
-    """Prove that a rewrite of the passes computes the same as the module before. Raises `NotProved`."""
-    # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
-    adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
-    repeatable = {op.call_target_name.data for op in after.walk() if isinstance(op, CustomCallOp) and _is_declared(op)}
-    # `recompute-flatten-tuples` returns the elements of tuples on purpose; the proof reports that too.
-    proof = prove(
-        before,
-        after,
-        ProofOptions(
-            one_source=True, added_constraints=adds_constraints, flattened_results=True, repeatable=repeatable
-        ),
-    )
+def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO_ASSUMPTIONS) -> Proof:
+    """Prove that a rewrite of the passes computes the same as the module before.
+
+    Args:
+        before, after: The modules.
+        assumptions: The assumptions that the user's options request; those that `before` declares are added.
+
+    Raises:
+        NotProved: If the result is not proved equal.
+    """
+    proof = prove(before, after, assumptions.for_program(before))
     if not proof.proved:
         consequence = by_interface("nothing is written", "nothing is returned")
         remedy = by_interface("--no-proof writes it anyway", "proof=False returns it anyway")
@@ -161,11 +161,6 @@ def prove_equal(before: ModuleOp, after: ModuleOp) -> Proof:
             f"{_undeclared_purity_hint(after)}({remedy})",
         )
     return proof
-
-
-def _is_declared(op: CustomCallOp) -> bool:
-    """Return whether the option `repeatable` or the step declares the call to be a function of its operands."""
-    return Names.REPEATABLE in op.attributes
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:

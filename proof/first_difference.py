@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..support.diagnostics import UNKNOWN, position_of
 from ..support.locations import name_without_position
 from .operation_parts import name_of
-from .terms import ENDLESS, Attributes, Head, Side, Terms
+from .terms import Attributes, Head, Side, Terms
 
 LONGEST_TEXT = 60
 BEFORE: Side = 0
@@ -81,12 +81,12 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     """Describe both terms if they differ by more than their operands and regions; return None otherwise."""
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
-    facts = [(head.kind, head.name, head.attributes, head.properties, head.types) for head in (a, b)]
+    facts = [(head.kind, head.name, head.numbers, head.attributes, head.properties, head.types) for head in (a, b)]
     if facts[0] == facts[1] and counts[0] == counts[1] and len(a.bodies) == len(b.bodies):
         return None
     # A description may look for a position through the whole block: only what differs is described.
     before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
-    if (a.kind, a.name) != (b.kind, b.name):
+    if facts[0][:3] != facts[1][:3]:
         return before, after
     if a.attributes != b.attributes:
         texts = first_attribute(terms, a.attributes, b.attributes)
@@ -108,7 +108,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
     """Describe a term for a message, with the source position of its operation if that is known."""
     head, operands = _head(terms, number), terms.terms[number][1]
     match head.kind:
-        case "risk" if head.name == ENDLESS:
+        case "endless":
             return describe(terms, side, operands[0])
         case "operation" | "effect" | "risk":
             origin = terms.origins[side].get(number)
@@ -118,7 +118,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return head.name if position == UNKNOWN else f"{head.name} at {place}"
         case "result":
             whole = describe(terms, side, operands[0])
-            return whole if _head(terms, operands[0]).kind == "attributed" else f"result {head.name} of {whole}"
+            return whole if _head(terms, operands[0]).kind == "attributed" else f"result {head.numbers[0]} of {whole}"
         case "parameter":
             return f"argument {head.name}"
         case "bound":
@@ -133,7 +133,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return "a loop-carried value"
         case "index":
             return "an index"
-        case "pattern":
+        case "pattern" | "until":
             origin = terms.origins[side].get(number)
             return (
                 "an operation in a loop"

@@ -65,7 +65,8 @@ The rules, applied to both programs alike
   (`transparent_ops.py`): the operands and results are those of one term with these attributes, each at its position.
   The same holds for the effects in between.
 * Custom calls (`pure_operations.py`): a call without side effects whose target is listed there, or declared pure by the
-  user, is a function of its operands, and runs only where the program before runs it. All others are effects.
+  caller or by the program before (`program_declarations.py`), is a function of its operands, and runs only where the
+  program before runs it. All others are effects.
 * Effects: every other operation that is not on the list is an ordered effect. It may depend on all effects before it,
   and the types of its operands count. Effects therefore keep their number and order, and their results equal only
   themselves. Every operation with a memref operand or result, or with such an operation in a region, is an effect,
@@ -126,7 +127,6 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Operation
 
-from ..dialects.names import Names
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
 from .declarations import registered_pure
@@ -137,13 +137,14 @@ from .memory_spaces import names_a_memory
 from .nested_modules import prove_with_inner_modules
 from .operation_parts import entry_functions, functions_of, name_of, public_functions, result_types
 from .per_device import newly_shared
-from .pure_operations import PURE_OPERATIONS, declared_target, target_of
+from .program_declarations import declarations_only_after, declared_repeatable
+from .pure_operations import PURE_OPERATIONS, declared_target
 from .result import Proof, proof_of_identity, same_text, size
 from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
-from .terms import ENDLESS, Terms, leaves
-from .value_numbering import Numbering
+from .terms import Terms, leaves
+from .value_numbering import Numbering, NumberingOptions
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
@@ -162,8 +163,9 @@ class ProofOptions:
         added_constraints: Whether a sharding constraint that only `after` has, outside regions, counts as its
             operand; the proof reports their number.
         flattened_results: Whether a tuple that a function returns equals its elements; the proof reports their number.
-        repeatable: Targets of custom calls that the caller declares to be pure, like the targets of calls in `before`
-            with the attribute `recompute.repeatable`.
+        repeatable: Shell-style patterns of the targets of custom calls that the caller declares to be pure, like the
+            targets of calls in `before` with the attribute `recompute.repeatable`. The attribute does not count in
+            `after`.
     """
 
     pure: Collection[str] = PURE_OPERATIONS
@@ -178,7 +180,7 @@ class ProofOptions:
         """Return the operations and call targets that are pure only because the caller or the original program declares
         them pure."""
         declared = registered_pure() if self.also_pure is None else frozenset(self.also_pure)
-        return declared | {declared_target(target) for target in (*self.repeatable, *_stated_repeatable(before))}
+        return declared | {declared_target(target) for target in declared_repeatable(before, self.repeatable)}
 
 
 DEFAULT = ProofOptions()
@@ -200,7 +202,11 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
     def prove_one(before: ModuleOp, after: ModuleOp) -> Proof:
         return _prove_module(before, after, options, declared)
 
-    return prove_with_inner_modules(before, after, prove_one)
+    proof = prove_with_inner_modules(before, after, prove_one)
+    if proof:
+        return proof
+    ignored = declarations_only_after(before, after, options.repeatable, options.added_constraints)
+    return replace(proof, reason="; ".join((proof.reason, *ignored)))
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
@@ -233,29 +239,23 @@ def _deep_calls(*modules: ModuleOp) -> Generator[None]:
 
 def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
-    terms, pure = Terms(functions), declared.union(options.pure)
-    numbering_before = Numbering(before, BEFORE, terms, pure, declared)
-    numbering_after = Numbering(
-        after, AFTER, terms, pure, declared, numbering_before.constraints if options.added_constraints else None
-    )
+    terms, assumed = Terms(functions), NumberingOptions(declared.union(options.pure), declared)
+    numbering_before = Numbering(before, BEFORE, terms, assumed)
+    numbering_after = Numbering(after, AFTER, terms, _for_after(assumed, numbering_before, options))
     first = _Comparison(terms, numbering_before, numbering_after, options.flattened_results).prove()
     if first or not options.loops or not _has_loops(after):
         return first
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
-    numbering_before = LoopNumbering(before, BEFORE, rules, pure, declared)
-    numbering_after = LoopNumbering(
-        after, AFTER, rules, pure, declared, numbering_before.constraints if options.added_constraints else None
-    )
+    numbering_before = LoopNumbering(before, BEFORE, rules, assumed)
+    numbering_after = LoopNumbering(after, AFTER, rules, _for_after(assumed, numbering_before, options))
     second = _Comparison(rules.terms, numbering_before, numbering_after, options.flattened_results).prove()
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
     return replace(second if second or second.difference is None else first, tier=2)
 
 
-def _stated_repeatable(module: ModuleOp) -> Iterator[str]:
-    """Yield the targets of custom calls that the program itself declares to be repeatable."""
-    for op in every_operation(module):
-        if Names.REPEATABLE in op.attributes and (target := target_of(op)) is not None:
-            yield target
+def _for_after(assumed: NumberingOptions, before: Numbering, options: ProofOptions) -> NumberingOptions:
+    """Return the assumptions for the program after: constraints that the numbered program before lacks may count."""
+    return replace(assumed, constraints_before=before.constraints) if options.added_constraints else assumed
 
 
 def _has_loops(module: ModuleOp) -> bool:
@@ -390,6 +390,6 @@ def _why_not_preserved(
             return f"{describe(terms, AFTER, number)} {only.format(name, 'after', 'added')}"
     for number in sorted(after.risks - before.risks):
         if not (is_implied(terms, number, before.risks) or numbering.occurs(number, before.risks)):
-            verb = "may not end" if terms.head_of(number).name == ENDLESS else "may fail"
+            verb = "may not end" if terms.head_of(number).kind == "endless" else "may fail"
             return f"{describe(terms, AFTER, number)} in @{name} {verb}, and runs only in the program after"
     return None

@@ -18,9 +18,10 @@ from xdsl.ir import Operation
 
 from .operation_parts import name_of
 from .scope import RegionScope
-from .terms import ENDLESS, ClosedRegion, Closure, Head, OpenRegion, RegionTerm, Terms
+from .terms import ClosedRegion, Closure, Head, OpenRegion, RegionTerm, Terms
 
 _BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
+_ENDLESS = Head("endless", "")
 MAX_CLOSED_APART = 64
 """Maximum number of risks that are closed separately: each closure takes time linear in the size of the region."""
 
@@ -33,7 +34,7 @@ def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = 
     if term in all_that_ran(scope):
         return
     scope.ran[term] = ordered
-    scope.risks[terms.term(Head("risk", ENDLESS), (term, scope.state)) if ordered else term] = None
+    scope.risks[terms.term(_ENDLESS, (term, scope.state)) if ordered else term] = None
 
 
 def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
@@ -76,7 +77,7 @@ def record_closure_risks(
     recorded = list[int]()
     for index, closures in enumerate(regions):
         for body, captures in closures:
-            head = Head("risk", f"{name}, region {index} of {len(regions)}", bodies=(body,))
+            head = Head("risk", name, bodies=(body,), numbers=(index, len(regions)))
             recorded.append(terms.term(head, (decides, *captures)))
             record_risk(terms, scope, recorded[-1], ordered=_is_ordered(terms, body))
     return recorded
@@ -93,7 +94,7 @@ def _is_ordered(terms: Terms, body: int) -> bool:
     closed = terms.bodies[body]
     entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
     heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
-    return any((head.kind, head.name) == ("risk", ENDLESS) for head in heads)
+    return any(head.kind == "endless" for head in heads)
 
 
 def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
@@ -108,16 +109,15 @@ def _inner(terms: Terms, risk: int) -> int | None:
     """Return the operation that a risk runs in a region, if it is the same in each execution of the region, else
     None."""
     head, operands = terms.head_of(risk), terms.operands_of(risk)
-    if head.name == ENDLESS:
+    if head.kind == "endless":
         inner = _inner(terms, operands[0])
         return None if inner is None else terms.term(head, (inner, operands[1]))
     if not head.bodies:
         return None
-    body, root = terms.bodies[head.bodies[0]], 0
-    if head.kind == "pattern":
-        root = 1 if head.name.startswith("until") else 0
-    position = body.roots[root]
-    if (entry := _entry(body, position)) is not None and terms.heads[entry[0]].name == ENDLESS:
+    body = terms.bodies[head.bodies[0]]
+    # The first root of a loop that runs until its condition fails is the condition.
+    position = body.roots[1 if head.kind == "until" else 0]
+    if (entry := _entry(body, position)) is not None and terms.heads[entry[0]].kind == "endless":
         position = entry[1][0]
     if position <= len(body.types) or _entry(body, position) is not None:
         return None

@@ -67,6 +67,7 @@ Kind = Literal[
     "state",
     "attributed",
     "risk",
+    "endless",
     "loop",
     "history",
     "index",
@@ -74,12 +75,11 @@ Kind = Literal[
     "part",
     "whole",
     "pattern",
+    "until",
     "branch",
     "rows",
 ]
 Attributes = tuple[tuple[str, int], ...]
-ENDLESS = "may not end"
-"""The name of a `risk` term that includes the effects before it."""
 
 
 class Head(NamedTuple):
@@ -87,14 +87,17 @@ class Head(NamedTuple):
 
     Attributes:
         kind: The kind of term. `effect`: its first operand is the state before it, and the term is the state after it.
-            `loop`, `history`, `index`, `pattern`, `branch` and `rows` belong to the rules for loops (`loop_rules`),
-            `place`, `part` and `whole` to per-device bodies (`per_device.py`).
+            `risk` is an operation that may fail in a region, and `endless` a loop that may not terminate, after the
+            effects before it (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`, `branch` and `rows` belong
+            to the rules for loops (`loop_rules`), `place`, `part` and `whole` to per-device bodies (`per_device.py`).
         name: Name of the operation, or a text that distinguishes terms of the same kind.
         attributes: Name and number of each attribute.
         types: Numbers of the result types.
         bodies: Numbers of the bodies of the regions.
         properties: Names of the attributes that are properties, for operations that distinguish the two.
         operand_types: Numbers of the operand types; for effects only, since otherwise the operands determine them.
+        numbers: Numbers whose meaning depends on the kind. `result`: its index. `risk`: the index of the region, and
+            the number of regions. `index`: the scale of each operand, and the offset. Fresh terms: a unique number.
     """
 
     kind: Kind
@@ -104,6 +107,7 @@ class Head(NamedTuple):
     bodies: tuple[int, ...] = ()
     properties: tuple[str, ...] = ()
     operand_types: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 class RegionTerm(NamedTuple):
@@ -209,7 +213,7 @@ class Terms:
     def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
         """Return a fresh term that equals no other: an argument of a region at this depth, or the state at its
         start."""
-        return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
+        return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
 
     def body(self, body: RegionTerm) -> int:
         number = self._body_numbers.setdefault(body, len(self.bodies))
@@ -232,7 +236,7 @@ class Terms:
         head = self.head_of(number)
         if head.kind != "result":
             return head.types[:1] if head.kind == "whole" else head.types
-        types, index = self.head_of(self.operands_of(number)[0]).types, int(head.name)
+        types, (index,) = self.head_of(self.operands_of(number)[0]).types, head.numbers
         return types[index : index + 1]
 
     def close(self, inside: OpenRegion, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
@@ -276,6 +280,11 @@ class Terms:
 
 
 TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
+
+
+def result_head(index: int) -> Head:
+    """Return the head of result `index` of an operation with several results."""
+    return Head("result", "", numbers=(index,))
 
 
 def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:

@@ -31,7 +31,7 @@ from .memory_spaces import MemorySpaces
 from .operation_parts import attributes_of, name_of, position_attributes
 from .per_device import PerDevice
 from .scope import RegionScope
-from .terms import Head, Heads, Side, Terms
+from .terms import Head, Heads, Side, Terms, result_head
 
 
 class TransparentOperations(ABC):
@@ -144,7 +144,7 @@ class Wrapping:
                 values = tuple(self._terms.term(head, (value,)) for value in values)
                 continue
             term = self._terms.term(head, values)
-            values = tuple(self._terms.term(Head("result", str(index)), (term,)) for index in range(len(values)))
+            values = tuple(self._terms.term(result_head(index), (term,)) for index in range(len(values)))
         return list(values)
 
     def wrap_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:

@@ -14,6 +14,7 @@ shared.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -53,7 +54,7 @@ from .pure_operations import (
 from .risks import close_risks, record_region_risks, record_risk
 from .scope import FunctionTerms, RegionScope
 from .termination import why_endless
-from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms
+from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms, result_head
 from .transparent_ops import TransparentOperations, entry_heads, without_names
 
 MAX_OPERATIONS = 5_000_000
@@ -80,6 +81,23 @@ class SimpleHead(NamedTuple):
     open_regions: tuple[OpenRegion, ...] = ()
 
 
+@dataclass(frozen=True)
+class NumberingOptions:
+    """The assumptions under which a program is numbered.
+
+    Attributes:
+        pure: Names of the operations without effects.
+        declared: The operations of `pure` that only the user declares to be pure. `Numbering.assumed_pure` collects the
+            operations that occur.
+        constraints_before: If set, a sharding constraint that is not among these terms counts as its operand, and
+            `Numbering.added_constraints` collects it.
+    """
+
+    pure: Collection[str]
+    declared: frozenset[str] = frozenset()
+    constraints_before: Collection[int] | None = None
+
+
 class Numbering(TransparentOperations):
     """Value numbering of one program.
 
@@ -87,28 +105,16 @@ class Numbering(TransparentOperations):
         module: The program.
         side: The number of the program among the two compared ones.
         terms: The table that both programs share.
-        pure: Names of the operations without effects.
-        declared: The operations of `pure` that only the user declares to be pure. `assumed_pure` collects the
-            operations that occur.
-        constraints_before: If set, a sharding constraint that is not among these terms counts as its operand, and
-            `added_constraints` collects it.
+        options: The assumptions.
     """
 
-    def __init__(
-        self,
-        module: ModuleOp,
-        side: Side,
-        terms: Terms,
-        pure: Collection[str],
-        declared: frozenset[str] = frozenset(),
-        constraints_before: Collection[int] | None = None,
-    ):
+    def __init__(self, module: ModuleOp, side: Side, terms: Terms, options: NumberingOptions):
         super().__init__(side, terms)
         self.functions = functions_of(module)
         self.module = module
-        self._pure = pure
+        self._pure = options.pure
         self._memory = MemoryReferences()
-        self._declared = declared
+        self._declared = options.declared
         self.assumed_pure = set[str]()
         self.composites = set[tuple[str, Attributes]]()
         self._open_regions = terms.open_regions[side]
@@ -119,7 +125,7 @@ class Numbering(TransparentOperations):
         self._simple_operations = dict[int, SimpleHead]()
         self._conditions = RunTimeConditions(terms)
         self.constraints = set[int]()
-        self._constraints_before = constraints_before
+        self._constraints_before = options.constraints_before
         self.added_constraints = set[Operation]()
 
     def demand_bounded_size(self) -> None:
@@ -310,14 +316,16 @@ class Numbering(TransparentOperations):
             scope.state = term
         elif name in KEPT or any(region.kept for region in open_regions):
             scope.kept[term] = None
-        self._record_runs(op, scope, term, regions, condition is not None or name in self._declared, effect)
+        self._record_regions(op, scope, term, regions)
+        if not effect:
+            self._record_own_risk(op, scope, term, condition is not None or name in self._declared)
         if not (effect or scope.literal or condition is not None):
             self._record_simple_head(op, head, regions)
         if regions:
             self._open_regions.setdefault(term, tuple(open_regions))
         if len(op.results) == 1:
             return (term,)
-        return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
+        return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
 
     def _head_and_effect(
         self,
@@ -342,25 +350,20 @@ class Numbering(TransparentOperations):
             return False
         return constraint not in self._constraints_before
 
-    def _record_runs(
-        self,
-        op: Operation,
-        scope: RegionScope,
-        term: int,
-        regions: Sequence[ClosedRegion],
-        may_fail: bool,
-        effect: bool,
-    ) -> None:
-        """Record in the scope the risks and exchanges of an operation. Set its origin."""
+    def _record_regions(self, op: Operation, scope: RegionScope, term: int, regions: Sequence[ClosedRegion]) -> None:
+        """Record in the scope the risks of the operation's regions, and its exchanges. Set its origin."""
         recorded = [term, *record_region_risks(self._terms, scope, op, regions, term)]
-        if may_fail and not effect:
-            record_risk(self._terms, scope, term)
-        if not effect and why_endless(op) is not None:
-            record_risk(self._terms, scope, term, ordered=True)
         exchanged_value = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
         scope.exchanges.extend((channel, exchanged_value) for channel in channels_of(op))
         for number in recorded:
             self._origins.setdefault(number, op)
+
+    def _record_own_risk(self, op: Operation, scope: RegionScope, term: int, may_fail: bool) -> None:
+        """Record in the scope that an operation without effects may fail, or may not terminate."""
+        if may_fail:
+            record_risk(self._terms, scope, term)
+        if why_endless(op) is not None:
+            record_risk(self._terms, scope, term, ordered=True)
 
     def _has_effect(self, op: Operation, open_regions: Sequence[OpenRegion], scope: RegionScope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
@@ -446,7 +449,7 @@ class Numbering(TransparentOperations):
         head = self.heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
-        return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
+        return [self._terms.term(result_head(index), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
         """Return the results of the function for these arguments, starting from the state of the scope."""

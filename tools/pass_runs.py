@@ -17,6 +17,7 @@ from xdsl.utils.target import Target
 
 from ..analysis.step.jax_paths import path_of
 from ..dialects.context import RecomputeContext, make_context
+from ..driver.assumptions import Assumptions
 from ..driver.scheduled_pass import ScheduledPass
 from ..driver.verified import assumption_remarks, change_in_place
 from ..mlir_io.parser import parse_module
@@ -112,7 +113,9 @@ class ModuleRun:
         before = self._totals(module)
         changes = [partial(self._apply, scheduled, dumps) for scheduled in request.passes]
         with self._failures(module, dumps):
-            proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
+            assumptions = Assumptions.of_passes(scheduled.module_pass for scheduled in request.passes)
+            is_proved = request.proof and not request.target
+            proof = change_in_place(module, changes, request.verify, is_proved, assumptions=assumptions)
         self._report_result(module, before, proof)
         if request.target is not None:
             first = len(self.context.remarks)

@@ -172,10 +172,11 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--repeatable",
-        metavar="TARGET",
+        metavar="PATTERN",
         action="append",
         default=[],
-        help="assume that custom calls of this target are functions of their operands; the verdict lists them",
+        help="assume that custom calls of these targets (my_kernel, other_*) are functions of their operands, as the "
+        "option repeatable of recompute-opt does; recompute.repeatable counts in A alone; the verdict lists them",
     )
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser)

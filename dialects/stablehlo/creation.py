@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from xdsl.dialects.builtin import (
     DenseResourceAttr,
@@ -37,6 +37,17 @@ from .formats import I64_ATTR, parse_attributes, print_attributes, print_functio
 from .quantized_types import QuantizedType
 
 
+class _Parts(TypedDict, total=False):
+    """The parts of an operation besides its properties, as `Operation.create` takes them."""
+
+    operands: Sequence[SSAValue]
+    result_types: Sequence[Attribute]
+    attributes: Mapping[str, Attribute]
+    location: LocationAttr | None
+    successors: Sequence[Block]
+    regions: Sequence[Region]
+
+
 class DenseConstantOp(IRDLOperation):
     """`constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
 
@@ -47,17 +58,7 @@ class DenseConstantOp(IRDLOperation):
         super().__init__(result_types=[value.type], properties={"value": value})
 
     @classmethod
-    def create(
-        cls,
-        *,
-        operands: Sequence[SSAValue] = (),
-        result_types: Sequence[Attribute] = (),
-        properties: Mapping[str, Attribute] = {},
-        attributes: Mapping[str, Attribute] = {},
-        location: LocationAttr | None = None,
-        successors: Sequence[Block] = (),
-        regions: Sequence[Region] = (),
-    ) -> Self:
+    def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Unpack[_Parts]) -> Self:
         """Create the operation as `Operation.create` does, with the value as a `DenseAttr`.
 
         xDSL's own parser brings its expanded attribute, but equal constants must be equal attributes.
@@ -65,15 +66,7 @@ class DenseConstantOp(IRDLOperation):
         value = properties.get("value")
         if value is not None and is_standard_dense(value) and is_tensor(value.type):
             properties = {**properties, "value": to_small(value)}
-        return super().create(
-            operands=operands,
-            result_types=result_types,
-            properties=properties,
-            attributes=attributes,
-            location=location,
-            successors=successors,
-            regions=regions,
-        )
+        return super().create(properties=properties, **parts)
 
     def verify_(self) -> None:
         if is_numeric(element_of(self.output)):

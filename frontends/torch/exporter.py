@@ -18,7 +18,7 @@ Inductor chooses the layouts of values, so that it saves two kinds of them as co
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,8 @@ from ...dialects.names import Names
 from ...dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
 from ...support.operations import name_of
 from .arguments import value_of
-from .importer import FLAT, KEPT, ORIGIN, is_flattened, written_placeholders
+from .importer import KEPT, ORIGIN, written_placeholders
+from .layout_views import FLAT, is_flattened
 from .schemas import STATE_BYTES, target_named
 from .unsupported import Unsupported
 
@@ -73,6 +74,16 @@ def write_joint(module: ModuleOp, joint: torch.fx.GraphModule, for_inductor: boo
     writer.output(terminator)
     writer.graph.lint()
     return torch.fx.GraphModule(joint, writer.graph)
+
+
+@dataclass(frozen=True)
+class _NewNode:
+    """A node to create: its target, its arguments, and its kind as FX names it."""
+
+    target: Any
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    op: str = "call_function"
 
 
 @dataclass
@@ -137,7 +148,7 @@ class _Writer:
         args = tuple(
             value_of(argument, [self._in_backward(op.operands[0])]) for argument in arguments_of(op).positional
         )
-        return self._node("call_function", target_named(called_name(op)), args, {}, self._original(op), True)
+        return self._node(_NewNode(target_named(called_name(op)), args), self._original(op), True)
 
     def write(self, op: Operation) -> None:
         match name_of(op):
@@ -149,7 +160,7 @@ class _Writer:
                 self.running = op
             case name if name == GET_ATTR:
                 original = self._original(op)
-                self._define(op.results[0], self._node("get_attr", original.target, (), {}, original, is_copy(op)))
+                self._define(op.results[0], self._node(_NewNode(original.target, op="get_attr"), original, is_copy(op)))
             case name if name.startswith(SEEDED):
                 self._random_operation(op)
             case name if name.startswith(EFFECT):
@@ -172,7 +183,7 @@ class _Writer:
         if _is_backward(op) or not any(_is_backward(use.operation) for use in op.results[0].uses):
             self._define(op.results[0], argument)
             return
-        node = self._node("call_function", torch.ops.aten.clone.default, (argument,), {}, argument, False)
+        node = self._node(_NewNode(torch.ops.aten.clone.default, (argument,)), argument, False)
         node.meta = _meta_of(argument) | {_TAG: "is_forward", KEPT: True}
         self._define(op.results[0], node)
 
@@ -209,7 +220,7 @@ class _Writer:
         arguments = arguments_of(op)
         args = (*before, *(value_of(argument, read) for argument in arguments.positional))
         kwargs = {name: value_of(argument, read) for name, argument in arguments.keywords}
-        return self._node("call_function", target, args, kwargs, self._original(op), is_copy(op))
+        return self._node(_NewNode(target, args, kwargs), self._original(op), is_copy(op))
 
     def _results(self, op: Operation, call: torch.fx.Node) -> None:
         value = call.meta["val"]
@@ -235,11 +246,9 @@ class _Writer:
             node.meta = {**_meta_of(original), _TAG: call.meta.get(_TAG), **_origin(original, copied)}
         return node
 
-    def _node(
-        self, kind: str, target: Any, args: Any, kwargs: Any, original: torch.fx.Node, copied: bool
-    ) -> torch.fx.Node:
+    def _node(self, new: _NewNode, original: torch.fx.Node, copied: bool) -> torch.fx.Node:
         name = f"{original.name}_recomputed" if copied else original.name
-        node = self.graph.create_node(kind, target, args, kwargs, name=name)
+        node = self.graph.create_node(new.op, new.target, new.args, dict(new.kwargs), name=name)
         node.meta = _meta_of(original) | _origin(original, copied)
         if copied:
             node.meta[_TAG] = _BACKWARD

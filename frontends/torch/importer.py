@@ -23,6 +23,7 @@ from ...dialects.names import Names
 from ...dialects.torch import ARGS, DRAW, EFFECT, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
 from .arguments import text_of
 from .flops import flops_of
+from .layout_views import flattened_argument, restored_argument
 from .locations import location_of
 from .marks import marks_of
 from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
@@ -33,9 +34,6 @@ ORIGIN = "recompute_origin"
 """The metadata key of a copied node, for the name of the original node."""
 KEPT = "recompute_kept"
 """The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
-FLAT = "recompute_flat"
-"""The metadata key of two views: an argument flattened to one dimension, and that view in the shape of the argument,
-which the backward pass reads instead of the argument."""
 _TAG = "partitioner_tag"
 """The key in the metadata of a node for its pass, set by AOTAutograd."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
@@ -116,32 +114,43 @@ def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
     return argument if isinstance(argument, torch.fx.Node) and argument.op == "placeholder" else None
 
 
-def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument of which the exporter has made this view with one dimension; None for any other node."""
-    if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
-        return None
-    argument, shape = node.args
-    if not isinstance(argument, torch.fx.Node) or argument.op != "placeholder":
-        return None
-    return argument if is_flattened(argument) and shape == [argument.meta["val"].numel()] else None
+@dataclass(frozen=True)
+class _NewOperation:
+    """An operation to add.
+
+    Attributes:
+        node: The node that it encodes.
+        name: Its name.
+        operands, types, attributes: Its parts; the attributes without those that every operation has.
+        is_late: Whether it belongs to the backward pass, whatever the pass of the node.
+    """
+
+    node: torch.fx.Node
+    name: str
+    operands: Sequence[SSAValue]
+    types: Sequence[Attribute]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    is_late: bool = False
 
 
-def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument to whose shape the exporter brings its view with one dimension back; None for any other
-    node."""
-    if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
-        return None
-    flat, shape = node.args
-    argument = flattened_argument(flat) if isinstance(flat, torch.fx.Node) else None
-    return argument if argument is not None and shape == list(argument.meta["val"].shape) else None
+@dataclass(frozen=True)
+class _Call:
+    """A call of a node to import.
 
+    Attributes:
+        node, target: The node, and the function that it calls.
+        args: The arguments.
+        value: The fake result.
+        before: The state of a random operation, or the token of an operation with an ordered effect.
+        prefix: The prefix of the name of the operation.
+    """
 
-def is_flattened(argument: torch.fx.Node) -> bool:
-    """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
-    their sizes known."""
-    value = argument.meta.get("val")
-    is_image = isinstance(value, torch.Tensor) and value.dim() == 4
-    return is_image and all(isinstance(size, int) for size in value.shape) and value.is_contiguous()
+    node: torch.fx.Node
+    target: Any
+    args: Sequence[Any]
+    value: Any
+    before: tuple[SSAValue, ...] = ()
+    prefix: str = PREFIX
 
 
 @dataclass
@@ -168,9 +177,8 @@ class _Reader:
         elif flattened_argument(node) is not None and all(map(restored_argument, node.users)):
             return  # only views that restore the argument read it
         elif node.op == "get_attr":
-            (self.values[node],) = self._add(
-                node, GET_ATTR, (), [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
-            )
+            types, named = [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
+            (self.values[node],) = self._add(_NewOperation(node, GET_ATTR, (), types, named))
         elif node.target is operator.getitem:
             self._item(node)
         elif node.target is run_and_save_rng_state:
@@ -179,7 +187,7 @@ class _Reader:
         elif node.target is run_with_rng_state:
             state, target, *args = node.args
             drawn = self._single(state, node)
-            self.values[node] = self._add_call(node, cast(OpOverload, target), (drawn,), args, node.meta["val"], SEEDED)
+            self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], (drawn,), SEEDED))
         elif node.target is with_effects:
             self._effect(node)
         elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
@@ -193,7 +201,7 @@ class _Reader:
         """Read every argument that the step overwrites, before it does."""
         for argument, value in list(self.values.items()):
             if argument in self.written and isinstance(value, SSAValue):
-                (self.reads[argument],) = self._add(argument, READ, [value], [value.type], {})
+                (self.reads[argument],) = self._add(_NewOperation(argument, READ, [value], [value.type]))
 
     def module(self) -> ModuleOp:
         """Return the module with the function. The block ends with its terminator."""
@@ -226,14 +234,15 @@ class _Reader:
         token, target, *args = node.args
         if not isinstance(target, OpOverload):
             raise Unsupported(node, f"effects of {target} are ordered, which is not an operator of the dispatcher")
-        self.values[node] = self._add_call(node, target, (self._single(token, node),), args, node.meta["val"], EFFECT)
+        before = (self._single(token, node),)
+        self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], before, EFFECT))
 
     def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
         if isinstance(target, OpOverload) and draws(target):
             _, results = self._random_operation(node, target, node.args, value)
         else:
-            results = self._add_call(node, target, (), node.args, value)
+            results = self._add_call(_Call(node, target, node.args, value))
         self.values[node] = results
 
     def _random_operation(
@@ -244,28 +253,13 @@ class _Reader:
             OF: StringAttr(qualified_name(target)),
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
         }
-        (state,) = self._add(node, DRAW, (), [_state_type(value, node)], named)
-        return state, self._add_call(node, target, (state,), args, value, SEEDED)
+        (state,) = self._add(_NewOperation(node, DRAW, (), [_state_type(value, node)], named))
+        return state, self._add_call(_Call(node, target, args, value, (state,), SEEDED))
 
-    def _add_call(
-        self,
-        node: torch.fx.Node,
-        target: Any,
-        before: tuple[SSAValue, ...],
-        args: Sequence[Any],
-        value: Any,
-        prefix: str = PREFIX,
-    ) -> Results:
-        """Add the operation of a call, and return its results.
-
-        Args:
-            node, target: The call, and the function that it calls.
-            before: The state of a random operation, or the token of an operation with an ordered effect.
-            args: The arguments.
-            value: The fake result.
-            prefix: The prefix of the name of the operation.
-        """
-        operands, number = list(before), dict[torch.fx.Node, int]()
+    def _add_call(self, call: _Call) -> Results:
+        """Add the operation of a call, and return its results."""
+        node, value = call.node, call.value
+        operands, number = list(call.before), dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:
             if read not in number:
@@ -273,13 +267,14 @@ class _Reader:
                 operands.append(self._current(read, node))
             return number[read]
 
-        attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, args, node.kwargs, operand))}
-        is_counted = isinstance(target, OpOverload) and prefix != EFFECT
-        if is_counted and (flops := flops_of(target, args, node.kwargs, value)) is not None:
+        attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, call.args, node.kwargs, operand))}
+        is_counted = isinstance(call.target, OpOverload) and call.prefix != EFFECT
+        if is_counted and (flops := flops_of(call.target, call.args, node.kwargs, value)) is not None:
             attributes[FLOPS] = IntegerAttr(flops, 64)
         parts = tuple(value) if _is_tuple(value) else (value,)
         types = [type_of(part, node) for part in parts]
-        results = self._add(node, prefix + qualified_name(target), operands, types, attributes)
+        name = call.prefix + qualified_name(call.target)
+        results = self._add(_NewOperation(node, name, operands, types, attributes))
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
@@ -291,7 +286,7 @@ class _Reader:
         if not self.backward.get(node, False):
             return self.reads[read]
         if read not in self.late_reads:
-            (self.late_reads[read],) = self._add(read, READ, [value], [value.type], {}, is_late=True)
+            (self.late_reads[read],) = self._add(_NewOperation(read, READ, [value], [value.type], is_late=True))
         return self.late_reads[read]
 
     @staticmethod
@@ -305,22 +300,16 @@ class _Reader:
             raise Unsupported(node, f"the tuple returned by {read} is used whole; only its elements can be used")
         return value
 
-    def _add(
-        self,
-        node: torch.fx.Node,
-        name: str,
-        operands: Sequence[SSAValue],
-        types: Sequence[Attribute],
-        attributes: dict[str, Attribute],
-        is_late: bool = False,
-    ) -> list[SSAValue]:
-        attributes[NODE] = StringAttr(node.meta.get(ORIGIN, node.name))
-        backward = is_late or self.backward.get(node, False)
+    def _add(self, new: _NewOperation) -> list[SSAValue]:
+        """Add an operation, and return its results."""
+        node, name = new.node, new.name
+        backward = new.is_late or self.backward.get(node, False)
+        attributes = {**new.attributes, NODE: StringAttr(node.meta.get(ORIGIN, node.name))}
         if name != GET_ATTR:
             attributes[Names.PHASE] = _GRADIENT if backward else _PRIMAL
         if self.marked and not backward and name not in (READ, DRAW, GET_ATTR):
             attributes |= marks_of(node)
-        op = operation_class(name).create(operands=operands, result_types=types, attributes=attributes)
+        op = operation_class(name).create(operands=new.operands, result_types=new.types, attributes=attributes)
         op.location = location_of(node, backward)
         self.block.add_op(op)
         if op.results:

@@ -71,7 +71,7 @@ class Measurements:
     @property
     def plain_bytes(self) -> int | None:
         """The peak of the plain step; None if it was not measured yet."""
-        return next((each.peak_bytes for each in self.of_step if each.candidate.source is None), None)
+        return next((each.peak_bytes for each in self.of_step if each.candidate.is_plain), None)
 
     def within(self, limit: int) -> Iterator[Measurement]:
         """Yield the candidates within the limit, in order of FLOPs, then of the peak."""

@@ -130,11 +130,11 @@ class _Search:
 
     def _is_settled(self, chosen: Measurement, limit: int) -> bool:
         """Return whether no search is needed: the plain step fits, or the choice for a budget that is not smaller."""
-        return chosen.candidate.source is None or self.measurements.is_settled(limit)
+        return chosen.candidate.is_plain or self.measurements.is_settled(limit)
 
     def _search(self, limit: int) -> Measurement | None:
         """Compile candidates until one is within the limit with little extra work; None if none is."""
-        earlier = [each for each in self.measurements.of_step if each.candidate.source is not None]
+        earlier = [each for each in self.measurements.of_step if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}
         plain = (float(self.splitter.plain.planned_bytes), float(self._plain_bytes))

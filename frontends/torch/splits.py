@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import torch
 import torch._functorch.config as functorch_config
@@ -32,6 +33,22 @@ PLAN, SEGMENTS, TORCH = "plan", "segments", "PyTorch"
 
 
 @dataclass(frozen=True)
+class PlainPartition:
+    """The partition that Inductor makes without this package."""
+
+
+@dataclass(frozen=True)
+class TorchPartition:
+    """A partition by PyTorch's partitioner. `budget`: the value of `activation_memory_budget`."""
+
+    budget: float
+
+
+SplitSource: TypeAlias = StoredPlan | PlainPartition | TorchPartition
+"""The origin of a candidate: a plan of this package, or a partition by PyTorch."""
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A way to split a step.
 
@@ -40,15 +57,19 @@ class Candidate:
         kind: `PLAN`, `SEGMENTS` or `TORCH`.
         planned_bytes: The peak in program order.
         flops: FLOPs of products.
-        source: The plan; the value of `activation_memory_budget` if the partition is PyTorch's; None for the partition
-            that Inductor makes without this package.
+        source: The plan or the partition that splits the step.
     """
 
     words: str
     kind: str
     planned_bytes: int
     flops: int
-    source: StoredPlan | float | None
+    source: SplitSource
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is the step as Inductor splits it without this package."""
+        return isinstance(self.source, PlainPartition)
 
 
 @dataclass(frozen=True)
@@ -63,7 +84,7 @@ class Splitter:
     @cached_property
     def plain(self) -> Candidate:
         """The partition that Inductor makes without this package."""
-        return self._by_min_cut("PyTorch's partitioner", None)
+        return self._by_min_cut("PyTorch's partitioner", PlainPartition())
 
     @cached_property
     def unchanged_report(self) -> GraphReport:
@@ -95,8 +116,7 @@ class Splitter:
         if self._is_random or self.step.overwrites:
             return
         for budget in TORCH_BUDGETS:
-            with functorch_config.patch(activation_memory_budget=budget):
-                yield self._by_min_cut(f"activation_memory_budget={budget:g}", budget)
+            yield self._by_min_cut(f"activation_memory_budget={budget:g}", TorchPartition(budget))
 
     def prediction(self, candidate: Candidate) -> Prediction:
         """Return the forecast of a candidate: its peak in program order, and its extra FLOPs."""
@@ -105,9 +125,8 @@ class Splitter:
 
     def split(self, candidate: Candidate) -> Partitioned | None:
         """Split the step by a candidate of this compilation or of an earlier one; None if its plan is not proved."""
-        if candidate not in self._halves and isinstance(candidate.source, float):
-            with functorch_config.patch(activation_memory_budget=candidate.source):
-                self._by_min_cut(candidate.words, candidate.source)
+        if candidate not in self._halves and not isinstance(candidate.source, StoredPlan):
+            self._by_min_cut(candidate.words, candidate.source)
         if candidate not in self._halves and (rewritten := self._rewritten(candidate)) is not None:
             try:
                 self._halves[candidate] = self.step.split(rewritten)
@@ -146,14 +165,17 @@ class Splitter:
         self._rewrites[candidate] = rewritten
         return candidate
 
-    def _by_min_cut(self, words: str, budget: float | None) -> Candidate:
-        # The partitioner changes the graph that it is given.
+    def _by_min_cut(self, words: str, source: PlainPartition | TorchPartition) -> Candidate:
+        """Split the step by PyTorch's partitioner, with the budget of the source if it has one."""
         step = self.step
-        halves = min_cut_rematerialization_partition(
-            _copy_of(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
-        )
+        budget = {"activation_memory_budget": source.budget} if isinstance(source, TorchPartition) else {}
+        with functorch_config.patch(budget):
+            # The partitioner changes the graph that it is given.
+            halves = min_cut_rematerialization_partition(
+                _copy_of(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
+            )
         planned_bytes = program_order_peak(halves, step.num_fwd_outputs)
-        candidate = Candidate(words, TORCH, planned_bytes, _flops(halves), budget)
+        candidate = Candidate(words, TORCH, planned_bytes, _flops(halves), source)
         self._halves[candidate] = halves
         return candidate
 

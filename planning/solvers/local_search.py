@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -37,6 +38,23 @@ NO_TRIAL_LIMIT = 1 << 60
 """A limit on trials that no search reaches."""
 GREEDY_TOLERANCE = 0.1
 """Tolerance of the greedy on large problems; see `kernels/greedy.py`."""
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """The extent of one run of ruin and recreate.
+
+    Attributes:
+        rounds: The number of rounds.
+        seed: The seed of the random numbers.
+        stop: Ends the search.
+        good: The cost of copies at which the search ends; negative for none.
+    """
+
+    rounds: int
+    seed: int = 1
+    stop: Stop = never
+    good: float = -1.0
 
 
 class LocalSearch:
@@ -80,31 +98,26 @@ class LocalSearch:
             kernels.reverse_delete(self._board, True, 10)
             return self._pairs(kernels)
 
-    def annealed(
-        self, budget: int, pairs: Collection[Pair], rounds: int, seed: int = 1, stop: Stop = never, good: float = -1.0
-    ) -> frozenset[Pair] | None:
+    def annealed(self, budget: int, pairs: Collection[Pair], annealing: Annealing) -> frozenset[Pair] | None:
         """Run rounds of ruin and recreate.
 
         Args:
             budget: The budget in bytes.
             pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
-            rounds: The number of rounds.
-            seed: The seed of the random numbers.
-            stop: Ends the search.
-            good: The cost of copies at which the search ends; negative for none.
+            annealing: The extent of the search.
 
         Returns:
             The cheapest copies; None if no copies within the budget were found.
         """
         with self._running() as kernels:
             self._fill(kernels, budget, pairs)
-            self._board[RANDOM_STATE] = 1 + seed * 7919 % 1_000_003
+            self._board[RANDOM_STATE] = 1 + annealing.seed * 7919 % 1_000_003
             self._board[BEST_COST] = -1
             if self._board[OVERFLOW_BYTES] == 0:
                 kernels.record_best(self._board)
-        chunk, step_cost = _chunk(len(self.problem)), float(self.problem.total_cost)
+        chunk, step_cost, rounds = _chunk(len(self.problem)), float(self.problem.total_cost), annealing.rounds
         for first in range(0, rounds, chunk):
-            if stop() or 0 <= self._board[BEST_COST] <= good:
+            if annealing.stop() or 0 <= self._board[BEST_COST] <= annealing.good:
                 break
             with self._running() as kernels:
                 kernels.anneal(self._board, self._keys, first, min(rounds, first + chunk), rounds, step_cost)
@@ -188,7 +201,8 @@ def anneal_from(
         if is_closed(best, bounds) or best.should_stop():
             return
         best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {rounds} rounds")
-        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.should_stop, _closing_cost(best, bounds))
+        annealing = Annealing(rounds, seed + 1, best.should_stop, _closing_cost(best, bounds))
+        pairs = search.annealed(best.budget, start, annealing)
         best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
 
 
@@ -216,5 +230,6 @@ def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: 
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
     best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
-    pairs = search.annealed(best.budget, best.pairs, rounds, 2, best.should_stop, _closing_cost(best, bounds))
+    annealing = Annealing(rounds, 2, best.should_stop, _closing_cost(best, bounds))
+    pairs = search.annealed(best.budget, best.pairs, annealing)
     best.offer(pairs, Provenance("ruin and recreate, longer"))

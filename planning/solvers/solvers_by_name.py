@@ -13,7 +13,7 @@ from .effort import Effort
 from .flows import FlowBounds
 from .heuristics import at_peak, chen, eviction
 from .incumbent import Incumbent
-from .local_search import LocalSearch
+from .local_search import Annealing, LocalSearch
 from .portfolio import PLAIN, WINDOW_SECONDS, WINDOW_STAGES, auto, bounds_for, result_of
 from .problem import Pair, Problem
 from .provenance import Provenance
@@ -33,7 +33,7 @@ def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | N
     search = LocalSearch(problem)
     start = search.repaired(budget)
     rounds = max(20, effort.rounds_for(len(problem)))
-    return search.annealed(budget, start or frozenset(), rounds)
+    return search.annealed(budget, start or frozenset(), Annealing(rounds))
 
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:

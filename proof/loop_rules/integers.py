@@ -88,12 +88,12 @@ class Integers:
         head = self._terms.head_of(number)
         if head.kind != "index":
             return Sum(((number, 1),), 0)
-        *scales, offset = map(int, head.name.split())
+        *scales, offset = head.numbers
         return Sum.of(dict(zip(self._terms.operands_of(number), scales, strict=True)), offset)
 
     def expand(self, head: Head, operands: tuple[int, ...]) -> Sum:
         """Return the sum of an `index` term over these operands, with operands that are sums expanded."""
-        *scales, offset = map(int, head.name.split())
+        *scales, offset = head.numbers
         total = whole(offset)
         for scale, operand in zip(scales, operands, strict=True):
             total = total.plus(self.sum_of(operand).times(scale))
@@ -114,8 +114,8 @@ class Integers:
         if offset == 0 and len(parts) == 1 and parts[0][1] == 1:
             return parts[0][0]
         parts.sort(key=lambda part: (self._terms.depth_of(part[0]), part[0]))
-        name = " ".join(map(str, [*(scale for _, scale in parts), offset]))
-        return self._terms.term(Head("index", name, types=like.types), tuple([base for base, _ in parts]))
+        head = Head("index", "", types=like.types, numbers=(*(scale for _, scale in parts), offset))
+        return self._terms.term(head, tuple([base for base, _ in parts]))
 
     def _constant_term(self, value: int, like: Head) -> int:
         type_ = self._terms.attributes.attribute(like.types[0])

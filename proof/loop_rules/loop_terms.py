@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
@@ -63,6 +64,10 @@ def _is_loop(op: Operation) -> bool:
 
 
 WHILE = "stablehlo.while"
+
+
+LoopPart = Literal["condition", "body"]
+"""One of the regions of a `stablehlo.while`."""
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,14 @@ from ..operation_parts import attributes_of, name_of
 from ..risks import all_that_ran, close_risks, record_closure_risks, record_risk
 from ..scope import Branch, RegionScope
 from ..termination import why_endless
-from ..terms import ENDLESS, Head, Side
-from ..value_numbering import Numbering, SimpleHead
+from ..terms import Head, Side
+from ..value_numbering import Numbering, NumberingOptions, SimpleHead
 from .integers import Sum, whole
 from .loop_terms import (
     WHILE,
     Counter,
     InvariantCarries,
+    LoopPart,
     OpenLoop,
     carries_behind,
     counter_of,
@@ -54,21 +55,14 @@ from .rules import LoopRules
 
 BRANCHES = frozenset({"scf.if", "stablehlo.case", "stablehlo.if"})
 """Conditionals whose operand decides which region runs."""
+_PARTS: tuple[LoopPart, LoopPart] = "condition", "body"
 
 
 class LoopNumbering(Numbering):
     """Value numbering of one program with the rules of tier 2. Both programs share one `rules` object."""
 
-    def __init__(
-        self,
-        module: ModuleOp,
-        side: Side,
-        rules: LoopRules,
-        pure: Collection[str],
-        declared: frozenset[str] = frozenset(),
-        constraints_before: Collection[int] | None = None,
-    ):
-        super().__init__(module, side, rules.terms, pure, declared, constraints_before)
+    def __init__(self, module: ModuleOp, side: Side, rules: LoopRules, options: NumberingOptions):
+        super().__init__(module, side, rules.terms, options)
         self._rules = rules
         self._memory_spaces = rules.spaces
         self._patterns = Patterns(rules)
@@ -155,7 +149,8 @@ class LoopNumbering(Numbering):
         if not self._keeps_types(op, cond, body):
             return None
         invariant = frozenset(self._invariant_carries.of(op))
-        if (numbering := self._number_loop(op, cond, body, self._operands(op, scope), scope, invariant)) is None:
+        initial, types = self._operands(op, scope), self.heads.types(body.args, op)
+        if (numbering := self._number_loop(_LoopOp(op, cond, body, initial, types, invariant), scope)) is None:
             return None
         loop, counted = numbering
         results = list[int]()
@@ -198,54 +193,64 @@ class LoopNumbering(Numbering):
         history = self._rules.history(loop_over_number, index - sum(carry < index for carry in derived), trips)
         return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
-    def _number_loop(
-        self,
-        op: Operation,
-        cond: Block,
-        body: Block,
-        initial: tuple[int, ...],
-        scope: RegionScope,
-        invariant: frozenset[int],
-    ) -> tuple[OpenLoop, _Counted | None] | None:
-        """Return the loop as terms, and its counter if it counts; None if the order of its operations must be compared.
+    def _number_loop(self, loop_op: _LoopOp, scope: RegionScope) -> tuple[OpenLoop, _Counted | None] | None:
+        """Return the loop as terms, and its counter if it counts; None if the order of its operations must be
+        compared."""
+        regions = self._number_regions(loop_op, scope)
+        loop, counted = self._with_effects(regions, scope.state), regions.counted
+        if loop is None or (counted is not None and not self._counts_as_assumed(regions, counted)):
+            return None
+        loop, counted, scopes = self._with_derived_carries(loop, counted, (regions.condition, regions.body))
+        if any(loop.next[index] != loop.initial[index] for index in loop_op.invariant):
+            return None
+        return (loop, counted) if self._note_unread(loop_op.op, loop, counted, scopes, scope) else None
 
-        `invariant`: the carries that an iteration yields unchanged.
-        """
+    def _number_regions(self, loop_op: _LoopOp, scope: RegionScope) -> _NumberedRegions:
+        """Number both regions of a loop over fresh terms for its carries; an invariant carry is its initial value."""
         terms, depth = self._terms, scope.depth + 1
-        types = self.heads.types(body.args, op)
         bound = [
-            initial[index] if index in invariant else terms.fresh("bound", (type_,), depth)
-            for index, type_ in enumerate(types)
+            loop_op.initial[index] if index in loop_op.invariant else terms.fresh("bound", (type_,), depth)
+            for index, type_ in enumerate(loop_op.types)
         ]
         state = terms.fresh("state", (), depth)
-        condition_scope = self._scope(cond, bound, state, scope)
-        _, (condition, *_) = self._block(cond, condition_scope)
-        counted = self._counter_of(body, tuple(bound), initial, condition, depth)
+        condition = self._scope(loop_op.condition, bound, state, scope)
+        _, (lead, *_) = self._block(loop_op.condition, condition)
+        counted = self._counter_of(loop_op.body, tuple(bound), loop_op.initial, lead, depth)
         if counted is not None:
             bound[counted.counter.index] = counted.value
-        body_scope = self._scope(body, bound, state, scope)
-        body_scope.is_alike = scope.is_alike and counted is not None
-        _, following = self._block(body, body_scope)
-        if condition_scope.state != state:
+        body = self._scope(loop_op.body, bound, state, scope)
+        body.is_alike = scope.is_alike and counted is not None
+        _, following = self._block(loop_op.body, body)
+        loop = OpenLoop(tuple(bound), loop_op.initial, following, loop_op.types, False, lead, state, depth)
+        return _NumberedRegions(loop, counted, condition, body)
+
+    def _with_effects(self, regions: _NumberedRegions, state: int) -> OpenLoop | None:
+        """Return the loop with its effects, if it has any, as one more carry; None if they cannot be one.
+
+        `state`: the effects before the loop.
+        """
+        loop, body = regions.loop, regions.body
+        if regions.condition.state != loop.state:
             return None
-        if body_scope.state != state:
-            # Endless loops and effects have an order in each iteration.
-            if any(body_scope.ran.values()):
-                return None
-            bound.append(state)
-            initial, following = (*initial, scope.state), (*following, body_scope.state)
-            types, state = (*types, self._state_type), terms.fresh("state", (), depth)
-        if counted is not None and (
-            following[counted.counter.index] != self._one_more(counted.value)
-            or condition_scope.kept
-            or condition_scope.ran
-        ):
+        if body.state == loop.state:
+            return loop
+        # Endless loops and effects have an order in each iteration.
+        if any(body.ran.values()):
             return None
-        loop = OpenLoop(tuple(bound), initial, following, types, False, condition, state, depth)
-        loop, counted, scopes = self._with_derived_carries(loop, counted, (condition_scope, body_scope))
-        if any(loop.next[index] != loop.initial[index] for index in invariant):
-            return None
-        return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
+        return replace(
+            loop,
+            bound=(*loop.bound, loop.state),
+            initial=(*loop.initial, state),
+            next=(*loop.next, body.state),
+            types=(*loop.types, self._state_type),
+            state=self._terms.fresh("state", (), loop.depth),
+        )
+
+    def _counts_as_assumed(self, regions: _NumberedRegions, counted: _Counted) -> bool:
+        """Return whether the body increases the counter by one, and the condition contains nothing to preserve."""
+        following = regions.loop.next[counted.counter.index]
+        condition = regions.condition
+        return following == self._one_more(counted.value) and not (condition.kept or condition.ran)
 
     def _with_derived_carries(
         self, loop: OpenLoop, counted: _Counted | None, scopes: Sequence[RegionScope]
@@ -314,15 +319,14 @@ class LoopNumbering(Numbering):
         loop_over_number = (
             loop if counted is None else over_iteration_number(loop, _derived_carries(loop, counted), counted.number)
         )
-        kept = [
-            (part, term) for part, region in zip(("condition", "body"), inside, strict=True) for term in region.kept
-        ]
+        parts = list(zip(_PARTS, inside, strict=True))
+        kept: list[tuple[LoopPart, int]] = [(part, term) for part, region in parts for term in region.kept]
         live = [index for index, result in enumerate(op.results) if any(result.uses)]
         live.extend(range(len(op.results), len(loop.bound)))
         if any(self._terms.depth_of(term) < loop.depth and not self._reads(loop, live, term) for _, term in kept):
             return False
 
-        def pattern(part: str, term: int) -> int:
+        def pattern(part: LoopPart, term: int) -> int:
             if counted is None:
                 return self._patterns.until_it_ends(loop, part, term)
             if self._terms.depth_of(term) < loop.depth:  # There is at least one iteration.
@@ -332,7 +336,7 @@ class LoopNumbering(Numbering):
         for part, term in kept:
             if not self._patterns.is_repeated(number := pattern(part, term), scope.kept):
                 scope.kept[number] = None
-        for part, region in zip(("condition", "body"), inside, strict=True):
+        for part, region in parts:
             for term, ordered in region.ran.items():
                 if not self._patterns.is_repeated(number := pattern(part, term), all_that_ran(scope)):
                     record_risk(self._terms, scope, number, ordered=ordered)
@@ -352,10 +356,10 @@ class LoopNumbering(Numbering):
     def occurs(self, term: int, others: Collection[int]) -> bool:
         if term in others:
             return True
-        if self._terms.head_of(term).name != ENDLESS:
+        if self._terms.head_of(term).kind != "endless":
             return self._patterns.is_repeated(term, others)
         pattern, state = self._terms.operands_of(term)
-        endless = [other for other in others if self._terms.head_of(other).name == ENDLESS]
+        endless = [other for other in others if self._terms.head_of(other).kind == "endless"]
         behind = [self._terms.operands_of(other) for other in endless]
         return self._patterns.is_repeated(pattern, [other for other, before in behind if before == state])
 
@@ -418,6 +422,42 @@ class _Counted:
     def progressions(self) -> dict[int, Progression]:
         """All carries that follow from the iteration number alone."""
         return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
+
+
+@dataclass(frozen=True)
+class _LoopOp:
+    """A loop as an operation, with the terms of its operands.
+
+    Attributes:
+        op: The operation.
+        condition, body: The blocks of its regions.
+        initial: The terms of the operands.
+        types: Numbers of the types of the carries.
+        invariant: The carries that an iteration yields unchanged.
+    """
+
+    op: Operation
+    condition: Block
+    body: Block
+    initial: tuple[int, ...]
+    types: tuple[int, ...]
+    invariant: frozenset[int]
+
+
+@dataclass(frozen=True)
+class _NumberedRegions:
+    """A loop whose regions are numbered under the assumption that its counter, if there is one, grows by one.
+
+    Attributes:
+        loop: The loop, with the carries of the operation.
+        counted: Its counter, if it appears to count.
+        condition, body: The scopes of the regions.
+    """
+
+    loop: OpenLoop
+    counted: _Counted | None
+    condition: RegionScope
+    body: RegionScope
 
 
 def _derived_carries(loop: OpenLoop, counted: _Counted) -> frozenset[int]:

@@ -18,7 +18,7 @@ from itertools import islice, product
 
 from ..terms import Head, OpenRegion, RegionTerm
 from .integers import Sum, whole
-from .loop_terms import OpenLoop, slice_of_loop
+from .loop_terms import LoopPart, OpenLoop, slice_of_loop
 from .rules import LoopRules
 
 MAX_CANDIDATES = 32
@@ -54,9 +54,8 @@ class Patterns:
             indices, extents = (*indices, *opened), (*extents, *more)
         return self._close(indices, extents, inner, loop.depth)
 
-    def until_it_ends(self, loop: OpenLoop, part: str, term: int) -> int:
-        """Return the pattern of a term that runs in `part` ("condition" or "body") of a loop without a known trip
-        count."""
+    def until_it_ends(self, loop: OpenLoop, part: LoopPart, term: int) -> int:
+        """Return the pattern of a term that runs in a part of a loop without a known trip count."""
         # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,
@@ -66,7 +65,7 @@ class Patterns:
             types=(*loop.types, *self._terms.types_of(loop.lead)),
         )
         slice_ = slice_of_loop(self._terms, wider, len(loop.bound))
-        return self._terms.term(slice_.head._replace(kind="pattern", name=f"until it ends, {part}"), slice_.operands)
+        return self._terms.term(slice_.head._replace(kind="until", name=part), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
         """Return whether every instance of the pattern is an instance of one of the other patterns."""
@@ -94,12 +93,12 @@ class Patterns:
         inside = OpenRegion((*indices, self._terms.fresh("state", (), depth)), (term,))
         body, captures = self._terms.close(inside, types, -1, depth)
         trips = [integers.term_of_sum(whole(extent), head) for extent, head in zip(extents, heads, strict=True)]
-        return self._terms.term(Head("pattern", "of iterations", types=types, bodies=(body,)), (*trips, *captures))
+        return self._terms.term(Head("pattern", "", types=types, bodies=(body,)), (*trips, *captures))
 
     def _extents(self, pattern: int) -> tuple[int, ...]:
         """Return the trip count of each iteration number; empty for a loop that does not count."""
         head = self._terms.head_of(pattern)
-        if (head.kind, head.name) != ("pattern", "of iterations"):
+        if head.kind != "pattern":
             return ()
         trips = self._terms.operands_of(pattern)[: len(head.types)]
         extents = tuple(self._rules.integers.constant(trip) for trip in trips)
@@ -155,7 +154,7 @@ class Patterns:
             body, _ = self._body(number)
             entry = body.entries[body.roots[0] - len(body.types) - 1] if body.roots[0] > len(body.types) else None
             head = None if entry is None else self._terms.heads[entry[0]]
-            names.append(() if head is None else (head.kind, head.name, head.attributes, head.types))
+            names.append(() if head is None else (head.kind, head.name, head.numbers, head.attributes, head.types))
         return names[0] == names[1]
 
     def _candidates(self, term: int, indices: Sequence[int], depth: int) -> list[int]:

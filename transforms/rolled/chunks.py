@@ -21,7 +21,16 @@ from ...analysis.copies.loop_chunks import Chunks, needed_part
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ..plans.apply_plan import FreeNumbers
 from .carries import Replaced
-from .iterations import ExtraValues, IterationNumber, Iterations, Rerun, ValueMap, clone_duplicate, clone_once
+from .iterations import (
+    ExtraValues,
+    IterationNumber,
+    IterationRange,
+    Iterations,
+    Rerun,
+    ValueMap,
+    clone_duplicate,
+    clone_once,
+)
 from .loop_builder import Builder, builder_before
 from .loop_replacement import read_results, replace_loop
 
@@ -66,7 +75,8 @@ class _ForwardInChunks:
         last = [carries[index] for index in self.saved]
         if chunks.remainder:
             number = IterationNumber(self.loop.start + chunks.whole_chunks * chunks.every)
-            carries = self.iterations.run(builder, chunks.remainder, carries, number, clone_duplicate(self.numbers))
+            remaining = IterationRange(chunks.remainder, carries, number)
+            carries = self.iterations.run(builder, remaining, clone_duplicate(self.numbers))
         replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
         return _SavedCarries(stacks, last)
 
@@ -79,8 +89,9 @@ class _ForwardInChunks:
         carries, stacks = carried[: len(self.needs.carries)], carried[len(self.needs.carries) :]
         slices = [builder.as_slice(carries[index]) for index in self.saved]
         written = [builder.write(stack, slice_, q) for stack, slice_ in zip(stacks, slices, strict=True)]
-        number = IterationNumber(self.loop.start, self.chunks.every, q)
-        return [*self.iterations.run(builder, self.chunks.every, carries, number, clone_once), *written]
+        every = self.chunks.every
+        chunk = IterationRange(every, carries, IterationNumber(self.loop.start, every, q))
+        return [*self.iterations.run(builder, chunk, clone_once), *written]
 
 
 class _BackwardInChunks:
@@ -119,7 +130,8 @@ class _BackwardInChunks:
         begin = [builder.read_value(stack, q) for stack in self.saved.stacks]
         stacks = self.rerun.run(builder, every, begin, IterationNumber(self.writer.start, every, q), self.numbers)
         number = IterationNumber(self.loop.start + self.chunks.remainder * is_reversed, every, p)
-        return self.iterations.run(builder, every, carried, number, clone_once, self._slices_of(stacks, every))
+        chunk = IterationRange(every, carried, number)
+        return self.iterations.run(builder, chunk, clone_once, self._slices_of(stacks, every))
 
     def _last_chunk(self, builder: Builder, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Emit the gradients of the incomplete chunk."""
@@ -128,7 +140,8 @@ class _BackwardInChunks:
         stacks = self.rerun.run(builder, trips, self.saved.last, number, self.numbers)
         number = IterationNumber(self.loop.start if self.chunks.is_reversed else self.loop.start + first)
         clone = clone_duplicate(self.numbers)
-        return self.iterations.run(builder, trips, carried, number, clone, self._slices_of(stacks, trips))
+        chunk = IterationRange(trips, carried, number)
+        return self.iterations.run(builder, chunk, clone, self._slices_of(stacks, trips))
 
     def _slices_of(self, stacks: Sequence[SSAValue], trips: int) -> ExtraValues:
         """Return the function that emits the reads of a chunk's slices, which replace the reads of the dropped stacks.

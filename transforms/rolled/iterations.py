@@ -73,6 +73,21 @@ class IterationNumber:
 
 
 @dataclass(frozen=True)
+class IterationRange:
+    """Consecutive iterations of a loop.
+
+    Attributes:
+        trips: Their number.
+        begin: The carries at the beginning.
+        number: The counter of the original loop, as a function of the counter of the new loop.
+    """
+
+    trips: int | SSAValue
+    begin: Sequence[SSAValue]
+    number: IterationNumber
+
+
+@dataclass(frozen=True)
 class Iterations:
     """The part of a loop's body that computes the needed carries; loop-invariant values are read from outside."""
 
@@ -82,30 +97,26 @@ class Iterations:
     def run(
         self,
         builder: Builder,
-        trips: int | SSAValue,
-        begin: Sequence[SSAValue],
-        number: IterationNumber,
+        iterations: IterationRange,
         clone: CloneOperation,
         extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
-        """Emit a loop over `trips` iterations that begins with iteration `number`; return the carries after it.
+        """Emit a loop over iterations; return the carries after it.
 
         Args:
             builder: The builder.
-            trips: The trip count.
-            begin: The carries at the beginning.
-            number: The counter of the original loop, as a function of the counter of the new loop.
+            iterations: The iterations.
             clone: Clones the operations.
             extra: Additional values of each iteration.
         """
 
         def iteration(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             extra_values = {} if extra is None else extra(inside, n)
-            mapping = self.inputs(number.emit(inside, n), carried) | extra_values
+            mapping = self.inputs(iterations.number.emit(inside, n), carried) | extra_values
             self.write(inside, mapping, clone)
             return self.following(mapping)
 
-        return builder.loop(trips, begin, iteration)
+        return builder.loop(iterations.trips, iterations.begin, iteration)
 
     def inputs(self, counter: SSAValue, carried: Sequence[SSAValue]) -> ValueMap:
         """Map the inputs of an iteration, which are carries, counter and loop-invariant values, to new values."""

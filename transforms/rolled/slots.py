@@ -27,6 +27,7 @@ from .carries import Replaced
 from .iterations import (
     CloneOperation,
     IterationNumber,
+    IterationRange,
     Iterations,
     ValueMap,
     clone_as_copy,
@@ -120,7 +121,7 @@ class _SlotFiller:
             trips = builder.read_value(self.advances.iterations, entry)
             slot = builder.read_value(self.advances.slots, entry)
             number = IterationNumber(self.iterations.loop.start, 1, position)
-            values = self.iterations.run(builder, trips, carried[:carries], number, self.clone)
+            values = self.iterations.run(builder, IterationRange(trips, carried[:carries], number), self.clone)
             written = _write_to_slot(builder, carried[carries:-1], [values[index] for index in self.saved], slot)
             return [*values, *written, builder.add_up(position, trips)]
 
@@ -159,10 +160,11 @@ class _ForwardInSlots:
         state = self._fill_first_slots(builder)
         before_last = sum(advance.iterations for advance in self.schedule.first)
         trips, number = self.loop.trips - 1 - before_last, IterationNumber(start + before_last)
-        last = self.iterations.run(builder, trips, state.carries, number, self.clone)
+        last = self.iterations.run(builder, IterationRange(trips, state.carries, number), self.clone)
         slot = builder.number(self.slots.slots)
         stacks = _write_to_slot(builder, state.stacks, [last[index] for index in self.saved], slot)
-        carries = self.iterations.run(builder, 1, last, IterationNumber(start + self.loop.trips - 1), clone_once)
+        final = IterationRange(1, last, IterationNumber(start + self.loop.trips - 1))
+        carries = self.iterations.run(builder, final, clone_once)
         replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
         return stacks
 
@@ -233,7 +235,7 @@ class _BackwardInSlots:
         """Emit `trips` forward iterations and the one whose slices the gradient reads; return the values of the
         latter."""
         number = IterationNumber(self.writer.start, 1, state.position)
-        carries = self.reruns.run(builder, trips, state.carries, number, self.clone)
+        carries = self.reruns.run(builder, IterationRange(trips, state.carries, number), self.clone)
         counter = builder.plus(builder.add_up(state.position, trips), self.writer.start)
         values = self.reruns.inputs(counter, carries)
         self.reruns.write(builder, values, self.clone)

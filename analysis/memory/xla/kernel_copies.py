@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from ....planning.graph import NO_MAKER
 from ....rules.fusion import WRITES_OVER
-from .program import Draft, Kernel, KernelProgram, WindowShape, XlaForm
+from .program import Draft, Kernel, KernelProgram, NewOperation, WindowShape, XlaForm
 from .traits import Trait, Traits
 
 _LOOP = "stablehlo.while"
@@ -94,19 +94,20 @@ class Pools:
         new, pool, (operand, source, init) = self.new, self.new.program.pools[op], operands
         iotas = [self._iota(op, operand, dimension, pool) for dimension in range(len(pool.shape))]
         sizes = [new.columns.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
-        maxima = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], sizes, operand)
+        window = NewOperation("stablehlo.reduce_window", Trait.NONE, [operand, *iotas])
+        maxima = new.insert(op, window, sizes, operand)
         index_bytes = [pool.source_index_bytes * len(pool.shape)]
-        (indices,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, maxima[1:], index_bytes, operand)
-        (zeros,) = new.insert(
-            op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.columns.sizes[operand]], operand
-        )
+        concatenated = NewOperation("stablehlo.concatenate", Trait.FUSIBLE, maxima[1:])
+        (indices,) = new.insert(op, concatenated, index_bytes, operand)
+        broadcast = NewOperation("stablehlo.broadcast_in_dim", Trait.NONE, [init])
+        (zeros,) = new.insert(op, broadcast, [new.columns.sizes[operand]], operand)
         new.replace(op, "stablehlo.scatter", [zeros, indices, source])
 
     def _iota(self, op: int, operand: int, dimension: int, pool: WindowShape) -> int:
         key = (pool.shape, dimension)
         if key not in self.iotas:
             size = pool.index_bytes
-            (self.iotas[key],) = self.new.insert(op, "stablehlo.iota", Trait.FUSIBLE, [], [size], operand)
+            (self.iotas[key],) = self.new.insert(op, NewOperation("stablehlo.iota", Trait.FUSIBLE, []), [size], operand)
         return self.iotas[key]
 
 
@@ -266,7 +267,7 @@ class _KernelWriter:
         return converted
 
     def _copy(self, origin: int, name: str, traits: Traits, operand: int, size: int) -> int:
-        (made,) = self.new.insert(origin, name, traits, [operand], [size], operand)
+        (made,) = self.new.insert(origin, NewOperation(name, traits, [operand]), [size], operand)
         if operand in self.new.columns.constants:
             self.new.columns.constants.add(made)
         return made

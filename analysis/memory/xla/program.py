@@ -230,6 +230,15 @@ class XlaForm:
     origin: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class NewOperation:
+    """An operation that the old program lacks."""
+
+    name: str
+    traits: Traits
+    operands: Sequence[int]
+
+
 @dataclass
 class Draft:
     """Builder of a rewritten `program`, whose values keep their numbers."""
@@ -287,21 +296,19 @@ class Draft:
         self.origin.append(op)
         self.columns.add_operation(name, Trait.NONE, operands, (), self.program.makes[op])
 
-    def insert(
-        self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
-    ) -> Sequence[int]:
+    def insert(self, origin: int, new: NewOperation, sizes: Sequence[int], like: int) -> Sequence[int]:
         """Append a new operation and return the numbers of its results.
 
         Args:
             origin: The operation of the old program that it belongs to.
-            name, traits, operands: The new operation.
+            new: The new operation.
             sizes: The bytes of each result.
             like: A value that has the rank of the results.
         """
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
         self.origin.append(origin)
-        columns.add_operation(name, traits, operands, (), made)
+        columns.add_operation(new.name, new.traits, new.operands, (), made)
         return made
 
     def form(self) -> XlaForm:

@@ -17,7 +17,7 @@ from recompute.test.unit.frontends.torch.graphs import LEAST, cloned, copies_in,
 from recompute.test.unit.frontends.torch.steps import STEPS, torch
 
 from functorch.compile import default_partition  # isort: skip
-from recompute.frontends.torch import exporter, importer  # isort: skip
+from recompute.frontends.torch import exporter, layout_views  # isort: skip
 from recompute.frontends.torch.exporter import write_joint  # isort: skip
 from recompute.frontends.torch.importer import is_backward, read_joint  # isort: skip
 
@@ -71,8 +71,8 @@ def test_weights_of_convolutions_are_read_through_flat_views() -> None:
     """Inductor saves a weight that both passes read in another layout, as a copy; a flat view has one layout."""
     module, graph, outputs = _of_flat_weights()
     assert is_proved(module, graph, outputs)
-    flat = [node for node in graph.graph.nodes if node.meta.get(importer.FLAT)]
-    views = [node for node in flat if importer.flattened_argument(node) is not None]
+    flat = [node for node in graph.graph.nodes if node.meta.get(layout_views.FLAT)]
+    views = [node for node in flat if layout_views.flattened_argument(node) is not None]
     assert views and all(is_backward(user) for view in views for user in view.users)
     (forward, _) = default_partition(graph, (), num_fwd_outputs=outputs)
     saved = [node.name for node in forward.graph.output_node().args[0][outputs:]]
@@ -83,7 +83,7 @@ def test_weights_of_convolutions_are_read_through_flat_views() -> None:
 def test_a_flat_view_of_another_weight_is_not_proved() -> None:
     module, graph, outputs = _of_flat_weights()
     graph = cloned(graph)
-    views = [node for node in graph.graph.nodes if importer.restored_argument(node) is not None]
+    views = [node for node in graph.graph.nodes if layout_views.restored_argument(node) is not None]
     by_shape = [
         (view, other) for view in views for other in views if view is not other and view.args[1] == other.args[1]
     ]
@@ -97,9 +97,9 @@ def test_another_view_is_no_flat_view(shape: list[int]) -> None:
     """An operation that reads a view in another shape is not imported as one that reads the argument."""
     _, graph, _ = _of_flat_weights()
     graph = cloned(graph)
-    view = next(node for node in graph.graph.nodes if importer.restored_argument(node) is not None)
+    view = next(node for node in graph.graph.nodes if layout_views.restored_argument(node) is not None)
     view.args = (view.args[0], shape)
-    assert importer.restored_argument(view) is None
+    assert layout_views.restored_argument(view) is None
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -111,5 +111,5 @@ def test_the_backward_pass_makes_views_again(name: str) -> None:
     assert is_proved(module, written, outputs)
     (forward, _) = default_partition(written, (), num_fwd_outputs=outputs)
     saved = forward.graph.output_node().args[0][outputs:]
-    is_view = [node.target is torch.ops.aten.view.default and not node.meta.get(importer.FLAT) for node in saved]
+    is_view = [node.target is torch.ops.aten.view.default and not node.meta.get(layout_views.FLAT) for node in saved]
     assert saved and not any(is_view)

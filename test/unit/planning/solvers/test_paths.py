@@ -14,7 +14,7 @@ from recompute.planning.solvers.kernels import entries
 PROGRAM = """
 import sys
 from recompute.planning.solvers.kernels import entries
-from recompute.planning.solvers.local_search import LocalSearch
+from recompute.planning.solvers.local_search import Annealing, LocalSearch
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
 if sys.argv[1:]:
@@ -27,7 +27,7 @@ for seed in (1, 2, 3, 5, 8):
     found = search.repaired(budget)
     kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
     print(sorted(found) if found is not None else None)
-    found = search.annealed(budget, found or (), 25, seed)
+    found = search.annealed(budget, found or (), Annealing(25, seed))
     print(sorted(found) if found is not None else None)
     kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
 print(*sorted(kernels))

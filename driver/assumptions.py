@@ -1,0 +1,75 @@
+"""Assumptions that a proof of the driver may make: those of the user's options, and those of the program before.
+
+The program after declares none: a faulty rewrite could otherwise mark an operation, repeat it, and be proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol, runtime_checkable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.request.slice_activation import shards_saved_values
+from ..options.selection import Selection
+from ..proof.prove import ProofOptions
+from ..support.operations import every_operation
+from ..transforms.flatten_tuples import FlattenTuplesPass
+from ..transforms.shard_kept import ShardKeptPass
+from ..universe import UNIVERSE
+
+
+@runtime_checkable
+class _HasRepeatable(Protocol):
+    """A pass with the option `repeatable`."""
+
+    @property
+    def repeatable(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Assumptions that the user's options request.
+
+    Attributes:
+        repeatable: Patterns of the targets of custom calls that are functions of their operands.
+        added_constraints: Whether added sharding constraints change no value, also where the program before does not
+            request them by `recompute.recompute_slice_activation`.
+        flattened_results: Whether a tuple that a function returns equals its elements.
+    """
+
+    repeatable: tuple[str, ...] = ()
+    added_constraints: bool = False
+    flattened_results: bool = False
+
+    @classmethod
+    def of_selection(cls, selection: Selection) -> Assumptions:
+        """Return the assumptions that the options of a rewrite request."""
+        return cls(repeatable=selection.repeatable)
+
+    @classmethod
+    def of_passes(cls, passes: Iterable[ModulePass]) -> Assumptions:
+        """Return the assumptions that a pipeline requests: by the option `repeatable` of passes of this project, and by
+        `recompute-shard-kept` and `recompute-flatten-tuples`, which add constraints and flatten results on purpose."""
+        ours = [each for each in passes if each.name in UNIVERSE.all_passes]
+        patterns = chain.from_iterable(each.repeatable for each in ours if isinstance(each, _HasRepeatable))
+        return cls(
+            tuple(dict.fromkeys(patterns)),
+            any(isinstance(each, ShardKeptPass) for each in ours),
+            any(isinstance(each, FlattenTuplesPass) for each in ours),
+        )
+
+    def for_program(self, before: ModuleOp) -> ProofOptions:
+        """Return the options of the proof for rewrites of a program; the proof itself reads `recompute.repeatable`."""
+        return ProofOptions(
+            one_source=True,
+            added_constraints=self.added_constraints or any(map(shards_saved_values, every_operation(before))),
+            flattened_results=self.flattened_results,
+            repeatable=self.repeatable,
+        )
+
+
+NO_ASSUMPTIONS = Assumptions()

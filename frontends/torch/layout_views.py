@@ -1,0 +1,56 @@
+"""Views with one dimension, through which the backward pass reads arguments with four dimensions.
+
+Inductor chooses the layout of each value. A weight or an image that both passes read may get another layout in the
+forward pass, and is then saved as a copy. A value with one dimension has one layout, so the exporter has that saved:
+
+    forward pass     %w: 8x3x5x5 ──────────────► convolution
+                      │ view [600]                              flattened_argument(%w_flat) is %w
+                      ▼
+                     %w_flat: 600        saved instead of %w
+                      │ view [8, 3, 5, 5]
+                      ▼                                         restored_argument(%w_again) is %w
+    backward pass    %w_again: 8x3x5x5 ────────► convolution_backward
+
+The importer reads `%w_again` as `%w`, and imports no operation for the two views. Both carry `FLAT` in their metadata,
+but that alone does not identify them: target, argument and shape are checked, so that another view is imported as an
+operation, and the proof compares it.
+"""
+
+from __future__ import annotations
+
+import torch
+
+FLAT = "recompute_flat"
+"""The metadata key of both views."""
+
+
+def is_flattened(argument: torch.fx.Node) -> bool:
+    """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
+    their sizes known."""
+    value = argument.meta.get("val")
+    is_image = isinstance(value, torch.Tensor) and value.dim() == 4
+    return is_image and all(isinstance(size, int) for size in value.shape) and value.is_contiguous()
+
+
+def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the argument of which the exporter has made this view with one dimension; None for any other node."""
+    if not _is_marked_view(node):
+        return None
+    argument, shape = node.args
+    if not isinstance(argument, torch.fx.Node) or argument.op != "placeholder":
+        return None
+    return argument if is_flattened(argument) and shape == [argument.meta["val"].numel()] else None
+
+
+def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the argument whose flat view this node brings back to the shape of the argument; None for any other
+    node."""
+    if not _is_marked_view(node):
+        return None
+    flat, shape = node.args
+    argument = flattened_argument(flat) if isinstance(flat, torch.fx.Node) else None
+    return argument if argument is not None and shape == list(argument.meta["val"].shape) else None
+
+
+def _is_marked_view(node: torch.fx.Node) -> bool:
+    return bool(node.meta.get(FLAT)) and node.target is torch.ops.aten.view.default
