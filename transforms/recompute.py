@@ -1,7 +1,7 @@
 """recompute: the whole pipeline, from a training step as a framework lowers it to the same step in less memory.
 
-take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
--> verify -> lower -> stagger -> outline calls (`transforms/calls`)
+take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -> mark -> clone -> shard-kept -> cse
+-> lower -> stagger -> verify -> restore calls (`transforms/calls`)
 
     %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
     %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
