@@ -241,8 +241,12 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
 
 @dataclass(frozen=True)
 class _SingleStep:
-    """A step that is planned as one block. `extra`: the FLOPs and operations that cutting its loops adds. `is_cut`:
-    whether loops were cut."""
+    """A step that is planned as one block.
+
+    Attributes:
+        extra: The FLOPs and operations that cutting its loops adds.
+        is_cut: Whether loops were cut.
+    """
 
     step: Step
     extra: int

@@ -93,7 +93,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
 def rewrite_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never
 ) -> RewriteResult:
-    """Rewrite as `rewrite_module` does, within the given budget instead of the budget of the options.
+    """Rewrite a module as `rewrite_module` does, within the given budget instead of that of the options.
 
     `stop`: a predicate that ends the search with the best result so far.
 

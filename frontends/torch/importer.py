@@ -108,8 +108,10 @@ def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
 
 
 def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument whose value the exporter has this node keep for the backward pass; None for any other
-    node."""
+    """Return the argument that a node copies for the backward pass; None if the node is not such a copy.
+
+    The exporter inserts these copies of arguments that the step overwrites (`KEPT`).
+    """
     if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
         return None
     (argument,) = node.args
@@ -117,7 +119,10 @@ def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument of which the exporter has made this view with one dimension; None for any other node."""
+    """Return the argument that a node views with one dimension; None if the node is not such a view.
+
+    The exporter inserts these views of arguments that are saved for the backward pass (`FLAT`).
+    """
     if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
         return None
     argument, shape = node.args
@@ -127,8 +132,10 @@ def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument to whose shape the exporter brings its view with one dimension back; None for any other
-    node."""
+    """Return the argument whose shape a node restores; None if the node does not restore a flattened argument.
+
+    The exporter inserts these nodes: each reshapes the flat view of an argument to the argument's own shape.
+    """
     if not node.meta.get(FLAT) or node.target is not torch.ops.aten.view.default:
         return None
     flat, shape = node.args
@@ -137,8 +144,8 @@ def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def is_flattened(argument: torch.fx.Node) -> bool:
-    """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
-    their sizes known."""
+    """Return whether an argument may be saved as a view with one dimension: it is a contiguous tensor with four
+    dimensions of static size."""
     value = argument.meta.get("val")
     is_image = isinstance(value, torch.Tensor) and value.dim() == 4
     return is_image and all(isinstance(size, int) for size in value.shape) and value.is_contiguous()

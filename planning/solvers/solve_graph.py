@@ -116,7 +116,7 @@ class PreparedGraph:
         return two_point_bound(self.problem)
 
     def least_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
-        """Return the least budget with a plan, as `least_plan` does; a search that was stopped is repeated."""
+        """Return the smallest budget with a plan, as `least_plan` does; a stopped search is repeated."""
         if self._least:
             return self._least[0]
         least = least_plan(self.problem, stop)

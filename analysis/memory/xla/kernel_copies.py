@@ -60,7 +60,7 @@ def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, in
 
 
 def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
-    """Return whether the regions of the loop capture a value of the class too."""
+    """Return whether the regions of the loop also capture a value of the class."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 

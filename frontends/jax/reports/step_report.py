@@ -275,15 +275,19 @@ def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]
 
 @dataclass(frozen=True)
 class _View:
-    """The modules that a report reads. `of`: maps a module of JAX to the module that is read. `is_of_a_device`: whether
-    this is the part of one device."""
+    """The view of a step on which a report is based: whole arrays, or the part of one device.
+
+    Attributes:
+        of: Returns the module to report on, given the module of JAX.
+        is_of_a_device: Whether that module is the part of one device.
+    """
 
     of: Callable[[ModuleOp], ModuleOp]
     is_of_a_device: bool
 
 
 def _view(lowered: Lowered, devices: int) -> _View:
-    """Return the view of one device if the shardings of the plain step can be propagated, or else of whole arrays."""
+    """Return the view of one device if the shardings of the plain step can be propagated, otherwise of whole arrays."""
     if devices > 1 and lowered.module is not None:
         try:
             part_of_a_device(lowered.module)
