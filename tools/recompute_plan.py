@@ -11,9 +11,11 @@
 
 A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/graphs.md). A
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
+
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
 extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
 execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
+
 `--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
 
 Without `--time-limit` the search is deterministic, except that `--fit` of a step ends after five minutes. Ctrl-C ends
