@@ -89,7 +89,7 @@ def lower_bound(step: Step) -> LowerBound:
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
     """Describe the bound of two operations with a value that the second one reads."""
     maker, reader = operation_text(step, int(problem.maker[over.value])), operation_text(step, over.reader)
-    since = f"with {maker}, which {reader} reads later: kept, or recomputed in between, whichever needs less"
+    since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
     listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
     return LowerBound(over.bytes, operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)

@@ -110,7 +110,7 @@ def why_calls_stay_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None
         if raises_peak(least[name], peak := peaks_in_order(module)[name]):
             return Remark(
                 function,
-                "functions stay inlined: called again they would take the peak in program order from "
+                "functions stay inlined: calling them again would raise the peak in program order from "
                 f"{readable_bytes(least[name])} to {readable_bytes(peak)}",
             )
     return None

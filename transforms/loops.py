@@ -55,7 +55,7 @@ from .rolled.joined_branches import join_branches, split_branches
 from .rolled.loop_replacement import erase_loop
 from .rolled.slots import save_in_slots
 
-WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
+WHOLE = "the loop is in a segment, and recomputed with it as a whole: this needs less memory than cutting it"
 EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
 _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
 """The topics of remarks with these reasons."""

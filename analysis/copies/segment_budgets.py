@@ -137,7 +137,7 @@ class _Chooser:
             constraints.read |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
-            f"{option('segment-budgets')}: found no choice that keeps them (not proved to be impossible)",
+            f"{option('segment-budgets')}: no plan was found that meets them (it is not proved that there is none)",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:

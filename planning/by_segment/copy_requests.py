@@ -18,7 +18,9 @@ from ..graph import NO_MAKER, Graph
 
 # The reasons that a segment, or a value, is not recomputed, for messages.
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
-NO_GATE = "the values are needed as soon as the backward pass begins: copies would be alive as early, and free nothing"
+NO_GATE = (
+    "the values are needed as soon as the backward pass begins: copies would be live just as early, and free nothing"
+)
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
     "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "

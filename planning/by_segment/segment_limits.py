@@ -214,5 +214,5 @@ def _infeasible(
 ) -> SegmentInfeasible:
     """Make the failure of a segment. `least`: the storages with the fewest bytes that can be kept."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
-    reasons = tuple((v, piece.why.get(v, "what is not kept is computed from it")) for v in holding)
+    reasons = tuple((v, piece.why.get(v, "values that are not kept are computed from it")) for v in holding)
     return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

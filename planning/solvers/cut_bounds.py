@@ -50,7 +50,7 @@ class CutBounds:
     seconds: float | None = None
     nodes: int = 2000
     percent: float = 0.0
-    by: str = "nothing is free"
+    by: str = "costs are not negative"
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1

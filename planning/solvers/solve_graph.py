@@ -215,7 +215,7 @@ def plan_within(
     if prepared is None or prepared.graph is not graph:
         prepared = PreparedGraph(graph)
     if prepared.peak_bytes <= budget:
-        return Plan(optimality=Optimality(0.0, 0.0, "nothing is free"))
+        return Plan(optimality=Optimality(0.0, 0.0, "costs are not negative"))
     problem, bound = prepared.problem, prepared.two_point_bound
     if bound.bytes > max(budget, largest_working_set(problem).bytes):
         minimum = readable_bytes(bound.bytes)

@@ -72,7 +72,8 @@ class _OrderSearch:
             if isinstance(result, RewriteResult):
                 self.results.append(result)
         if refused is not None and not self.results:
-            hint = f"; that is with {choices[-1].pass_option}, more is kept otherwise" if len(choices) > 2 else ""
+            schedule = choices[-1].pass_option
+            hint = f"; this is with {schedule}, and other loop schedules keep more" if len(choices) > 2 else ""
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
         return min(self.results, key=self._order_of)
 

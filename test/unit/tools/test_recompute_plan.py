@@ -196,7 +196,7 @@ def test_first_interrupt_sets_flag_and_second_raises(capsys: pytest.CaptureFixtu
     with Interrupt() as interrupt:
         assert not interrupt.is_set()
         signal.raise_signal(signal.SIGINT)
-        assert interrupt.is_set() and "the best so far follows" in capsys.readouterr().err
+        assert interrupt.is_set() and "the best result so far follows" in capsys.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before

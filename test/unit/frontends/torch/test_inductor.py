@@ -140,7 +140,8 @@ def test_stand_ins_need_exactly_the_memory_of_the_step() -> None:
 @pytest.mark.usefixtures("fresh")
 def test_missed_budget_error_reports_smallest_attempt() -> None:
     step = rt.compile(_dropouts, budget="5%", backend="inductor")
-    with pytest.raises(Exception, match=r"no compiled step keeps the budget 5%, .* of .* bytes\)? .*the least of \d"):
+    words = r"no compiled step keeps the budget 5%, .* of .* bytes\)? .*the (smallest|compiled) "
+    with pytest.raises(Exception, match=words):
         _gradient(step)
 
 
