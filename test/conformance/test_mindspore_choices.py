@@ -202,7 +202,7 @@ def test_mindspore_42_unmarked_view_keeps_the_saving() -> None:
     assert copies_in(after) == ["logistic", "multiply", "reshape", "multiply"]
     assert peak(after) < peak(module)
     check_equal(module, after)
-    # Unless it is said to be kept: that is then saved.
+    # Unless it is marked to be kept: then it is saved.
     kept = silu_times("recompute.recompute = false")
     assert "reshape" not in copies_in(by_hand(kept, Selection("cell")).after)
 

@@ -8,7 +8,7 @@
 // RUN: not recompute-opt %s -p 'recompute{segment-budgets="block0:50%" budget=40% memory-model=order}' 2>&1 | filecheck %s --check-prefix=BOTH
 // RUN: not recompute-opt %s -p 'recompute-loops{segment-budgets="block0:50%"}' 2>&1 | filecheck %s --check-prefix=LOOPS
 
-// What a segment cannot do without is told with what holds it up; what is no budget, or of no segment, is an error.
+// An infeasible segment budget is reported with the values that determine the minimum; an invalid budget or name is an error.
 
 // EARLY:      segment-budgets-invalid.mlir:{{\d+}}:{{\d+}}: error: segment 'block1' cannot save as little as 4.0 KiB (4096 bytes) (block1:50%): the proven minimum is 8.0 KiB (8192 bytes);
 // EARLY-SAME: stablehlo.sine %d, 4.0 KiB (4096 bytes): it is read before any gradient value exists that could delay its copy
