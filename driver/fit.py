@@ -65,7 +65,7 @@ class LowerBound:
 
     def lines(self) -> Iterator[str]:
         """Yield a line for the operation, then a line for each value."""
-        yield f"{self.operation}, which runs then"
+        yield f"while {self.operation} executes"
         if self.spanning_value:
             yield self.spanning_value
         for value, size in self.values:
@@ -116,7 +116,7 @@ class Verdict(Enum):
         AS_IT_IS: It fits unchanged.
         RECOMPUTED: It fits with recomputation.
         NOT_FOUND: No plan was found, and none is proved impossible.
-        NO: It is proved that no plan keeps the budget.
+        NO: It is proved that no plan is within the budget.
     """
 
     AS_IT_IS = "yes"
@@ -163,7 +163,7 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether a plan was found that keeps the budget."""
+        """Whether a plan within the budget was found."""
         return self.verdict in (Verdict.AS_IT_IS, Verdict.RECOMPUTED)
 
     @property

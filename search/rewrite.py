@@ -65,7 +65,7 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 
     Raises:
         Refusal: For marks without effect, for a step without a gradient or without the selected segments, for a plan
-            that does not fit, if no plan keeps the budget, and if the result breaks an invariant.
+            that does not fit, if no plan is within the budget, and if the result breaks an invariant.
         ValueError: For an invalid budget.
     """
     with part("verify"):
@@ -98,7 +98,7 @@ def rewrite_within(
     `stop`: a predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: If no plan keeps the budget.
+        Refusal: If no plan is within the budget.
     """
     options = with_moves(module, options)
     require_order_model(module, options.moves, budget)

@@ -8,7 +8,7 @@ A choice is judged three times, each time by better data:
 
 The first two leave the step unchanged, the third one leaves functions inlined; each reason becomes a remark. Marks of
 the user and given plans are not vetoed. Errors have their own places: plans that do not fit (`transforms/clone.py`),
-segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and budgets that no plan keeps
+segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and budgets that no plan meets
 (`budget/`).
 """
 

@@ -201,7 +201,7 @@ def _evaluate(task: _GraphTask) -> int:
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
     kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
-        lines.append(f"budget: {'kept' if kept else 'not kept'}, {readable_bytes(budget)}")
+        lines.append(f"budget: {'met' if kept else 'not met'}, {readable_bytes(budget)}")
     print_lines(lines)
     return PLANNED if kept else REFUSED
 

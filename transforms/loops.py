@@ -256,10 +256,10 @@ def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
 @has_options(Selection)
 class LoopsPass(ModulePass):
     """
-    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most this much of the stacks, at the least work. `"periodic(8)"`: keep
-    the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval that
-    holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or in the number of slots that
-    fits, refilled while the later loop runs; no rule of the proof covers it.
+    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most this much of the stacks, with the least work. `"periodic(8)"`:
+    keep the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval
+    that holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or in the number of slots
+    that fits, refilled while the later loop runs; no rule of the proof covers it.
     """
 
     name = "recompute-loops"

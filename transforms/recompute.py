@@ -41,7 +41,7 @@ class RecomputePass(ModulePass):
     calls: outline unchanged functions and whole copies as calls again, with the target none only if that takes no more
     memory; if false, all calls stay inlined.
     plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
     time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     strict: report an unchanged step as an error.

@@ -215,7 +215,7 @@ def _not_reached(budget: str, limit: int, plain_bytes: int, least_bytes: int, ro
     """Return the message of the refusal: the smallest peak of all steps that were compiled for any budget, then each
     step that was compiled for this one."""
     limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)}"
-    words = f"no compiled step keeps the budget {budget}, {limits} in addition to weights and inputs"
+    words = f"no compiled step is within the budget {budget}, {limits} in addition to weights and inputs"
     of_rounds = min((each.peak_bytes for each in rounds), default=plain_bytes)
     least = "no other step is left to compile"
     if rounds:

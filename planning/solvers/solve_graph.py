@@ -183,7 +183,8 @@ class _GraphSearch:
         except TooManyStates:
             return None
         if pairs is None:
-            return infeasible(problem, "no schedule keeps the budget: all sets of live storages were searched", True)
+            reason = "no schedule is within the budget: all sets of live storages were searched"
+            return infeasible(problem, reason, True)
         return self._search(limit, Effort.brief(), [pairs])
 
     def _is_open(self, outcome: Result | Infeasible) -> bool:

@@ -43,7 +43,7 @@ class BesideSegments:
         return cls({fingerprint: limits for fingerprint, limits in named if limits is not None})
 
     def least(self, graph: Graph) -> Plan:
-        """Return the plan that keeps the segment budgets, without copies for the rest."""
+        """Return the plan that meets the segment budgets, without copies for the rest."""
         limits = self.limits.get(graph.fingerprint)
         return Plan() if limits is None else limits.plan
 

@@ -46,7 +46,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult],
         within: Rewrites the module within the budget, with the given options of offloading.
 
     Raises:
-        Refusal: No set of values keeps the budget; it is the refusal for the marked moves alone.
+        Refusal: No set of values meets the budget; it is the refusal for the marked moves alone.
     """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]

@@ -101,7 +101,7 @@ class Report:
         proved: Whether the step that runs is proved equal to the plain step.
         modules: The bytes that are saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
-        refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
+        refused: The reason that no plan is within the budget; "" if one does, or without a budget.
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         donation: The arguments whose donation would save memory; None without such arguments.
