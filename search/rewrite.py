@@ -144,7 +144,7 @@ def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
 
 
 def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Written:
-    """Rewrite the module, or by an alternative that is better: with loops alone if copies lower no peak, and with
+    """Rewrite the module, or by an alternative that is better: with only loops if copies lower no peak, and with
     functions inlined if their calls cost memory."""
     result = _run_stages(module, options)
     if result.loops_alone is not None:

@@ -64,7 +64,7 @@ def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
-    """Make the plan of these groups alone. Reads of copies in other groups become reads of the originals."""
+    """Make the plan of only these groups. Reads of copies in other groups become reads of the originals."""
     # Only callers that need the solvers wait for their import.
     from ..planning.solvers.solve_graph import pairs_with_views
 

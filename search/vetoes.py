@@ -87,7 +87,7 @@ def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
     """Return whether restored calls may raise a peak, so that the module has to be compared with one without calls.
 
     A call needs all its operands and results at one time, while its operations could be spread out, and equal
-    operations of different calls are not merged. This concerns executors that keep program order alone: XLA inlines
+    operations of different calls are not merged. This concerns executors that keep only program order: XLA inlines
     calls, merges equal operations and has an order of its own.
 
     Args:

@@ -185,7 +185,7 @@ def _add_reproducers(parser: argparse.ArgumentParser) -> None:
         local,
         "--mlir-pass-pipeline-local-reproducer",
         action="store_true",
-        help="reproducers have the failing pass alone, and the IR before it",
+        help="reproducers have only the failing pass, and the IR before it",
     )
     add(
         "--generate-reproducer",

@@ -17,7 +17,7 @@ from itertools import accumulate
 from ..graph import NO_MAKER, Graph
 
 # The reasons that a segment, or a value, is not recomputed, for messages.
-FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
+FROM_CONSTANTS = "it is computed only from constants, and keeping it costs nothing"
 NO_GATE = (
     "the values are needed as soon as the backward pass begins: copies would be live just as early, and free nothing"
 )

@@ -4,7 +4,7 @@ Layouts: an operand whose layout differs from the required layout of its kernel 
 The convolution that computes a kernel gradient reads the forward activation this way, and the copy is made as soon as
 the activation exists. Products in bf16 are computed in f32.
 
-Equal constants: equal values that are computed from constants alone are computed once. If several operations overwrite
+Equal constants: equal values that are computed only from constants are computed once. If several operations overwrite
 such a value, each gets a copy, except for the last one if use-def edges order all other readers of the value before it
 (`xla/service/copy_insertion.cc`).
 

@@ -109,7 +109,7 @@ def test_constant_expressions_are_not_recomputed() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    assert first.reason == "it is computed from constants alone, and keeping it costs nothing"
+    assert first.reason == "it is computed only from constants, and keeping it costs nothing"
 
 
 def test_random_bits_run_first_and_rest_waits_for_mask() -> None:
