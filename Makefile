@@ -3,7 +3,7 @@
 # make test-torch   the tests of the PyTorch frontend, in the same environment
 # make test   style checks, then the tests (lit included) with pyright beside them; slow tests only in test-whole
 # make test-whole   the slow tests, too
-# make lint   ruff and pyright alone
+# make lint   only ruff and pyright
 # make generate   write the generated pages of docs/ again
 # make generate-aten   write the table of PyTorch's operations again, dialects/aten.py, in .venv-torch
 # make docs   the pages of docs/ as a searchable site, in site/

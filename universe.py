@@ -73,7 +73,7 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
-# Stock tools import this file when they start, and read and verify with xDSL alone.
+# Stock tools import this file when they start, and read and verify only with xDSL.
 install()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -96,7 +96,7 @@ def measure(name: str, forms: Forms, setting: Setting, seeds: int) -> Row:
 
 
 def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int) -> dict[str, Any]:
-    """Return the results of each form on equal inputs, which are drawn anew for each form since runs consume donated
+    """Return the results of each form on equal inputs, which are drawn again for each form since runs consume donated
     ones."""
     results = {form: each(*random_inputs(forms.step, seed)) for form, each in compiled.items()}
     return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}

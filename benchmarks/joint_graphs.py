@@ -23,8 +23,12 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer on the tape. `needs`: the nodes that its backward operation reads in addition to the gradient. `weight`:
-    the number of its parameters."""
+    """A layer on the tape.
+
+    Attributes:
+        needs: The nodes that its backward operation reads in addition to the gradient.
+        weight: The number of its parameters.
+    """
 
     name: str
     inputs: tuple[int, ...]

@@ -205,7 +205,12 @@ def _is_backward(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """`is_valid`: whether the operation contradicts itself this way. `expected`: the message, with a remedy."""
+    """A combination of attributes that contradict each other.
+
+    Attributes:
+        holds: Whether an operation has this combination.
+        words: The message, with a remedy.
+    """
 
     holds: Callable[[Operation], bool]
     words: str

@@ -142,9 +142,10 @@ class Rewritten:
 
     @property
     def predicted_saving(self) -> float:
-        """The saving of the peak by the model of XLA:CPU, as a share; of several functions, the smallest.
+        """The saved share of the peak under the model of XLA:CPU; for several functions, the smallest of their shares.
 
-        The forecast of the search is used if there is one."""
+        This is the forecast of the search, if the search has made one.
+        """
         return self._modelled_saving if self._saving is None else self._saving
 
     @cached_property

@@ -2,9 +2,8 @@
 
 A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources) and
 the versions of this package and of the packages that it computes with. Objects without an identity across processes
-have no
-key, and answers that depend on them are not cached: planners, policies and measurements that are Python functions,
-pipelines, and registered functions that refer to objects without comparable content.
+have no key, and answers that depend on them are not cached: planners, policies and measurements that are Python
+functions, pipelines, and registered functions that refer to objects without comparable content.
 """
 
 from __future__ import annotations

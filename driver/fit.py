@@ -65,7 +65,7 @@ class LowerBound:
 
     def lines(self) -> Iterator[str]:
         """Yield a line for the operation, then a line for each value."""
-        yield f"{self.operation}, which runs then"
+        yield f"while {self.operation} executes"
         if self.spanning_value:
             yield self.spanning_value
         for value, size in self.values:
@@ -89,7 +89,7 @@ def lower_bound(step: Step) -> LowerBound:
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
     """Describe the bound of two operations with a value that the second one reads."""
     maker, reader = operation_text(step, int(problem.maker[over.value])), operation_text(step, over.reader)
-    since = f"with {maker}, which {reader} reads later: kept, or recomputed in between, whichever needs less"
+    since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
     listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
     return LowerBound(over.bytes, operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
@@ -116,7 +116,7 @@ class Verdict(Enum):
         AS_IT_IS: It fits unchanged.
         RECOMPUTED: It fits with recomputation.
         NOT_FOUND: No plan was found, and none is proved impossible.
-        NO: It is proved that no plan keeps the budget.
+        NO: It is proved that no plan is within the budget.
     """
 
     AS_IT_IS = "yes"
@@ -163,7 +163,7 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether a plan was found that keeps the budget."""
+        """Whether a plan within the budget was found."""
         return self.verdict in (Verdict.AS_IT_IS, Verdict.RECOMPUTED)
 
     @property
@@ -241,8 +241,12 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
 
 @dataclass(frozen=True)
 class _SingleStep:
-    """A step that is planned as one block. `extra`: the FLOPs and operations that cutting its loops adds. `is_cut`:
-    whether loops were cut."""
+    """A step that is planned as one block.
+
+    Attributes:
+        extra: The FLOPs and operations that cutting its loops adds.
+        is_cut: Whether loops were cut.
+    """
 
     step: Step
     extra: int

@@ -77,7 +77,7 @@ class _MeasuredRewrites:
         )
 
     def best(self, share: float) -> int | None:
-        """Return the rewrite that keeps the budget with the fewest extra FLOPs, then bytes; None if none does."""
+        """Return the rewrite within the budget with the fewest extra FLOPs, then bytes; None if none does."""
         within = [number for number, needed in self.shares.items() if needed <= share]
         return min(within, key=lambda number: (self.flops[number], self.shares[number]), default=None)
 

@@ -191,15 +191,18 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
 
 
 def remark_to_json(remark: Remark) -> list[Any]:
-    """Return position, reason, kind, topic, place, function and amounts of a remark. The place is for remarks without
-    a position."""
+    """Return a remark as a list: position, reason, kind, topic, place, function and amounts.
+
+    The place describes the operation of a remark whose position is unknown.
+    """
     operation = remark.operation
     facts = position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)
     return [*facts, remark.function, remark.amounts]
 
 
 def remark_from_json(record: Sequence[Any]) -> Remark:
-    """Return the remark of a record, at an empty module that stands at the position of the operation."""
+    """Return the remark of a list made by `remark_to_json`. Its operation is an empty module with the stored
+    position."""
     position, reason, kind, topic, place, function, amounts = record
     module = ModuleOp([])
     if position != UNKNOWN:

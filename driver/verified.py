@@ -30,8 +30,8 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
     """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
     operation.
 
-    `verified`: the operations of earlier modules, of which equal ones are not verified again; extended by those of this
-    module."""
+    `verified`: the operations of earlier modules; equal ones are not verified again. Those of this module are added.
+    """
     # Dominance first: xDSL's own verifier takes it for granted.
     verify_input(module)
     try:

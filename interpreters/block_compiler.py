@@ -6,9 +6,11 @@ determine which results are views, and therefore which value owns a buffer (`rul
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view if the operand is row-major, otherwise a copy
     optimization_barrier, depend      the operands themselves
-    moves to and from the host new buffers, which `meter.py` distinguishes constants of equal elements a view of one
-    element loops, branches their carry, see `control_flow.py` segment, gradient the values of their operations, as if
-    these were inlined everything else new buffers
+    moves to and from the host        new buffers, which `meter.py` distinguishes
+    constants of equal elements       a view of one element
+    loops, branches                   their carry, see `control_flow.py`
+    segment, gradient                 the values of their operations, as if these were inlined
+    everything else                   new buffers
 """
 
 from __future__ import annotations

@@ -119,10 +119,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
-        """Parse the module, and accept a text that consists of type or attribute aliases alone as an empty module, as
+        """Parse the module, and accept a text that consists only of type or attribute aliases as an empty module, as
         MLIR does.
 
-        A text of location aliases alone is an error, because it is the end of a truncated module.
+        A text that has only location aliases is an error, because it is the end of a truncated module.
         """
         try:
             return super().parse_module(allow_implicit_module)

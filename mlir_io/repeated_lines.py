@@ -94,7 +94,7 @@ class LineTemplate:
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
-    """xDSL's parser with templates: a line that repeats an earlier one is parsed for its value names alone."""
+    """xDSL's parser with templates: a line that repeats an earlier one is parsed only for its value names."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)

@@ -65,8 +65,8 @@ class VerifiedOperations:
             op = op.next_op
 
     def _key(self, op: Operation) -> tuple[object, ...] | None:
-        """Return a key as `key_of` does, in which equal types and properties are equal numbers; also for an operation
-        that applies a small region to elements."""
+        """Return the key of an operation, as `key_of` does, with numbers in place of types and properties. Operations
+        that apply a small region to elements have a key, too."""
         is_simple = not op.regions and _is_local(type(op))
         if not is_simple and not _is_of_elements(type(op)):
             return None

@@ -104,7 +104,7 @@ def _parse_comparison(parser: Parser, comparison: type[ComparisonT]) -> Comparis
 
 
 class CmpiSyntax(CmpiOp):
-    """Parser of `arith.cmpi` on tensors and vectors too."""
+    """Parser of `arith.cmpi` that also accepts tensors and vectors."""
 
     @classmethod
     def parse(cls, parser: Parser) -> CmpiOp:
@@ -112,7 +112,7 @@ class CmpiSyntax(CmpiOp):
 
 
 class CmpfSyntax(CmpfOp):
-    """Parser of `arith.cmpf` on tensors and vectors too."""
+    """Parser of `arith.cmpf` that also accepts tensors and vectors."""
 
     @classmethod
     def parse(cls, parser: Parser) -> CmpfOp:
@@ -120,7 +120,7 @@ class CmpfSyntax(CmpfOp):
 
 
 class SelectSyntax(SelectOp):
-    """Parser of `arith.select`, which names the type of a condition that is not a scalar first."""
+    """Parser of `arith.select`, whose text begins the types with that of the condition unless it is a scalar."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:

@@ -67,8 +67,8 @@ class RecomputeOptions:
         calls: Outline unchanged functions, so that they are called as before.
         plan: The plan of an earlier run, or one written by hand, as text or parsed; it replaces the selection.
         planner: A function, Graph -> Plan, that plans each step; it replaces the selection.
-        budget: A limit on memory, kept at the least extra work: `8GiB` of the device, `50%` or `0.5` of the temporaries
-            of the plain step, or `min`. At most one of plan, planner and budget may be given.
+        budget: A limit on memory, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
+            temporaries of the plain step, or `min`. At most one of plan, planner and budget may be given.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.

@@ -25,7 +25,7 @@ def option_at_fault(steps: Steps, selection: Selection) -> str | None:
     if selection.policy == EVERYTHING:
         return f"policy={EVERYTHING} saves every value: choose another policy"
     if selection.segments == MARKS_ALONE and selection.checkpoints is None:
-        return f"segments={MARKS_ALONE} selects marked operations alone: mark some, or choose segments"
+        return f"segments={MARKS_ALONE} selects only marked operations: mark some, or choose segments"
     if selection.segment_count == 1:
         count = option("segment-count")
         return f"{count}=1 makes one segment, and the backward pass begins with its values: use {count}=2 or more"

@@ -102,7 +102,7 @@ def _noun_for(op: Operation) -> str:
 @has_options(Selection)
 class PlanPass(ModulePass):
     """
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
     The default is `min`, unless there are segment budgets.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.

@@ -1,7 +1,7 @@
 """recompute: the whole pipeline, from a training step as a framework lowers it to the same step in less memory.
 
-take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
--> verify -> lower -> stagger -> outline calls (`transforms/calls`)
+take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -> mark -> clone -> shard-kept -> cse
+-> lower -> stagger -> verify -> restore calls (`transforms/calls`)
 
     %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
     %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
@@ -41,7 +41,7 @@ class RecomputePass(ModulePass):
     calls: outline unchanged functions and whole copies as calls again, with the target none only if that takes no more
     memory; if false, all calls stay inlined.
     plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
     time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     strict: report an unchanged step as an error.

@@ -48,7 +48,7 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 
     Raises:
         Refusal: For marks without effect, for a step without a gradient or without the selected segments, for a plan
-            that does not fit, if no plan keeps the budget, and if the result breaks an invariant.
+            that does not fit, if no plan is within the budget, and if the result breaks an invariant.
         ValueError: For an invalid budget.
     """
     with part("verify"):

@@ -40,7 +40,7 @@ class Graph:
         maker: The operation that makes the value, or `NO_MAKER`.
         root: The value that owns the storage.
         sizes: The bytes.
-        constants: Values computed from constants alone, which take no memory.
+        constants: Values computed only from constants, which take no memory.
         literals: Operations that are constants.
         copies: Operations that are copies of an earlier run.
         counts_returned: Whether returned values are part of the peak, as in PyTorch, which allocates them while the

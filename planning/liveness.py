@@ -2,7 +2,7 @@
 
 Every result is stored, views share the storage of their operand, and a storage is freed after its last reader.
 Temporaries are the storages of results that are not returned; with `Graph.counts_returned`, also the storages of
-returned results. Constants, and values computed from constants alone, take no memory. The operands and results of an
+returned results. Constants, and values computed only from constants, take no memory. The operands and results of an
 operation are live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
 
 `live_bytes` sums a whole order. `LiveSet` sums step by step while operations run, for schedulers that choose an order

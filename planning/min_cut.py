@@ -1,8 +1,8 @@
-"""Choose the values to keep, at the least cost, from which all needed values can be recomputed, by a minimum cut.
+"""Choose the values to keep, at the lowest cost, from which all needed values can be recomputed, by a minimum cut.
 
 The network is the data flow with capacities on the values (L. R. Ford, D. R. Fulkerson, "Maximal flow through a
-network", 1956). Among cuts of equal cost it is
-the cut nearest to the needed values, so that the fewest values are recomputed. networkx computes the maximum flow.
+network", 1956). Among cuts of equal cost, the cut nearest to the needed values is chosen, so that the fewest values are
+recomputed. networkx computes the maximum flow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def min_cut(
     cost: Mapping[Value, int],
     work: Mapping[Value, int] | None = None,
 ) -> frozenset[Value]:
-    """Return the values to keep at the least total cost.
+    """Return the values to keep at the lowest total cost.
 
     Args:
         needed: The values that must be available.

@@ -219,10 +219,10 @@ class _GraphWriter:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def append_barrier(self, delayed: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """Append a barrier. All later operations read the `awaited` values behind it.
+        """Append a barrier. All later operations read the `awaited` values through its results.
 
         Args:
-            delayed: The values that only the readers of the results wait for.
+            delayed: The values that the barrier delays for the readers of its results; other readers are not delayed.
             awaited: The values that the barrier waits for.
             phase: The phase of the barrier.
 

@@ -102,19 +102,22 @@ and loops.
 
 Tier 2
 ------
-`loop_rules/` runs if tier 1 finds no proof and there are loops or conditionals. A result of a loop
-without attributes depends only on the carries from which it is computed, whatever else the loop carries. A read of a
-stack is the value that was stored there. The effects of a loop are one more carry, which yields the effects so far. A
-loop with attributes, or one that changes the type of a carry, is compared literally. Each result of a conditional
-without effects and attributes is a term over the condition and the results of the regions; inside a region, the
-result of another conditional with the same condition is the result of the same region there. Comparisons of loop
-counters that are decided by the counters' ranges are constants, and a select by such a constant is one of its operands.
+`loop_rules/` runs if tier 1 finds no proof and there are loops or conditionals.
+
+* Loops without attributes: a result depends only on the carries from which it is computed, whatever else the loop
+  carries. A read of a stack is the value that was stored there. The effects of a loop are one more carry, which yields
+  the effects so far. A loop with attributes, or one that changes the type of a carry, is compared literally.
+* Conditionals without effects and attributes: each result is a term over the condition and the results of the regions.
+  Inside a region, the result of another conditional with the same condition is the result of its same region.
+* Comparisons of loop counters that are decided by the counters' ranges are constants, and a select by such a constant
+  is one of its operands.
 
 Not trusted
 -----------
-The passes, their attributes, and every table of the packages rules, analysis and transforms are
-not used. The proof does not cover memory, which does not change results: a missing token or an unused clone goes
-unnoticed.
+* The passes, and the attributes that they write.
+* Every table of the packages `rules`, `analysis` and `transforms`: the proof does not import them.
+
+The proof does not cover memory, which does not change results: a missing token or an unused clone goes unnoticed.
 """
 
 from __future__ import annotations

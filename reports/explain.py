@@ -18,8 +18,8 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "each row is for one segment, recomputed alone; saved bytes are those of the step as written, before fusion; the "
-    "rewrite may divide the step otherwise: reports show the plan that runs"
+    "each row is for one segment, recomputed by itself; saved bytes are those of the step as written, before fusion; "
+    "the rewrite may divide the step differently: reports show the plan that runs"
 )
 
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")

@@ -3,7 +3,7 @@
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a known target
     stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: declared by the user
     stablehlo.custom_call @mine(%x)                               runs once: its results are saved
-    stablehlo.custom_call @log(%x) {has_side_effect = true} an effect, for any target
+    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, for any target
 
 The proof has a list of its own (`proof/pure_operations.py`).
 """

@@ -1,15 +1,15 @@
 """Facts about operations, as data, for the tables of the dialects and for calls of `register`.
 
-pure()                          a function of its operands and attributes
-pure_if_body_is()               the same, if all operations in its regions are
-impure("it reads a file")       never recomputed, with the reason for messages
-cast(), product(pure())         a convert; a matrix product, to which policies refer
-random(state=0)                 random numbers from the state in operand 0: pure, since the state is an operand
-constant()                      a value without operands, which is never saved
-view(of=0)                      a view of the operand's storage
-forwards()                      result i is operand i
-collective(), communication()   an exchange with other devices
-reads_memory(), writes_memory() an access to memory behind a reference
+pure()                            a function of its operands and attributes
+pure_if_body_is()                 the same, if all operations in its regions are pure
+impure("it reads a file")         never recomputed, with the reason for messages
+cast(), product(pure())           a convert; a matrix product, to which policies refer
+random(state=0)                   random numbers from the state in operand 0: pure, since the state is an operand
+constant()                        a value without operands, which is never saved
+view(of=0)                        a view of the operand's storage
+forwards()                        result i is operand i
+collective(), communication()     an exchange with other devices
+reads_memory(), writes_memory()   an access to memory behind a reference
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class MeasuredChoice(Generic[Result]):
 
 def options_to_measure(module: ModuleOp, options: RecomputeOptions) -> Iterator[tuple[str, RecomputeOptions]]:
     """Yield the options of each rewrite to measure, with its description: one for each attempt with copies, and one
-    that recomputes in loops alone.
+    that recomputes only in loops.
 
     Raises:
         Refusal: As `recompute` does.

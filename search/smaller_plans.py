@@ -46,7 +46,7 @@ def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
 
 
 def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
-    """Add the copies of the other segments as in `cheaper`, and number the copies of each operation anew."""
+    """Add the copies of the other segments as in `cheaper`, and number the copies of each operation again."""
     others = [group for group in cheaper.groups if group.segment and group.segment not in names]
     groups, counts = list[CopyGroup](), Counter[int]()
     for group in sorted((*plan.groups, *others), key=lambda group: group.before):
@@ -64,7 +64,7 @@ def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
-    """Make the plan of these groups alone. Reads of copies in other groups become reads of the originals."""
+    """Make the plan of only these groups. Reads of copies in other groups become reads of the originals."""
     # Only callers that need the solvers wait for their import.
     from ..planning.solvers.solve_graph import pairs_with_views
 

@@ -8,7 +8,7 @@ A choice is judged three times, each time by better data:
 
 The first two leave the step unchanged, the third one leaves functions inlined; each reason becomes a remark. Marks of
 the user and given plans are not vetoed. Errors have their own places: plans that do not fit (`transforms/clone.py`),
-segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and budgets that no plan keeps
+segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and budgets that no plan meets
 (`budget/`).
 """
 
@@ -87,7 +87,7 @@ def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
     """Return whether restored calls may raise a peak, so that the module has to be compared with one without calls.
 
     A call needs all its operands and results at one time, while its operations could be spread out, and equal
-    operations of different calls are not merged. This concerns executors that keep program order alone: XLA inlines
+    operations of different calls are not merged. This concerns executors that keep only program order: XLA inlines
     calls, merges equal operations and has an order of its own.
 
     Args:
@@ -110,7 +110,7 @@ def why_calls_stay_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None
         if raises_peak(least[name], peak := peaks_in_order(module)[name]):
             return Remark(
                 function,
-                "functions stay inlined: called again they would take the peak in program order from "
+                "functions stay inlined: calling them again would raise the peak in program order from "
                 f"{readable_bytes(least[name])} to {readable_bytes(peak)}",
             )
     return None

@@ -94,7 +94,11 @@ class DynamicShape(Refusal):
 class RemarkKind(StrEnum):
     """The kind of a remark, in LLVM's terms.
 
-    `passed`: a change was made. `missed`: a change was not made. `analysis`: a fact. `failure`: a request that failed.
+    Attributes:
+        PASSED: A change was made.
+        MISSED: A change was not made.
+        ANALYSIS: A fact.
+        FAILURE: A request that failed.
     """
 
     PASSED = "passed"

@@ -38,7 +38,7 @@ class Interrupt:
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self._is_set = True
         Interrupt.count += 1
-        print("interrupted: the best so far follows, if there is one", file=sys.stderr, flush=True)
+        print("interrupted: the best result so far follows, if there is one", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

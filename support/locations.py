@@ -73,7 +73,7 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
 
 
 def names_no_position(location: LocationAttr) -> bool:
-    """Return whether the location is unknown or a name alone, so that it has no position."""
+    """Return whether the location is unknown or only a name, so that it has no position."""
     return not isinstance(location, FileLineColLoc) and not parts_of(location)
 
 

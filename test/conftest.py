@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _is_slow(item: pytest.Item) -> bool:
     """Return whether the marker `slow` applies to the case; it may name parts of the cases of a parametrized test."""
     case = item.name.partition("[")[2]
-    if case.startswith(CONTAINED) and "test_choose" not in item.nodeid:
+    if case.startswith(CONTAINED):
         return True
     return any(
         not marker.args or any(word in f"[{case}" for word in marker.args) for marker in item.iter_markers("slow")

@@ -155,8 +155,8 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
     add(
         "--remarks",
         choices=FORMATS,
-        help="print remarks in this form (json: an object on each line), those on what is recomputed included; without "
-        "this option, only those on what is not, as text; on standard error",
+        help="print all remarks to standard error in this form (json: one object per line); without this option, "
+        "remarks are text, and those on recomputed segments are left out",
     )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")
@@ -185,7 +185,7 @@ def _add_reproducers(parser: argparse.ArgumentParser) -> None:
         local,
         "--mlir-pass-pipeline-local-reproducer",
         action="store_true",
-        help="reproducers have the failing pass alone, and the IR before it",
+        help="reproducers have only the failing pass, and the IR before it",
     )
     add(
         "--generate-reproducer",

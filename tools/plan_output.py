@@ -22,7 +22,7 @@ def title(name: str, problem: Problem, plain_peak: int) -> str:
 def result_lines(result: Result, plain_peak: int) -> list[str]:
     """Return the lines on a plan. `plain_peak`: in bytes."""
     copies = f"{len(result.pairs)} cop{'y' if len(result.pairs) == 1 else 'ies'}"
-    ended = "" if result.finished else "; stopped: the best so far"
+    ended = "" if result.finished else "; stopped: the best plan so far"
     if result.budget >= plain_peak:
         return [f"budget: {readable_bytes(result.budget)}, not below the plain peak: no recomputation is needed"]
     return [
@@ -40,7 +40,7 @@ def peak_line(peak_bytes: int, plain_peak: int) -> str:
 
 
 def _solver_of(result: Result) -> str:
-    return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best so far"
+    return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best plan so far"
 
 
 def without_operations(reason: str) -> str:
@@ -94,7 +94,7 @@ def unproved_lines(curve: Curve) -> list[str]:
 
 
 def _solver_of_point(point: Point) -> str:
-    return point.found_by if point.finished else f"{point.found_by}; stopped: the best so far"
+    return point.found_by if point.finished else f"{point.found_by}; stopped: the best plan so far"
 
 
 def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:

@@ -5,12 +5,15 @@
 
 Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that there is
 no proof, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read
-from a
-file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
+from a file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
 
-Exit codes: 0 proved, and equal if executed (with `--expect equal`: equal if executed, proved or not); 1 otherwise; 2
-wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `proof/prove.py` defines the
-proof, and `interpreters/execute_check.py` the execution and the comparison of results.
+Exit codes:
+
+    0   proved, and equal if executed; with `--expect equal`: equal if executed, proved or not
+    1   not proved, or different
+    2   wrong usage or invalid input, with one line on standard error, `file:line:col: error: ...`
+
+`proof/prove.py` defines the proof, and `interpreters/execute_check.py` the execution and the comparison of results.
 """
 
 from __future__ import annotations

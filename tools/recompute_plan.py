@@ -11,9 +11,11 @@
 
 A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/graphs.md). A
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
+
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
 extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
 execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
+
 `--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
 
 Without `--time-limit` the search is deterministic, except that `--fit` of a step ends after five minutes. Ctrl-C ends
@@ -199,7 +201,7 @@ def _evaluate(task: _GraphTask) -> int:
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
     kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
-        lines.append(f"budget: {'kept' if kept else 'not kept'}, {readable_bytes(budget)}")
+        lines.append(f"budget: {'met' if kept else 'not met'}, {readable_bytes(budget)}")
     print_lines(lines)
     return PLANNED if kept else REFUSED
 

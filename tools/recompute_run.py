@@ -135,7 +135,7 @@ def summary(function: FuncOp, results: Sequence[Array], metered: Metering, model
     peak, forecast = readable_bytes(metered.peak_bytes), readable_bytes(modelled.peak_bytes)
     constants = readable_bytes(metered.constant_peak_bytes)
     lines.append(f"peak of temporaries: {peak} metered, {forecast} modelled, {place}")
-    lines.append(f"constants and values computed from them alone, not counted: {constants} at most")
+    lines.append(f"constants and values computed only from them, not counted: {constants} at most")
     return "\n".join(lines) + "\n"
 
 

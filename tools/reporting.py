@@ -179,7 +179,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the remarks; remarks that differ in their position alone are merged."""
+    """Return the remarks; remarks that differ only in their position are merged."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
@@ -188,7 +188,7 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Return the first of several remarks that differ in their position alone, with the number and places of all."""
+    """Return the first of several remarks that differ only in their position, with the number and places of all."""
     places = list(dict.fromkeys(remark.position for remark in group))
     return replace(group[0], count=len(group), others=tuple(places[1:]))
 

@@ -55,7 +55,7 @@ from .rolled.joined_branches import join_branches, split_branches
 from .rolled.loop_replacement import erase_loop
 from .rolled.slots import save_in_slots
 
-WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
+WHOLE = "the loop is in a segment, and recomputed with it as a whole: this needs less memory than cutting it"
 EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
 _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
 """The topics of remarks with these reasons."""
@@ -256,10 +256,10 @@ def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
 @has_options(Selection)
 class LoopsPass(ModulePass):
     """
-    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most this much of the stacks, at the least work. `"periodic(8)"`: keep
-    the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval that
-    holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or in the number of slots that
-    fits, refilled while the later loop runs; no rule of the proof covers it.
+    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most this much of the stacks, with the least work. `"periodic(8)"`:
+    keep the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval
+    that holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or in the number of slots
+    that fits, refilled while the later loop runs; no rule of the proof covers it.
     """
 
     name = "recompute-loops"

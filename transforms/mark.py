@@ -122,7 +122,7 @@ def _no_segments(selection: Selection) -> str:
     if selection.checkpoints is not None:
         return "no segments: no checkpoint cuts the forward pass"
     if selection.segments == "none":
-        return "no segments: segments=none selects marked operations alone, and none is marked"
+        return "no segments: segments=none selects only marked operations, and none is marked"
     return "no segments: the locations name no scope (see jax.named_scope)"
 
 

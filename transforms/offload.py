@@ -75,7 +75,7 @@ def why_not_moved(
     Args:
         value: The value.
         phases: The phases of the step.
-        constant: The values that are computed from constants alone.
+        constant: The values that are computed only from constants.
         unplaced: The values whose memory is unknown.
     """
     if value in constant:

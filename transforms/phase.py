@@ -177,7 +177,7 @@ def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
     """Return the operations that define the values that the hint names."""
     named = matches_of(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
-        raise BadRequest(function, f"{option('primal-values')}: no value is called '{unknown}'")
+        raise BadRequest(function, f"{option('primal-values')}: no value has the name '{unknown}'")
     return [op for ops in named.values() for op in ops]
 
 

@@ -32,7 +32,7 @@ from ..support.operations import every_operation
 
 NO_MESH = "recompute_slice_activation has no effect: the module has no mesh over whose devices values could be sharded"
 INSIDE = "recompute_slice_activation has no effect in a loop, and where each device has values of its own (shard_map)"
-NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides one of its dimensions but the first"
+NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides any of its dimensions except the first"
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _saved_operands(
 
 
 def _owner(value: SSAValue) -> Operation:
-    assert isinstance(value.owner, Operation), "arguments are not sharded anew"
+    assert isinstance(value.owner, Operation), "arguments are not sharded again"
     return value.owner
 
 

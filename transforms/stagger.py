@@ -42,13 +42,13 @@ def stagger(
     phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
     unchanged: dict[FuncOp, Numbered] | None = None,
 ) -> list[Early]:
-    """Insert a barrier before each part of a segment that could run early, and return these parts.
+    """Insert a barrier before each part of a segment that an executor could run too early, and return these parts.
 
     Args:
         module: The module, which is changed in place.
         segments: `auto`, or a shell-style pattern for scopes.
-        phases_of: The phases of functions from before operations were inserted that wait for the gradient.
-        unchanged: Filled with the bare graphs of the functions without such a part.
+        phases_of: The phases that the functions had before copies, which wait for the gradient, were inserted.
+        unchanged: A dictionary that receives the bare graph of each function without such a part.
 
     Raises:
         Refusal: The pattern matches no segment.

@@ -89,8 +89,8 @@ def attempts_for(
 ) -> Iterator[Attempt]:
     """Yield the attempts, the most promising ones first.
 
-    If the user defines the segments, only the way of copying them varies. If the search may divide the step otherwise,
-    it varies for steps of fewer than `MANY_OPERATIONS` alone.
+    If the user defines the segments, only the way of copying them varies. If the search may divide the step
+    differently, it varies only for steps of fewer than `MANY_OPERATIONS`.
 
     Args:
         graph: The graph of the step.

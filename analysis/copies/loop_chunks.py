@@ -106,11 +106,11 @@ class SavedCarries(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """A description of the saved carries for messages."""
+        """The phrase for the saved carries in messages, such as "its carries every 8 iterations"."""
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
-        """Indices of the saved carries, which are the carries that iterations change."""
+        """The indices of the saved carries: those that change from one iteration to the next."""
         return self.recomputed_part.carries
 
     @property

@@ -39,9 +39,7 @@ MAX_SELECTIONS = 12
 NAMED_BUFFERS = 3
 """The maximum number of storages that an error lists as the cause of a minimum."""
 
-TOGETHER = (
-    "no choice keeps the budgets of all segments together, which is proved; with the other budgets the minimum is"
-)
+TOGETHER = "no plan meets the budgets of all segments together, which is proved; with the other budgets the minimum is"
 NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
 
 
@@ -92,7 +90,7 @@ def choose_within_budgets(step: Step, targets: Sequence[BudgetedSegment], select
         selection: The user's selection.
 
     Raises:
-        Refusal: No choice keeps the budgets, or none was found.
+        Refusal: No plan meets the budgets, or none was found.
     """
     chooser = _Chooser(step, targets, selection)
     limits = chooser.choose()
@@ -137,7 +135,7 @@ class _Chooser:
             constraints.read |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
-            f"{option('segment-budgets')}: found no choice that keeps them (not proved to be impossible)",
+            f"{option('segment-budgets')}: no plan was found that meets them (it is not proved that there is none)",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:

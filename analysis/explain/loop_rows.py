@@ -42,8 +42,12 @@ class LoopRow:
 
 @dataclass(frozen=True)
 class Loops:
-    """The loops of a function. `rows`: their descriptions. `cut`: the writing loops whose cut is worthwhile, with their
-    source positions."""
+    """The loops of a function.
+
+    Attributes:
+        rows: Their descriptions.
+        cut: The writing loops whose cut is worthwhile, with their source positions.
+    """
 
     rows: tuple[LoopRow, ...]
     cut: Mapping[Operation, str]

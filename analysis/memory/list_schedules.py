@@ -45,7 +45,7 @@ class Precedence:
     Attributes:
         stretches: The stretches. The terminator belongs to none; it runs last.
         needs: For each operation, the operations of its stretch that must precede it.
-        constants: The operations that are computed from constants alone.
+        constants: The operations that are computed only from constants.
     """
 
     stretches: tuple[range, ...]

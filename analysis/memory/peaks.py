@@ -96,8 +96,8 @@ class Peaks:
             budget = by_interface("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
             yield (
                 f"peak {readable_bytes(self.eager)} on an executor that starts operations as soon as their operands "
-                f"exist, {readable_bytes(self.in_order)} in program order: XLA is no such executor; for one that is, "
-                f"run the step in program order, or set a budget such as {budget}, whose plans lower both peaks"
+                f"exist, {readable_bytes(self.in_order)} in program order: XLA is not such an executor; for one that "
+                f"is, run the step in program order, or set a budget such as {budget}, whose plans lower both peaks"
             )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 Bytes are counted as in `planning/liveness.py`, by the model `order`: every result is stored, views share the storage of
 their operand, and a storage is freed after its last reader. Temporaries are all storages except the arguments and
-results of the function. Constants, and values computed from constants alone, use no memory.
+results of the function. Constants, and values computed only from constants, use no memory.
 """
 
 from __future__ import annotations

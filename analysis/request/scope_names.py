@@ -34,7 +34,7 @@ class Switches:
         parallel_optimizer_comm_recompute: Allow collectives that gather parameters (all-gathers of an argument) to be
             repeated.
         recompute_slice_activation: Shard the inputs of the segment over the devices of a mesh while they are saved.
-        preserve_rng_state: Never repeat operations that draw from a hidden random state; False permits drawing anew.
+        preserve_rng_state: Never repeat operations that draw from a hidden random state; False permits new draws.
     """
 
     output_recompute: bool = False

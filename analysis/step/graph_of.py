@@ -96,7 +96,7 @@ def graph_of(
     Args:
         order: The order.
         phase: The phase of each operation; None if unknown.
-        constants_outside: Captured values that are computed from constants alone.
+        constants_outside: Captured values that are computed only from constants.
         strided_outside: Captured values that are not stored in row-major order.
         bare: Omit the fields that only planners read.
         costs: The recomputation costs that planners minimise; None for FLOPs.

@@ -128,7 +128,7 @@ def _turn(order: Order) -> _Turn | None:
 
 
 def _read_on_both_sides(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
-    """Return the values that are read both before the position `behind` and from it on.
+    """Return the values that are read both before the position `behind` and at or after it.
 
     Each is a pair: the position of its next read, and its index in `spans`.
     """

@@ -2,10 +2,10 @@
 
 A mark is a policy for each result of an operation, in the attribute `recompute.recompute`:
 
-    {recompute.recompute = true}                      every result: must_recompute
-    {recompute.recompute = "prefer_save"}             every result: a policy
-    {recompute.recompute = [false, "must_recompute"]} one entry for each result
-    {recompute.recompute = [false, unit]}             the second result has no mark
+    {recompute.recompute = true}                        every result: must_recompute
+    {recompute.recompute = "prefer_save"}               every result: a policy
+    {recompute.recompute = [false, "must_recompute"]}   one entry for each result
+    {recompute.recompute = [false, unit]}               the second result has no mark
 
 The names are the names of PyTorch's `CheckpointPolicy`; `offload` marks a saved value that may be moved to the host.
 """

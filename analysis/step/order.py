@@ -96,21 +96,21 @@ class Order:
 
     @cached_property
     def constants(self) -> frozenset[SSAValue]:
-        """The values that are computed from constants alone."""
+        """The values that are computed only from constants."""
         return frozenset([result for op in self.constant_operations for result in op.results])
 
     @cached_property
     def constant_operations(self) -> dict[Operation, None]:
-        """The operations with results that are computed from constants alone, in program order."""
+        """The operations with results that are computed only from constants, in program order."""
         return dict.fromkeys(self._constant_operations(set()))
 
     def add_constants(self, values: set[SSAValue]) -> None:
-        """Extend a set of captured constants by the values of this block that are computed from constants alone."""
+        """Extend a set of captured constants by the values of this block that are computed only from constants."""
         operations = self._constant_operations(set(map(id, values))) if values else self.constant_operations
         values.update([result for op in operations for result in op.results])
 
     def _constant_operations(self, constants: set[int]) -> list[Operation]:
-        """Return the operations with results that are computed from constants alone.
+        """Return the operations with results that are computed only from constants.
 
         `constants`: the ids of captured constants, which are several times as fast to look up as the values; extended.
         """
@@ -179,9 +179,9 @@ def producers(op: Operation) -> list[Operation]:
 
 
 def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> frozenset[SSAValue]:
-    """Return the values of a block that are computed from constants alone.
+    """Return the values of a block that are computed only from constants.
 
-    `outside`: captured values that are computed from constants alone.
+    `outside`: captured values that are computed only from constants.
     """
     constants = set(outside)
     if not constants:

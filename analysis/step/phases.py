@@ -103,7 +103,7 @@ def _directions(
     """Return the direction of each operation; the direction of `constants` counts only if no other operation is
     backward.
 
-    Operations that are computed from constants alone have no phase of their own and take the phase of the surrounding
+    Operations that are computed only from constants have no phase of their own and take the phase of the surrounding
     operations, because compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner
     loss under the path of the outer gradient.
     """

@@ -61,5 +61,5 @@ class Step:
 
     @cached_property
     def constants(self) -> frozenset[SSAValue]:
-        """The values that are computed from constants alone."""
+        """The values that are computed only from constants."""
         return frozenset(self.numbered.values_of(self.graph.constants))

@@ -177,7 +177,7 @@ def two_gradients(ck: Around) -> Any:
 
 @case(usual)
 def gradient_of_gradient(ck: Around) -> Any:
-    """Build a step with a loss that contains the derivative of the network by its input."""
+    """Build a step whose loss contains the derivative of the network with respect to its input."""
 
     def net(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):

@@ -23,14 +23,18 @@ RUNS = 20
 class Cost:
     """Costs of one form, compiled with one setting.
 
-    Seconds of XLA's compiler and of this one are CPU seconds, which other load on the machine affects little.
+    The compile and rewrite times are CPU times, on which other load on the machine has little effect.
 
     Attributes:
-        flops: FLOPs, with loops counted once.
-        differing: Number of results with other bits than the plain step's.
-        own_seconds: Time of our rewrite, before XLA.
-        step_seconds: Time of a step, on platforms where it is meaningful.
-        why: The reason that the plain step is kept.
+        temp_bytes, alias_bytes: The bytes of temporaries, and of results in donated arguments, as XLA reports them.
+        flops: The FLOPs that XLA counts; the body of a loop counts once.
+        differing: The number of results whose bits differ from those of the plain step.
+        results: The number of results.
+        compile_seconds: The CPU time of XLA's compiler.
+        own_seconds: The CPU time of the rewrite, before XLA.
+        step_seconds: The time of one run; None on platforms on which it is not meaningful.
+        peak_bytes: The peak that the allocator measures; None if it reports none.
+        why: The reason that the plain step runs; None if the rewritten step runs.
     """
 
     temp_bytes: int

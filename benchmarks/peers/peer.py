@@ -26,7 +26,6 @@ class Built:
         arguments: Draws new arguments for a seed, since runs consume donated ones.
         options: Options of `jax.jit`.
         context: Context in which JAX must run, such as a mesh.
-        names: Names of the results, if the names of the pytree are not helpful.
     """
 
     step: Callable[..., Any]

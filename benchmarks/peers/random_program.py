@@ -31,7 +31,9 @@ class Node:
 class Program:
     """Random training step.
 
-    `named`: number of nodes per named block; 0 for no names. `side`: value used in a second loss or output.
+    Attributes:
+        named: The number of nodes per named block; 0 for no names.
+        second, aux: The nodes whose values form a second loss and an auxiliary output; None without one.
     """
 
     seed: int

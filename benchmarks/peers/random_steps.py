@@ -38,8 +38,12 @@ BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """Result for one step. `why`: the reason that the plain step runs. `distance`: the distance of the farthest
-    result, in the step's unit."""
+    """Result for one step.
+
+    Attributes:
+        why: The reason that the plain step runs.
+        distance: The largest distance of a result, in the step's unit.
+    """
 
     program: Program
     plain_bytes: int

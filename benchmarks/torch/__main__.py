@@ -1,9 +1,9 @@
 """Compare `recompute.torch` with PyTorch's own controls: peak, FLOPs, time and equality of one training step.
 
-    python -m recompute.benchmarks.torch                               # all models
+    python -m recompute.benchmarks.torch                              # all models
     python -m recompute.benchmarks.torch --only 'gpt6*' --json rows.json
     python -m recompute.benchmarks.torch --only unet --budgets 0.9,0.8 # shares of the eager step's peak, for ours
-    python -m recompute.benchmarks.torch --without-ours                # PyTorch's forms alone
+    python -m recompute.benchmarks.torch --without-ours               # only PyTorch's forms
 
 Tables go to standard output, progress to standard error. Exit status 1: one of our forms exceeds its budget, differs
 from eager, or fails. A budget that is refused, since no plan keeps it, is no failure.
@@ -35,8 +35,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--budgets", default=",".join(map(str, RECOMPUTE_BUDGETS)), help="shares of the eager step's peak"
     )
-    parser.add_argument("--without-ours", action="store_true", help="PyTorch's forms alone")
-    parser.add_argument("--without-torch", action="store_true", help="eager and our forms alone")
+    parser.add_argument("--without-ours", action="store_true", help="only PyTorch's forms")
+    parser.add_argument("--without-torch", action="store_true", help="only eager and our forms")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     return parser.parse_args()
 

@@ -36,9 +36,9 @@ BACKENDS = ("aot_eager", "inductor")
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 HEAD = ("program", "backend", "plain", *(f"{share:g}" for share in SHARES), "results", "RNG", "rises")
 _LEAST = (
-    r"the least peak that a plan reaches is .*?(\d+) bytes",
+    r"the lowest peak of any plan is .*?(\d+) bytes",
     r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
-    r"compiled needs (?:[\d.]+ .iB \()?(\d+) bytes",
+    r"compiled steps? needs (?:[\d.]+ .iB \()?(\d+) bytes",
 )
 """The forms in which refusals state the least peak, the most general one first."""
 

@@ -7,8 +7,9 @@ Shares are of the peak of `torch.compile(model)`, whose results are the referenc
 than eager mode, and rounds differently. Peaks are measured in the second step, by the allocator's events on the CPU and
 by `torch.cuda.max_memory_allocated` on a GPU. They include temporaries of kernels, and exclude weights, buffers and
 inputs.
-Exit status 1: a step exceeds its budget, the random state at its end differs, or a result differs by more than
-rounding. A refused budget is no failure. Compiled steps are not taken from PyTorch's cache.
+
+The exit status is 1 if a step exceeds its budget, if the random state at its end differs, or if a result differs by
+more than rounding. A refused budget is no failure. Compiled steps are not taken from PyTorch's cache.
 """
 
 from __future__ import annotations

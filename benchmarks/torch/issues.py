@@ -1,7 +1,9 @@
-"""Programs of issues that users filed against PyTorch's `activation_memory_budget`, written anew.
+"""Models for issues that users reported on PyTorch's `activation_memory_budget`, rewritten as short programs.
 
-190758 and 190717: below a budget of 1 the backward pass draws dropout again. 197838: the peak rises at low budgets.
-`SharedBlocks`: the compiled step holds the recomputed values of several blocks, with `torch.utils.checkpoint`.
+- 190758 and 190717: with a budget below 1 the backward pass draws new dropout masks.
+- 197838: a lower budget raises the peak.
+- `SharedBlocks`: with `torch.utils.checkpoint`, the compiled step keeps the recomputed values of several blocks live at
+  the same time.
 """
 
 from __future__ import annotations

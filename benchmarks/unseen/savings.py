@@ -70,7 +70,7 @@ def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
 
 
 def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
-    """Return the attempt that the model chooses and up to `count` others, compiled."""
+    """Yield the attempt that the model chooses, then up to `compiled` other attempts, each compiled."""
     chosen = module.clone()
     begin = time.process_time()
     outcome = rewrite_in_place(chosen)

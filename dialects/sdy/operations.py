@@ -6,8 +6,8 @@
     %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
     sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
-A constraint is not `Pure`: without uses it still shards its
-operand. Nor is a constant: Shardy has its own constants so that each use keeps a separate one.
+A constraint is not `Pure`: without uses it still shards its operand. Nor is a constant: Shardy has its own constants so
+that each use keeps a separate one.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Jitted(Generic[P, R]):
 
         Raises:
             ValueError: For a selection that does not fit the step.
-            Refusal: For a budget that no candidate keeps, and with `strict` or a plan, for a step that cannot be
+            Refusal: For a budget that no candidate meets, and with `strict` or a plan, for a step that cannot be
                 rewritten.
             NotProved: With `strict` or a plan, for a result that is not proved equal.
         """
@@ -240,7 +240,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         fn: The step. Without it, `jit` is a decorator.
         segments, policy, save, ...: The fields of `recompute.Selection`, which select the operations to recompute. A
             policy may be one of `jax.checkpoint_policies`, or a function.
-        budget: A limit on memory, kept at the least extra work: bytes of the device (`"8GiB"` or an int), a share of
+        budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share of
             the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
             device. Candidates are compiled until the bytes that XLA reports are within it.
         time_limit: Seconds after which the search for a budget ends with the best plan so far.
@@ -259,7 +259,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     Raises:
         TypeError: For a keyword of the wrong type, before anything is compiled.
         ValueError: For a keyword with an invalid value, and for keywords that contradict one another.
-        Refusal: When called, for a budget that no candidate keeps.
+        Refusal: When called, for a budget that no candidate meets.
 
     Example:
         >>> step = recompute.jax.jit(train_step, donate_argnums=0)  # doctest: +SKIP

@@ -46,15 +46,23 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @abstractmethod
     def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call `method` with the arguments of the inner step. The modules among the arguments stay unchanged."""
+        """Call a method of the inner step with arrays in place of the modules among the arguments.
+
+        Args:
+            method: A method of the inner step, such as `lower_quietly`.
+            args, kwargs: The arguments of this step; the modules among them are left unchanged.
+
+        Returns:
+            The result of the method.
+        """
 
     def in_its_terms(self, report: Report) -> Report:
-        """Return the report on the inner step with the options of this step in its advice."""
+        """Return the report on the inner step, with advice that names the options of this step."""
         return report
 
     @property
     def inner(self) -> Jitted[..., Any]:
-        """The step of arrays."""
+        """The inner step, which takes and returns arrays instead of modules."""
         return self._inner
 
     def __repr__(self) -> str:
@@ -65,14 +73,14 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Report as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
+        """Return the report on a call, as `report` of a `recompute.jax.jit` step. Modules are left unchanged."""
         with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
             lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
             return self.in_its_terms(report(lowered))
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain as `recompute.jax.jit` does. The modules among the arguments stay unchanged."""
+        """Return the explanations of a call, as `explain` of a `recompute.jax.jit` step. Modules are left unchanged."""
         return self.of_arrays(self._inner.explain, args, kwargs)
 
     def clear_cache(self) -> None:

@@ -2,7 +2,7 @@
 
 Inductor fuses operations and reorders them, so the peak of a compiled step is not the peak in program order. It is
 measured here while AOTAutograd waits for the halves, so no step of the user runs with a plan that exceeds its budget.
-Stand-ins are zeros, since allocations depend on shapes alone. A graph with unknown operations, or with operations that
+Stand-ins are zeros, since allocations depend only on shapes. A graph with unknown operations, or with operations that
 may have effects, is not run.
 """
 

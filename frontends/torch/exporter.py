@@ -279,7 +279,7 @@ def _is_whole_view(op: Operation) -> bool:
 
 
 def _is_read_twice(argument: SSAValue) -> bool:
-    """Return whether the forward pass reads the argument, and the backward pass, too."""
+    """Return whether both the forward pass and the backward pass read the argument."""
     return {_is_backward(use.operation) for use in argument.uses} == {True, False}
 
 

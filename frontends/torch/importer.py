@@ -106,8 +106,10 @@ def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
 
 
 def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument whose value the exporter has this node keep for the backward pass; None for any other
-    node."""
+    """Return the argument that a node copies for the backward pass; None if the node is not such a copy.
+
+    The exporter inserts these copies of arguments that the step overwrites (`KEPT`).
+    """
     if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
         return None
     (argument,) = node.args

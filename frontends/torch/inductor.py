@@ -1,6 +1,6 @@
 """The partitioner under Inductor, which calls it after its own passes over the joint graph.
 
-Inductor fuses operations and orders them anew, so that the peak in program order, for which plans are made, is
+Inductor fuses operations and reorders them, so that the peak in program order, for which plans are made, is
 not the peak of the compiled step: with a budget, the compiled step is measured (`replan`).
 """
 
@@ -26,7 +26,7 @@ from .step import JointStep, Partitioned
 
 
 class MeasuringPartitioner(Partitioner):
-    """A partition function whose plans keep a budget in the step as Inductor compiles it."""
+    """A partition function whose plans meet a budget in the step as Inductor compiles it."""
 
     @override
     def step(self, *parts: Any) -> JointStep:

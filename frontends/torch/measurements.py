@@ -1,8 +1,8 @@
-"""The compiled steps that this process has measured, by step: budgets on one step share them.
+"""The measurements of compiled steps in this process, which all budgets of a step share.
 
-A candidate that was measured for one budget is one for every other budget. A budget that is kept by the choice for a
-larger one is not searched again, so that peaks never rise when budgets fall; and a refusal states the least peak of all
-measured steps.
+A candidate that was measured for one budget is available to every other budget. If the candidate chosen for a larger
+budget is within a smaller one, it is used without a further search, so peaks never rise when budgets fall. A refusal
+states the lowest measured peak.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class Measurements:
         return next((each.peak_bytes for each in self.of_step if each.candidate.is_plain), None)
 
     def within(self, limit: int) -> Iterator[Measurement]:
-        """Yield the candidates within the limit, in order of FLOPs, then of the peak."""
+        """Yield the measurements with a peak within the limit, ordered by FLOPs, then by peak."""
         fitting = [each for each in self.of_step if each.peak_bytes <= limit]
         yield from sorted(fitting, key=lambda each: (each.candidate.flops, each.peak_bytes))
 
     def is_settled(self, limit: int) -> bool:
-        """Return whether the choice for a budget that is not smaller is within the limit."""
+        """Return whether the candidate chosen for an equal or larger budget is within the limit."""
         return any(larger >= limit >= peak for larger, peak in self.choices)
 
     @property

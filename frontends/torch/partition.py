@@ -28,7 +28,7 @@ Partition = Callable[..., Partitioned]
 
 
 class BudgetNotKept(RuntimeError):
-    """No plan keeps the budget; the message states the smallest memory that is known to be necessary."""
+    """No plan is within the budget; the message states the smallest memory that is known to be necessary."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Partitioner:
     ) -> Partitioned:
         """Split a joint graph. `keywords`: the keywords of the default partitioner, which differ between versions.
 
-        Raises `BudgetNotKept` for a budget that no plan keeps.
+        Raises `BudgetNotKept` for a budget that no plan meets.
         """
         start = perf_counter()
         try:

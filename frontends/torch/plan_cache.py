@@ -3,7 +3,7 @@
     key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
     record: the plan as JSON, the peak that it reached, remarks, and the lower bound of its work
 
-A stored plan is carried out, exported and proved as any other: the cache saves the search alone. A plan that does not
+A stored plan is carried out, exported and proved as any other: the cache saves only the search. A plan that does not
 fit the graph, or that reaches another peak, counts as absent.
 """
 

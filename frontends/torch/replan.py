@@ -215,11 +215,12 @@ def _not_reached(budget: str, limit: int, plain_bytes: int, least_bytes: int, ro
     """Return the message of the refusal: the smallest peak of all steps that were compiled for any budget, then each
     step that was compiled for this one."""
     limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)}"
-    words = f"no compiled step keeps the budget {budget}, {limits} beside weights and inputs"
+    words = f"no compiled step is within the budget {budget}, {limits} in addition to weights and inputs"
     of_rounds = min((each.peak_bytes for each in rounds), default=plain_bytes)
     least = "no other step is left to compile"
     if rounds:
-        least = f"the least of {len(rounds)} compiled needs {readable_bytes(of_rounds)}"
+        smallest = "the compiled step" if len(rounds) == 1 else f"the smallest of {len(rounds)} compiled steps"
+        least = f"{smallest} needs {readable_bytes(of_rounds)}"
     if least_bytes < of_rounds:
-        least += f"; one compiled for another budget needs {readable_bytes(least_bytes)}"
+        least += f"; a step compiled for another budget needs {readable_bytes(least_bytes)}"
     return "; ".join([f"{words}: {least}", *map(str, rounds)])

@@ -90,7 +90,7 @@ class GraphReport:
         if self.reason:
             return f"left to PyTorch's partitioner: {self.reason}"
         before, after = format_bytes(self.plain_bytes), format_bytes(self.peak_bytes)
-        peaks = f"peak {before} -> {after} beside {format_bytes(self.input_bytes)} of inputs and weights"
+        peaks = f"peak {before} -> {after} in addition to {format_bytes(self.input_bytes)} of inputs and weights"
         if self.plan:
             is_shared = not self.rounds and self.rewritten is not None
             peaks += ", measured for another budget" if is_shared else f", measured in {len(self.rounds)} compilations"
@@ -137,13 +137,13 @@ class CompileReport:
             return ""
         if self.without_backward:
             return (
-                f"no graph with a backward pass of its own: {self.without_backward} compiled without, for inference or "
-                "since the compiled function takes its gradients itself"
+                f"no graph has a backward pass: {self.without_backward} compiled without one, for inference or "
+                "because the compiled function computes its gradients itself"
             )
         if self.cached:
             return (
                 f"{self.cached} compiled steps came from PyTorch's cache, with the plan that an earlier process made "
-                "for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 plans anew"
+                "for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 plans again"
             )
         if self.breaks:
             return f"nothing was compiled: {'; '.join(self.breaks)}"
@@ -154,7 +154,7 @@ class CompileReport:
             return self.reason
         lines = [f"graph {number}: {graph}" for number, graph in enumerate(self.graphs)]
         if len(lines) > 1:
-            lines.append(f"{len(lines)} graphs: the peak of the step is not that of one of them (fullgraph=True)")
+            lines.append(f"{len(lines)} graphs: the peak of the step can exceed each of theirs (fullgraph=True)")
         return "\n".join(lines)
 
 

@@ -51,7 +51,7 @@ def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any,
 
 
 def again_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run the operation as `again_on_cpu` does, on the current CUDA device."""
+    """Run the operation again, as `again_on_cpu` does, on the current CUDA device."""
     now = torch.cuda.get_rng_state()
     torch.cuda.set_rng_state(state)
     try:

@@ -193,7 +193,7 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
     if smallest.peak.with_states <= limit:
         return smallest
     reached = smallest.peak.with_states + step.tangent_bytes
-    words = f"the least peak that a plan reaches is {readable_bytes(reached)} beside weights and inputs"
+    words = f"the lowest peak of any plan is {readable_bytes(reached)} in addition to weights and inputs"
     raise Refusal(error.operation, f"{error.reason}; {words}") from error
 
 

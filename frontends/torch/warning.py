@@ -11,7 +11,7 @@ from .unsupported import Unsupported
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of a refusal, in one line; of any other error its kind, too."""
+    """Return the reason of a refusal in one line; for any other error, its type and message."""
     if isinstance(error, Refusal):
         return error.reason
     return str(error) if isinstance(error, Unsupported | NotProved) else f"{type(error).__name__}: {error}"

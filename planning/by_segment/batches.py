@@ -26,15 +26,18 @@ BATCH_CANDIDATES = 32
 def split_into_batches(
     graph: Graph, operations: Sequence[int], freed_bytes: int, only_concurrent: bool = False
 ) -> tuple[Batch, ...]:
-    """Return one batch, or two batches if delaying the second one saves enough.
+    """Split the copies of a group into two batches if delaying the second one saves enough.
 
     Args:
         graph: The graph of the step.
         operations: The copied operations, in program order.
         freed_bytes: The bytes that the group frees.
-        only_concurrent: Whether to split only if a part of the second batch could run concurrently with the first, and
-            is larger than the values that the second token stores: a compiler that fuses may not have stored these at
-            all.
+        only_concurrent: Whether a split also requires a part of the second batch that could run concurrently with the
+            first batch, and is larger than the inputs of the second token. The token makes a fusing compiler store
+            these inputs, which it might otherwise never materialize.
+
+    Returns:
+        One batch or two batches.
     """
     inputs = graph.outside_of(operations)
     first_part = _part_to_run_first(graph, operations, inputs, freed_bytes)

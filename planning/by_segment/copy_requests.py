@@ -17,8 +17,10 @@ from itertools import accumulate
 from ..graph import NO_MAKER, Graph
 
 # The reasons that a segment, or a value, is not recomputed, for messages.
-FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
-NO_GATE = "the values are needed as soon as the backward pass begins: copies would be alive as early, and free nothing"
+FROM_CONSTANTS = "it is computed only from constants, and keeping it costs nothing"
+NO_GATE = (
+    "the values are needed as soon as the backward pass begins: copies would be live just as early, and free nothing"
+)
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
     "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
@@ -276,7 +278,14 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 
 def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
-    """Add arrivals, so that no operation is copied before it has run: relevant if a gradient follows another one."""
+    """Return the sorted arrivals, with additional ones where an operation would be copied before it has run.
+
+    This happens only in steps with several gradients in sequence.
+
+    Args:
+        uses: The first use of each operation.
+        starts: The arrivals so far.
+    """
     arrival_places = sorted(starts)
     operations = sorted(uses)
     # The first use of an operation or of a later one is after the operation itself.
@@ -288,8 +297,8 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return for each operation how often a path from the segment's first operations leaves and re-enters the
-    segment."""
+    """Return for each operation of a segment the number of times that a path from the first operations of the segment
+    to it leaves and re-enters the segment."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]
@@ -357,16 +366,24 @@ def is_part_of(segment: str | None, outer: str) -> bool:
 
 
 def _is_other_entered(entries: Sequence[int], first_use: int, own_entry: int) -> bool:
-    """Return whether the backward pass enters another segment from the first use of the outputs of a segment on and
-    before it enters the segment itself. `entries`: the sorted entries into all segments."""
+    """Return whether the backward pass enters another segment between the first use of a segment's outputs and the
+    entry into the segment itself.
+
+    Args:
+        entries: The sorted positions at which the backward pass enters segments.
+        first_use: The position of the first use of the segment's outputs.
+        own_entry: The position at which it enters the segment.
+    """
     return bisect_left(entries, first_use) < bisect_left(entries, own_entry)
 
 
 def _requests_by_arrival(
     graph: Graph, targets: Targets, segment: str, rank: int, uses: Mapping[int, int]
 ) -> list[CopyRequest]:
-    """Return one request for each point at which the backward pass enters the segment (an *arrival*); each operation is
-    copied at the arrival that needs it first. `uses`: the first use of each operation."""
+    """Return one request for each *arrival*, a point at which the backward pass enters the segment.
+
+    Each operation is copied at the arrival that needs it first. `uses`: the first use of each operation.
+    """
     starts = arrivals(graph, uses, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}
     for op, use in uses.items():

@@ -28,7 +28,7 @@ def least_kept(piece: SegmentProblem) -> frozenset[int]:
 
 
 def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
-    """Return the storages to keep, of at most `most` bytes, at the least work found; None if there is no such set."""
+    """Return the storages to keep, of at most `most` bytes, with the least work found; None if there is no such set."""
     plain = _cut_at_price(piece, Fraction(0))
     if piece.bytes(plain) <= most:
         return plain

@@ -1,4 +1,4 @@
-"""Choose the storages that all segments with budgets keep, at the least recomputation work, by one integer program.
+"""Choose the storages that all segments with budgets keep, with the least recomputation work, by one integer program.
 
 It is needed if the segments cannot be planned one after the other (`segment_limits.py`), because they read storages of
 each other. `keep_program.py` has its rows.

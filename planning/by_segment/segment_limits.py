@@ -1,4 +1,4 @@
-"""Choose the storages that segments with byte budgets keep, at the least recomputation work.
+"""Choose the storages that segments with byte budgets keep, with the least recomputation work.
 
 Segments are planned one after the other, the last of the step first (`keep_alone.py`). A recomputed operation may read
 a storage of another segment, which must then keep it within its own budget. If it cannot, the storage is barred: no
@@ -57,7 +57,7 @@ class SegmentPlan:
 
 @dataclass(frozen=True)
 class SegmentInfeasible:
-    """A segment that cannot keep its budget.
+    """A segment that cannot meet its budget.
 
     Attributes:
         segment: The name of the segment.
@@ -65,7 +65,7 @@ class SegmentInfeasible:
         least: The fewest bytes that it can save.
         proved: Whether `least` holds for any plan of the other segments.
         holding: The storages that make up these bytes, with the reason for each.
-        together: Whether it is proved that the segments cannot keep all budgets at the same time.
+        together: Whether it is proved that the segments cannot meet all budgets at the same time.
     """
 
     segment: str
@@ -108,7 +108,7 @@ def plan_segments_within(
         accumulated: Restrictions on storages.
 
     Returns:
-        A plan for each segment, or the first segment that cannot keep its budget.
+        A plan for each segment, or the first segment that cannot meet its budget.
     """
     named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
     rules = SegmentRules(frozenset(once), outputs, frozenset(named))
@@ -214,5 +214,5 @@ def _infeasible(
 ) -> SegmentInfeasible:
     """Make the failure of a segment. `least`: the storages with the fewest bytes that can be kept."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
-    reasons = tuple((v, piece.why.get(v, "what is not kept is computed from it")) for v in holding)
+    reasons = tuple((v, piece.why.get(v, "values that are not kept are computed from it")) for v in holding)
     return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

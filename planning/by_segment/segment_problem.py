@@ -19,8 +19,8 @@ LIVES = "the update or the caller reads it"
 ONCE = "its operation must run only once"
 KEPT_BY_MARK = "a mark keeps it"
 FOR_OTHERS = "another segment is recomputed from it"
-FROM_OTHERS = "it is computed from what another segment may not keep"
-TOO_EARLY = "it is read before any gradient has arrived that could hold its copy back"
+FROM_OTHERS = "it is computed from values that another segment may not keep"
+TOO_EARLY = "it is read before any gradient value exists that could delay its copy"
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Solvers under a peak-memory budget: which operations run again, and where, at the least extra cost."""
+"""Solvers under a peak-memory budget: which operations run again, and where, at the lowest extra cost."""

@@ -41,7 +41,7 @@ def auto_with_views(
         return plain
     bounds = bounds_for(relaxed, effort)
     if bounds.infeasible:
-        return Infeasible(f"no schedule keeps the budget: proved by the {bounds.infeasible}", True, 0)
+        return Infeasible(f"no schedule is within the budget: proved by the {bounds.infeasible}", True, 0)
     chosen = _select_views(best, plain.extra_cost if isinstance(plain, Result) else None)
     outcome = _solve_with(best, chosen, effort) if chosen else plain
     if not isinstance(outcome, Result) or (isinstance(plain, Result) and plain.extra_cost <= outcome.extra_cost):

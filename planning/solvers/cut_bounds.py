@@ -39,7 +39,7 @@ class CutBounds:
         seconds, nodes: The limits of each program.
         percent: The lower bound of the extra cost, in percent of the cost of the plain step.
         by: The cuts that prove it.
-        infeasible: The cuts that prove that no schedule keeps the budget; "" if that is not proved.
+        infeasible: The cuts that prove that no schedule is within the budget; "" if that is not proved.
         starts: Copies from solutions, by name. They may exceed the budget between the cuts.
         best_cut: The best single cut; -1 without one.
     """
@@ -50,7 +50,7 @@ class CutBounds:
     seconds: float | None = None
     nodes: int = 2000
     percent: float = 0.0
-    by: str = "nothing is free"
+    by: str = "costs are not negative"
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
@@ -98,7 +98,7 @@ class CutBounds:
         return answer
 
     def _record(self, answer: ProgramSolution, cuts: Sequence[int], kind: str) -> bool:
-        """Update the bound. Returns whether it is proved that no schedule keeps the budget."""
+        """Update the bound. Returns whether it is proved that no schedule is within the budget."""
         if answer.infeasible:
             self.infeasible = f"{_name_of(cuts)} ({kind})"
         elif answer.bound - ROUNDING > self.percent:

@@ -170,7 +170,7 @@ class FlowBounds:
     budget: int
     stop: Stop = never
     percent: float = 0.0
-    by: str = "nothing is free"
+    by: str = "costs are not negative"
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
@@ -178,7 +178,7 @@ class FlowBounds:
     def single_cuts(self) -> None:
         """Compute the bound at the cuts around the start of the backward pass, and starts at the best of them."""
         if not available():
-            self.by = "nothing is free; scipy is not installed"
+            self.by = "costs are not negative; scipy is not installed"
             return
         for cut in (self.problem.cut_center, self.problem.cut_center + 1):
             if cut < len(self.problem) and not self.stop():
@@ -204,7 +204,7 @@ class FlowBounds:
                 below = choice
             if choice.bytes > room and (above is None or choice.bytes < above.bytes):
                 above = choice
-        for name, choice in (("minimum cut", below), ("minimum cut, a little too much", above)):
+        for name, choice in (("minimum cut", below), ("minimum cut slightly above the budget", above)):
             if choice is not None:
                 alive: Collection[int] = choice.saved | set(network.present.tolist())
                 self.starts.append((name, copies_at_first_need(self.problem, cut, alive, choice.again)))

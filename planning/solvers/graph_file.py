@@ -5,11 +5,14 @@ A graph has the form of the partitioners of joint graphs, with nodes in the orde
     {"name": "gpt", "nodes": [{"id": 7, "kind": "op", "deps": [3, 5], "bytes": 4096, "alias": -1, "cost": 81920}, …]}
 
 - `kind`: `input`, `tangent`, `op` or `output`. Inputs and tangents, and views of them, do not count.
-- `deps`: the nodes that the node reads. `bytes`: the bytes of its result. `cost`: the cost of one execution.
+- `deps`: the nodes that the node reads.
+- `bytes`: the bytes of its result.
+- `cost`: the cost of one execution.
 - `alias`: the node whose storage a view shares, or -1. The `shape` of a view and the shape of its storage determine the
   bytes of the view.
 - `split`: whether the node takes one result, with a storage of `obytes`, out of the operation `alias` with several.
-- `bwd`: whether it belongs to the backward pass. `again`: false if it must not run twice.
+- `bwd`: whether it belongs to the backward pass.
+- `again`: false if it must not run twice.
 
 The result names the copies by the ids of their nodes:
 

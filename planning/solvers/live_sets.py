@@ -3,7 +3,8 @@
 The state of a schedule between two executions is the set of live storages. Before a copy, and before the first
 execution of an operation, any storage may be dropped. So all states that a budget allows are enumerated stage by stage.
 A state that is a subset of another one is left out, since a storage may be dropped at any later time. If no state is
-left at an operation, no schedule keeps the budget. Otherwise a state that reaches the end is traced back to the start.
+left at an operation, no schedule is within the budget. Otherwise a state that reaches the end is traced back to the
+start.
 
 States are bits of 64-bit integers: only storages that copies make or read are among them, while all others are live
 from their operation to their last use in every schedule. Storages below `NEGLIGIBLE` count as free, and always live.

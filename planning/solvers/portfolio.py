@@ -64,7 +64,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         bounds = _offer_all_starts(best, search, effort, bounds, starts)
         _improve(best, search, effort, bounds)
     if bounds.infeasible:
-        return infeasible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return infeasible(problem, f"no schedule is within the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
         return _solve_with_forward_copies(best, effort)
     return result_of(best, bounds.percent, bounds.by)

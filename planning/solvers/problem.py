@@ -163,8 +163,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class OperationRow:
-    """An operation, as input of `problem_of`. `reads`: storages by number. `makes`: the bytes of its results. The other
-    fields are the same as in `Problem`."""
+    """An operation, as input of `problem_of`. The other fields are those of `Problem`.
+
+    Attributes:
+        reads: Storages by number.
+        makes: The bytes of its results.
+    """
 
     name: str
     cost: int

@@ -66,7 +66,7 @@ class Infeasible:
 
     Attributes:
         reason: The reason as text.
-        proved: Whether it is proved that no schedule keeps the budget; otherwise none was found.
+        proved: Whether it is proved that no schedule is within the budget; otherwise none was found.
         minimum_bytes: The proven lower bound of the peak of all schedules.
         holding: The values that make up this bound, by name.
     """

@@ -116,7 +116,7 @@ class PreparedGraph:
         return two_point_bound(self.problem)
 
     def least_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
-        """Return the least budget with a plan, as `least_plan` does; a search that was stopped is repeated."""
+        """Return the smallest budget with a plan, as `least_plan` does; a stopped search is repeated."""
         if self._least:
             return self._least[0]
         least = least_plan(self.problem, stop)
@@ -183,7 +183,8 @@ class _GraphSearch:
         except TooManyStates:
             return None
         if pairs is None:
-            return infeasible(problem, "no schedule keeps the budget: all sets of live storages were searched", True)
+            reason = "no schedule is within the budget: all sets of live storages were searched"
+            return infeasible(problem, reason, True)
         return self._search(limit, Effort.brief(), [pairs])
 
     def _is_open(self, outcome: Result | Infeasible) -> bool:
@@ -215,7 +216,7 @@ def plan_within(
     if prepared is None or prepared.graph is not graph:
         prepared = PreparedGraph(graph)
     if prepared.peak_bytes <= budget:
-        return Plan(optimality=Optimality(0.0, 0.0, "nothing is free"))
+        return Plan(optimality=Optimality(0.0, 0.0, "costs are not negative"))
     problem, bound = prepared.problem, prepared.two_point_bound
     if bound.bytes > max(budget, largest_working_set(problem).bytes):
         minimum = readable_bytes(bound.bytes)

@@ -4,8 +4,8 @@ the operations that run again in between.
 Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is live while p_k runs for the first time. X[k, i] = 1:
 operation i, at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
 schedule, with any copies, gives a feasible point of at most its cost, since X means "at least once". So the optimum,
-and any dual bound, is a lower bound for any choice of cuts, and infeasibility proves that no schedule keeps the budget.
-With K = 1, relaxed, it is the minimum cut between saving and recomputing.
+and any dual bound, is a lower bound for any choice of cuts, and infeasibility proves that no schedule is within the
+budget. With K = 1, relaxed, it is the minimum cut between saving and recomputing.
 
     minimize sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes

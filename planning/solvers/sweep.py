@@ -62,7 +62,7 @@ def _cheapest(outcome: Outcome, results: Iterable[Result], budget: int) -> Outco
     if not within:
         return outcome
     best = min(within, key=lambda result: (result.extra_cost, result.peak_bytes))
-    bound, by, finished = 0.0, "nothing is free", outcome is not NOT_TRIED and best.finished
+    bound, by, finished = 0.0, "costs are not negative", outcome is not NOT_TRIED and best.finished
     if isinstance(outcome, Result):
         bound, by, finished = outcome.bound_percent, outcome.bound_by, outcome.finished
     return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by, finished=finished)

@@ -125,7 +125,7 @@ class CostFile:
             raise Refusal(
                 op,
                 f"{self.path} has no cost for {name_of(op)}, operation {number} of @{function}: "
-                "give one in 'operations' or 'steps', or 'otherwise' for all that is not named",
+                "give one in 'operations' or 'steps', or 'otherwise' for operations that are not named",
             )
         return self.otherwise
 

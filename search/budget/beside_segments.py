@@ -21,8 +21,8 @@ from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
 from ...transforms.preparation.prepare import prepare
 
-SEGMENTS_FIRST = "with the segments planned first, which is no proof for other choices"
-STAYS = "a segment with a budget would have to save more for it"
+SEGMENTS_FIRST = "with the segments planned first, which proves nothing about other choices"
+STAYS = "copying it would make a segment with a budget save more"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class BesideSegments:
         return cls({fingerprint: limits for fingerprint, limits in named if limits is not None})
 
     def least(self, graph: Graph) -> Plan:
-        """Return the plan that keeps the segment budgets, without copies for the rest."""
+        """Return the plan that meets the segment budgets, without copies for the rest."""
         limits = self.limits.get(graph.fingerprint)
         return Plan() if limits is None else limits.plan
 
@@ -77,7 +77,7 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
     pairs |= {(place[group.before], program.operations[op].origin) for group in more.groups for op in group.operations}
     plan = plan_of_pairs(graph, pairs_with_views(graph, pairs), chain=chain)
     if (why := limits.violation(graph, plan)) is not None:
-        raise NoPlan(f"beside the budgets of segments no plan was found: {why}")
+        raise NoPlan(f"no plan was found within the segment budgets: {why}")
     return plan
 
 

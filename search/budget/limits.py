@@ -58,7 +58,7 @@ class BudgetLimits:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the plain step keeps the budget."""
+        """Whether the plain step is within the budget."""
         return self.bytes is not None and all(self.plain[name] <= most for name, most in self.bytes.items())
 
     def share(self, peaks: Mapping[str, int]) -> float:
@@ -123,7 +123,7 @@ def temporaries_limit(
     if limit < fixed_bytes:
         raise Refusal(
             op,
-            f"no plan keeps the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no plan "
-            f"changes, need {readable_bytes(fixed_bytes)}",
+            f"no plan is within the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no "
+            f"plan changes, need {readable_bytes(fixed_bytes)}",
         )
     return limit - fixed_bytes

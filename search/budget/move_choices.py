@@ -46,7 +46,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult],
         within: Rewrites the module within the budget, with the given options of offloading.
 
     Raises:
-        Refusal: No set of values keeps the budget; it is the refusal for the marked moves alone.
+        Refusal: No set of values meets the budget; the refusal is that for the marked moves.
     """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]
@@ -71,7 +71,7 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 
 
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
-    """Summarize the moves for a remark. `alone`: the result with marked moves alone."""
+    """Summarize the moves for a remark. `alone`: the result with only the marked moves."""
     moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
@@ -79,5 +79,5 @@ def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refus
     words = f"{moved} values are kept on the host until their gradient: {extra} more"
     if isinstance(alone, Refusal):
         return f"{words}, no plan found without moves that were not marked"
-    reference = "with marked values alone" if alone.outcome.moved else "without moves"
+    reference = "with only the marked values" if alone.outcome.moved else "without moves"
     return f"{words}, {reference} {alone.outcome.extra_cost / cost.scale:.4g}"

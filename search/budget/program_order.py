@@ -72,7 +72,8 @@ class _OrderSearch:
             if isinstance(result, RewriteResult):
                 self.results.append(result)
         if refused is not None and not self.results:
-            hint = f"; that is with {choices[-1].pass_option}, more is kept otherwise" if len(choices) > 2 else ""
+            schedule = choices[-1].pass_option
+            hint = f"; this is with {schedule}, and other loop schedules keep more" if len(choices) > 2 else ""
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
         return min(self.results, key=self._order_of)
 
@@ -83,7 +84,7 @@ class _OrderSearch:
         return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
 
     def _with_loops(self, loops: LoopSchedule) -> RewriteResult | _Skipped:
-        """Find the best result with a loop schedule. Raises `Refusal` if no plan keeps the budget."""
+        """Find the best result with a loop schedule. Raises `Refusal` if no plan is within the budget."""
         segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
         if self.problem.is_single_step:
             if self.seen:
@@ -138,7 +139,7 @@ class _SolverRounds:
         segments: The limits of segments with budgets.
         less: The bytes by which the limit is lowered.
         chain: Whether copy groups are chained.
-        kept: The results that keep the budget in program order, with the bytes by which an eager executor exceeds it.
+        kept: The results within the budget in program order, with the bytes by which an eager executor exceeds it.
     """
 
     problem: BudgetProblem
@@ -150,7 +151,7 @@ class _SolverRounds:
     kept: list[tuple[int, RewriteResult]] = field(default_factory=list[tuple[int, RewriteResult]])
 
     def best(self) -> RewriteResult:
-        """Plan, rewrite and measure until the budget is kept. Raises `Refusal` if no plan keeps it."""
+        """Plan, rewrite and measure until a result is within the budget. Raises `Refusal` if no plan is."""
         over = 0
         for number in range(MAX_ROUNDS):
             try:
@@ -169,7 +170,7 @@ class _SolverRounds:
             return min(self.kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
             self.problem.place,
-            f"no plan keeps the budget {self.problem.wording} as it is written: "
+            f"no plan is within the budget {self.problem.wording} as it is written: "
             f"the last is {readable_bytes(over)} above",
         )
 
@@ -188,7 +189,7 @@ class _SolverRounds:
         limit, around = self.surroundings.limit_of(graph, self.problem.limits.bytes)
         if limit is not None and limit <= 0:
             why = f"the operations around the block alone need {readable_bytes(around)}"
-            raise NoPlan(f"no plan keeps the budget {self.problem.wording}: {why}")
+            raise NoPlan(f"no plan is within the budget {self.problem.wording}: {why}")
         budget = bytes_within(graph, "min") if limit is None else limit - self.less
         options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
         planner = partial(plan_within, budget=budget, options=options)

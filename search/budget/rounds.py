@@ -1,5 +1,5 @@
-"""Measure candidates until one keeps a budget: take the candidate with the least work that is expected to fit, measure
-it, and correct the forecasts.
+"""Measure candidates until one is within a budget: take the candidate with the least work that is expected to fit,
+measure it, and correct the forecasts.
 
 The caller supplies the candidates and the measure: a memory model (`within.py`), XLA
 (`frontends/jax/compilation/budgeted.py`), or Inductor (`frontends/torch/replan.py`).

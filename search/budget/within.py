@@ -55,7 +55,7 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
 
 
 def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, int]]) -> str:
-    words = f"no plan keeps the budget {problem.wording} {problem.budget.by}"
+    words = f"no plan is within the budget {problem.wording} {problem.budget.by}"
     if not reached:
         return f"{words}: nothing can be recomputed"
     least = min(reached, key=problem.limits.share)
@@ -74,7 +74,7 @@ def within_budget(
         stop: Ends the search with the best result so far.
 
     Raises:
-        Refusal: If no plan keeps the budget, with the minimum if it is proven.
+        Refusal: If no plan is within the budget, with the minimum if it is proven.
     """
     limits = budget_limits(module, budget)
     problem = BudgetProblem(module, budget, run, limits, options, stop)
@@ -95,7 +95,7 @@ def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
 
 
 def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult:
-    """Add the remark on a budget that is kept."""
+    """Add the remark on a budget that is met."""
     before, after = problem.limits.plain, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"

@@ -15,7 +15,7 @@ from pathlib import Path
 _NODE = re.compile(r"^\s+%(\d+)\([^)]*\) = (\S+?)\((.*)$")
 _SCOPE = re.compile(r"# Fullname with scope: \(([^)]*)\)")
 _PEAK = re.compile(r"actual peak memory usage.*|peak used mem:(\d+)M")
-# They hand on other values; a value is saved for who reads it behind them.
+# They forward other values; a value is saved for the readers of the forwarded value.
 _PASSING = ("MakeTuple", "Depend", "TupleGetItem", "Load", "UpdateState", "Return")
 
 

@@ -45,7 +45,7 @@ running the pass twice changes nothing; each function with a gradient is treated
 operations are kept by patterns along the data flow, with a limit on their number, and by attribute | parity
 segments can be left out by number; a number that does not exist is an error | parity
 a minimum cut chooses, with weights and operations that are never recomputed | parity
-values computed from constants alone are recomputed, not saved | parity
+values computed only from constants are recomputed, not saved | parity
 the copies of a group stand right before the first operation that reads one of them | parity
 offloading: a mark that keeps a value for a tool that moves it to the host, relu's own gradient included | better
 a sequence of stages is split into k segments; k beyond their number is an error | better

@@ -202,7 +202,7 @@ def test_mindspore_42_unmarked_view_keeps_the_saving() -> None:
     assert copies_in(after) == ["logistic", "multiply", "reshape", "multiply"]
     assert peak(after) < peak(module)
     check_equal(module, after)
-    # Unless it is said to be kept: that is then saved.
+    # Unless it is marked to be kept: then it is saved.
     kept = silu_times("recompute.recompute = false")
     assert "reshape" not in copies_in(by_hand(kept, Selection("cell")).after)
 
@@ -232,7 +232,7 @@ def test_mindspore_13_manual_mark_on_last_cell_has_no_empty_gate() -> None:
     )
     result = by_hand(module, Selection("cell"))
     assert result.copies == [] and tokens_in(result.after) == []
-    assert result.said("needed as soon as the backward pass begins: copies would be alive as early, and free nothing")
+    assert result.said("needed as soon as the backward pass begins: copies would be live just as early, and free")
 
 
 def test_mindspore_31_unseeded_random_is_saved_seeded_is_copied() -> None:

@@ -57,7 +57,7 @@ def test_mindspore_07_copies_only_gradient_operands_and_producers() -> None:
 
 def test_mindspore_08_second_tutorial_matmul_is_not_copied() -> None:
     result = recomputed(net("attention"))
-    # Two matmuls in each of ten blocks and four in their gradients; nobody asks for the last block's result.
+    # Two matmuls in each of ten blocks and four in their gradients; the last block's result is not used.
     assert names_in(result.before).count("dot_general") == 10 * (2 + 4) - 1
     assert result.copies.count("dot_general") == 9
     assert result.copies.count("exponential") == 9

@@ -159,7 +159,7 @@ def test_paddle_45_policy_marks_offloadable_values() -> None:
     ("segments", "copied"), [(2, ["block0..block1"]), (3, ["block2..block2", "block0..block1"]), (5, 4)]
 )
 def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
-    """Split five stages into segments; the last one is not recomputed, as in Paddle, and a remark says so."""
+    """Split five stages into segments; the last one is not recomputed, as in Paddle, with a remark."""
     result = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
     actual = regions_of_copies(result.after)
     assert len(actual) == segments - 1

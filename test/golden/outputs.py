@@ -3,7 +3,7 @@
     python -m recompute.test.golden.outputs             # compare with outputs.json
     python -m recompute.test.golden.outputs --write     # after a change of behaviour, with its reason in the commit
 
-Programs are hashed without locations, and reports by their numbers alone, so that wording may change. The numbers
+Programs are hashed without locations, and reports only by their numbers, so that wording may change. The numbers
 depend on the versions of JAX, XLA, NumPy and the solvers, which `outputs.json` records.
 """
 

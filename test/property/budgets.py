@@ -74,7 +74,7 @@ class Answer:
 
     @property
     def is_proved(self) -> bool:
-        """Whether a refusal states as proved that no plan keeps the budget."""
+        """Whether a refusal states as proved that no plan is within the budget."""
         return self.minimum > self.wanted or "proved by the" in self.refusal
 
     @property

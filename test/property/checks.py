@@ -243,7 +243,7 @@ def _second_run(case: Case) -> Iterator[str]:
 
 
 def _later_cleanups(case: Case) -> Iterator[str]:
-    """Check that later cleanups change neither residuals nor peaks (R9)."""
+    """Check that later cleanups change neither residuals nor peaks."""
     if not case.done.copies:
         return
     module = case.after.clone()
@@ -272,7 +272,7 @@ def _text(case: Case) -> Iterator[str]:
 
 
 def _gated(case: Case) -> Iterator[str]:
-    """Check the gates by reachability, independent of the passes (R7).
+    """Check the gates by reachability, independent of the passes.
 
     Every operand of a copy comes from copies, from constants, or through a barrier that a gradient value passes, too.
     """
@@ -327,7 +327,7 @@ def _changed_phases(before: Phases, after: Phases) -> str | None:
 
 
 def _marks(case: Case) -> Iterator[str]:
-    """Check that values which the user wants to keep have no copy (R5). A note that copies inherit identifies
+    """Check that values which the user wants to keep have no copy. A note that copies inherit identifies
     operations."""
     if not case.request.marks:
         return

@@ -249,7 +249,7 @@ def called(f: Forward, h: Value) -> Value:
 
 
 def positions(f: Forward, h: Value) -> Value:
-    """Add values that are computed from constants alone."""
+    """Add values that are computed only from constants."""
     pen = f.here()
     counted = pen.op(
         "convert", pen.op("iota", type=Type(h.type.shape, "i32"), parameters=Parameters(dim=1)), type=h.type

@@ -1,6 +1,6 @@
 """Random training steps as StableHLO text: a forward pass in named scopes, its derivative, and sometimes an update.
 
-`generate(seed)` is a function of the seed alone. Every program verifies and has a defined result; moderate inputs give
+`generate(seed)` is a function of the seed only. Every program verifies and has a defined result; moderate inputs give
 moderate values. The distribution is skewed towards steps that save much for their backward pass.
 """
 

@@ -156,7 +156,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("copy before its gate", copy_before_its_gate),
     Bug("gate made from constants", gate_made_from_constants),
     Bug("gate left unread behind the barrier", gate_left_unread),
-    Bug("token that nobody waits for", token_left_unread),
+    Bug("token without uses", token_left_unread),
     Bug("copied twice", copied_twice),
     Bug("attribute misspelt", attribute_misspelt),
     Bug("copy number lost", copy_number_lost),

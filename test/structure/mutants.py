@@ -1,7 +1,8 @@
 """Generation of mutants: a seed determines a program and a structurally changed version of it.
 
-1. Edits of the tree: a change that both programs share, then the mutation, in several variants. 2. The judge prints
-both in one of MLIR's forms: pretty or generic, with or without locations. 3. Edits of the text, in several variants.
+1. The tree is edited: a change that both programs share, then the mutation, in several variants.
+2. The judge prints both programs in one of MLIR's forms: pretty or generic, with or without locations.
+3. The text is edited, in several variants.
 
 Of several variants, one that the judge can read is chosen, since most random edits are invalid. One seed in five is
 `wild` and takes any variant.

@@ -78,7 +78,7 @@ SAME: dict[str, tuple[str, str]] = {
             f'"func.return"(%a) {NOTHING}'
         ),
     ),
-    "private functions that nobody calls are ignored": (PLAIN, module(function(SINE), function(SINE, "g", PRIVATE))),
+    "private functions without calls are ignored": (PLAIN, module(function(SINE), function(SINE, "g", PRIVATE))),
     "names of private functions are ignored": (
         module(function(CALL), function(SINE, "g", PRIVATE)),
         module(function(CALL.replace("@g", "@h")), function(SINE, "h", PRIVATE)),
@@ -101,7 +101,7 @@ SAME: dict[str, tuple[str, str]] = {
             f'%b = "stablehlo.add"(%a, %c) : ({T}, {T}) -> {T}\n"func.return"(%b) {NOTHING}'
         ),
     ),
-    "pure code that nobody reads is ignored": (PLAIN, main(f'%d = "stablehlo.cosine"(%x) {UNARY}\n{SINE}')),
+    "pure code without uses is ignored": (PLAIN, main(f'%d = "stablehlo.cosine"(%x) {UNARY}\n{SINE}')),
     "the order of pure code is ignored": (
         main(f'{ACT}%a = "stablehlo.sine"(%x) {UNARY}\n"func.return"(%a) {NOTHING}'),
         main(f'%a = "stablehlo.sine"(%x) {UNARY}\n{ACT}"func.return"(%a) {NOTHING}'),
@@ -118,7 +118,7 @@ def test_each_rule_explains_its_example(rule: str) -> None:
 
 def test_inlined_call_and_unused_function_need_both_rules() -> None:
     called = module(function(CALL), function(SINE, "g", PRIVATE))
-    both = {"calls are the body of the function", "private functions that nobody calls are ignored"}
+    both = {"calls are the body of the function", "private functions without calls are ignored"}
     assert explanation(PLAIN, called) == both
 
 
@@ -145,8 +145,8 @@ DIFFERENT: dict[str, tuple[str, str]] = {
         main(ACT + ACT.replace('"act"', '"other"') + SINE),
         main(ACT.replace('"act"', '"other"') + ACT + SINE),
     ),
-    "an unknown operation that nobody reads": (PLAIN, main(f'%d = "foo.op"(%x) {UNARY}\n{SINE}')),
-    "a constraint that nobody reads": (
+    "an unknown operation without uses": (PLAIN, main(f'%d = "foo.op"(%x) {UNARY}\n{SINE}')),
+    "a constraint without uses": (
         PLAIN,
         main(f'%d = "sdy.sharding_constraint"(%x) <{{sharding = #sdy.sharding<@m, [{{}}]>}}> {UNARY}\n{SINE}'),
     ),
@@ -179,7 +179,7 @@ DIFFERENT: dict[str, tuple[str, str]] = {
         loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n'),
         loop("foo.loop", "", f'%b = "stablehlo.optimization_barrier"(%v) {UNARY}\n%r = "stablehlo.sine"(%b) {UNARY}\n'),
     ),
-    "what nobody reads in an unknown region": (
+    "unused values in an unknown region": (
         loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n'),
         loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n%b = "stablehlo.cosine"(%v) {UNARY}\n'),
     ),

@@ -17,7 +17,6 @@ import pytest
 from recompute.mlir_io.parser import parse_module
 from recompute.test.benchmark_scripts import script
 from recompute.test.documentation import (
-    DOCS,
     PAGES,
     ROOT,
     Block,
@@ -336,15 +335,39 @@ def test_files_that_a_page_names_exist() -> None:
         assert not missing, f"{name_of(page)} names {sorted(missing)}"
 
 
-NAME_IN_FILE = re.compile(r"`(\w+)(?:\(\))?`(?:, [^`.;|]*)? (?:in|\() ?`([\w/]+/[\w/]+\.py)`")
-"""`choose` in `search/choose.py`, or `choose` (`search/choose.py`)."""
+NAMES_IN_FILE = re.compile(
+    r"(`\w+(?:\(\))?`(?:,?(?: and| or)? (?:the \w+ )?`\w+(?:\(\))?`)*)(?:, [^`.;|]*)? (?:in |of |\()`([\w/-]+\.py)`"
+)
+"""`choose` in `search/choose.py`, `choose` (`search/choose.py`), or `A`, `B` and the limit `C` in `choose.py`."""
 
 
-def test_architecture_names_are_defined_in_stated_files() -> None:
-    pairs = NAME_IN_FILE.findall(" ".join(prose(DOCS / "architecture.md").split()))
-    assert len(pairs) >= 15
-    for name, path in pairs:
-        assert re.search(rf"^ *(?:def |class )?{name}\b", (ROOT / path).read_text(), re.MULTILINE), (name, path)
+def names_in_files(text: str) -> list[tuple[str, str]]:
+    """Return the pairs of an identifier and the file that a text states for it."""
+    pairs = NAMES_IN_FILE.findall(" ".join(text.split()))
+    return [(name, path) for names, path in pairs for name in re.findall(r"`(\w+)", names)]
+
+
+def test_names_are_defined_in_stated_files() -> None:
+    """Look up each name in the file that its page states. A path may leave out its beginning."""
+    sources = {f"/{path}": (ROOT / path).read_text() for path in tracked_paths() if path.endswith(".py")}
+    pairs = [(name_of(page), *pair) for page in PAGES for pair in names_in_files(prose(page))]
+    assert len(pairs) >= 60
+    undefined = [
+        (page, name, path)
+        for page, name, path in pairs
+        if not any(
+            re.search(rf"^ *(?:def |class )?{name}\b", text, re.MULTILINE)
+            for source, text in sources.items()
+            if source.endswith(f"/{path}")
+        )
+    ]
+    assert undefined == []
+
+
+def test_each_name_of_a_list_belongs_to_the_file_behind_it() -> None:
+    text = "The limits are `A`,\n`B` and the share `C` in `s/x.py`; `d` (`y.py`) and `e`, a part of `z.py`, use them."
+    names, files = "ABCde", ("s/x.py", "s/x.py", "s/x.py", "y.py", "z.py")
+    assert names_in_files(text) == list(zip(names, files, strict=True))
 
 
 IDENTIFIER = re.compile(r"`(\w+)(?:\(\))?`")

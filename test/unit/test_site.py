@@ -47,7 +47,7 @@ def test_search_index_contains_sections(site: Path) -> None:
 
 
 def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
-    """Fail the strict build on a dead link, so that a build without warnings means something."""
+    """Check that the strict build fails on a dead link."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[nowhere](nowhere.md)\n")
     (tmp_path / "mkdocs.yml").write_text("site_name: x\nstrict: true\ntheme: material\nplugins: [search]\n")

@@ -38,7 +38,7 @@ class CallReading:
         template: The function before inlining.
         parts: The parts of functions that were outlined before.
         members: The operations of the call, by their index in the template.
-        constants: Values that are computed from constants alone.
+        constants: Values that are computed only from constants.
         current_values: For each value of the template that is read, its current value.
         cloned: Operations from outside the call that the body clones, by their index in the template.
     """

@@ -123,7 +123,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 
 
 def _location(instance: InlinedCall) -> LocationAttr:
-    """Return the location of the call, prefixed by the calls around it that were inlined too."""
+    """Return the location of the call, prefixed by the calls around it that were also inlined."""
     outer_call = instance.at.instance
     return instance.location if outer_call is None else location_in_call(_location(outer_call), instance.location)
 

@@ -209,7 +209,7 @@ class _JoinedBodies:
 
     Attributes:
         block: The block.
-        own, cotangents: Its arguments for the forward pass, and those for the gradient alone.
+        own, cotangents: Its arguments for the forward pass, and those for the gradient only.
         forward_results: The results of the forward pass.
         gradient: The gradient operations.
     """

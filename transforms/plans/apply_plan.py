@@ -162,9 +162,13 @@ class _CopyInserter:
     def _copies_behind_a_token(
         self, batch: Batch, gates: Iterable[SSAValue], cloner: Cloner, copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """Create the copies of a batch behind a token.
+        """Create the copies of a batch, whose inputs wait for a token.
 
-        `cloner`: has the copies of originals and inputs; extended by the copies of the batch.
+        Args:
+            batch: The batch.
+            gates: Values that the token waits for, in addition to those that the batch awaits.
+            cloner: The mapping from originals to the copies made so far; the copies of this batch are added to it.
+            copy_of: The copy number of each operation of the batch.
 
         Returns:
             The operations to insert, in order.

@@ -192,9 +192,9 @@ class _BackwardInSlots:
         reruns: The iterations of the forward loop that compute the dropped slices.
         needs: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
         gradients: Its iterations.
-        steps: The schedule of the new loop.
-        tables: The schedule as constants before the loop.
-        filler: Runs the advances of the schedule; None if there are none.
+        tables: The schedule of the new loop, as constants before it.
+        has_advances: Whether the schedule has advances.
+        filler: Runs the advances of the schedule.
     """
 
     def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):

@@ -5,7 +5,7 @@ place; an elementwise kernel overwrites an operand that dies with it; a value ma
 until that result is written; a donated argument is copied if a reader of it may run after its memory is overwritten.
 
 As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one,
-which is copied first if a reader may run later. Whether it may is decided by use-def edges alone, not by the schedule.
+which is copied first if a reader may run later. Whether it may is decided only by use-def edges, not by the schedule.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Layouts: an operand whose layout differs from the required layout of its kernel 
 The convolution that computes a kernel gradient reads the forward activation this way, and the copy is made as soon as
 the activation exists. Products in bf16 are computed in f32.
 
-Equal constants: equal values that are computed from constants alone are computed once. If several operations overwrite
+Equal constants: equal values that are computed only from constants are computed once. If several operations overwrite
 such a value, each gets a copy, except for the last one if use-def edges order all other readers of the value before it
 (`xla/service/copy_insertion.cc`).
 
@@ -60,7 +60,7 @@ def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, in
 
 
 def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
-    """Return whether the regions of the loop capture a value of the class too."""
+    """Return whether the regions of the loop also capture a value of the class."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 

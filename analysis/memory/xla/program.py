@@ -137,7 +137,7 @@ class KernelProgram:
         bodies: The blocks of each loop and branch.
         handed_on: For each loop, the indices of the carried values that no iteration changes.
         kernels: The requirements of products and convolutions.
-        alike: For each value that is computed from constants alone, the number of its class of equal values.
+        alike: For each value that is computed only from constants, the number of its class of equal values.
         pools: Gradients of maxima over windows.
         spreads: For each broadcast, the number of its class; broadcasts of a class differ at most in their operands.
     """

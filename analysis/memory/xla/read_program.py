@@ -1,6 +1,6 @@
 """Conversion of an MLIR block to the program of the XLA:CPU model.
 
-Among the values that are computed from constants alone, XLA folds small ones at compile time, and they use no memory. A
+Among the values that are computed only from constants, XLA folds small ones at compile time, and they use no memory. A
 splat is a broadcast, and an ascending range is an iota: values computed from these are computed at run time, equal ones
 once, before all other operations. A kernel that can fuse such a value computes it itself; for other kernels it is
 stored from the start of the step to its last reader.

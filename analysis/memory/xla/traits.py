@@ -218,7 +218,7 @@ class Trait:
 def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
     """Return the traits of an operation.
 
-    `constant`: the values that are computed from constants alone.
+    `constant`: the values that are computed only from constants.
     """
     name, traits = name_of(op), Trait.NONE
     if name in FUSIBLE and not _is_copied_row_by_row(op):

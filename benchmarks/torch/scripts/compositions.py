@@ -15,7 +15,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Scaled(torch.autograd.Function):
-    """Multiply by a number of Python, in the backward pass, too."""
+    """Multiplication by a Python number, in the forward pass and in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, factor: float) -> torch.Tensor:

@@ -36,7 +36,12 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Row:
-    """`allowed`, `needs`: temporaries as shares of the plain step's; `work`, `theirs`: FLOPs over the plain step's."""
+    """A step compiled within a budget.
+
+    Attributes:
+        allowed, needs: The allowed and the needed temporaries, as shares of those of the plain step.
+        work, theirs: The FLOPs of our step and of `jax.checkpoint`, over those of the plain step.
+    """
 
     step: str
     budget: str

@@ -40,7 +40,7 @@ from .device_limits import limit_of_step
 
 
 class BudgetNotReached(Refusal):
-    """A refusal because no compiled candidate keeps the budget.
+    """A refusal because no compiled candidate is within the budget.
 
     Attributes:
         least_bytes: The temporaries of the smallest candidate that any search on the step compiled; None if nothing can
@@ -178,7 +178,7 @@ def compile_within(
         line: The line on which progress is shown.
 
     Raises:
-        Refusal: If no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
+        Refusal: If no compiled candidate is within the budget, and if the compiler or the device reports no sizes.
     """
     options = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
@@ -242,7 +242,7 @@ class _CompilerSearch:
     interrupts: int = field(default_factory=lambda: Interrupt.count)
 
     def best(self) -> BudgetedCompile:
-        """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
+        """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
         is_over, plain = self._is_over(), (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
@@ -343,7 +343,7 @@ class _CompilerSearch:
         least, remedy = "nothing can be recomputed", ""
         if least_bytes is not None:
             least = f"the smallest compiled candidate needs {readable_bytes(least_bytes)}"
-        failure = f"no plan keeps the budget {self.budget}"
+        failure = f"no plan is within the budget {self.budget}"
         if is_stopped and Interrupt.count > self.interrupts:
             failure = f"no plan for the budget {self.budget} was found before the interrupt"
         elif is_stopped:

@@ -22,15 +22,16 @@ _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 
 def merges_copies(platforms: Sequence[str]) -> bool:
-    """Return whether XLA removes barriers and merges the copies, without a compiler option that prevents it."""
+    """Return whether XLA, unless a compiler option prevents it, removes barriers and merges copies with originals."""
     return "cpu" in platforms and jax.__version_info__ < NO_LONGER_MERGES
 
 
 def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Merge compiler options, and disable the pass that drops barriers if copies would be merged (`merges_copies`).
+    """Merge compiler options; where XLA would merge the copies (`merges_copies`), also disable its pass that drops
+    barriers.
 
-    The compiler option replaces the list of passes that `XLA_FLAGS` and JAX's configuration disable, so that it
-    must list these too.
+    The option `xla_disable_hlo_passes` replaces the list of disabled passes of `XLA_FLAGS` and JAX's configuration, so
+    the result repeats the passes of these lists.
 
     Args:
         platforms: The platforms for which the step is compiled.

@@ -1,7 +1,7 @@
 """Short tracebacks, as JAX prints them: the lines of the user and the message, without frames of this package.
 
     train.py:12: step(state, batch)
-    Refusal: train.py:8:9: error: no plan keeps the budget 1%, …
+    Refusal: train.py:8:9: error: no plan is within the budget 1%, …
 
 `JAX_TRACEBACK_FILTERING=off` shows all frames, including frames of JAX and of this package.
 """

@@ -28,11 +28,11 @@ _REMEDIES: Mapping[Topic, str] = {
     ),
     Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
 }
-_CHECKPOINTED = "its own jax.checkpoint recomputes already, and the options select nothing that could be freed besides"
+_CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
 _REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
 _MERGE_CHECKPOINT = (
     ", or leave out segments= and checkpoints=, which keep its copies: without them they may be merged back and "
-    "planned anew"
+    "planned again"
 )
 _ONE_LAYER = (
     "in a model of one layer nothing can be freed: name the blocks of a larger one with jax.named_scope or "

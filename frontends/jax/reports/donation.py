@@ -1,7 +1,7 @@
 """Arguments that a step does not donate although it returns their new values, which could take over their buffers: that
 saves memory with no extra work, as with `donate_argnums` of `jax.jit`.
 
-A new value, such as a weight minus its scaled gradient, is computed from an argument by elementwise operations alone. A
+A new value, such as a weight minus its scaled gradient, is computed from an argument only by elementwise operations. A
 gradient has the type of a weight, too, but is no new value of it: the caller still needs the weight.
 """
 
@@ -98,7 +98,7 @@ def _types_of_updates(module: ModuleOp) -> Iterator[Type]:
 
 
 def _is_new_value(value: SSAValue) -> bool:
-    """Return whether a value is computed from an argument of its type by operations of `_KINDS` alone."""
+    """Return whether a value is computed from an argument of its type by operations of `_KINDS` only."""
     stack, seen = [value], {value}
     while stack:
         reached = stack.pop()

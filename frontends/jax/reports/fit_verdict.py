@@ -62,7 +62,7 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> Fit
     at_most = f"{format_bytes(limit)} {needs.place}"
     if needs.less <= limit:
         needed = f"needs {format_bytes(needs.plain)}"
-        plain = f"the plain step {needed if needs.plain > limit else 'fits, too'}"
+        plain = f"the plain step {needed if needs.plain > limit else 'also fits'}"
         return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} of {at_most}; {plain}")
     if needs.fixed > limit:
         fixed = f"arguments and results alone need {format_bytes(needs.fixed)}, above the limit of {at_most}"

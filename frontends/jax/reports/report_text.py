@@ -285,7 +285,7 @@ def _cheaper(report: Report) -> str | None:
     needs, extra = less.temporaries, less.flops / plain.flops - 1
     runs = next((candidate for candidate in report.rounds if candidate.needs == needs), None)
     if runs is not None:
-        # With equal sizes the candidates of the search differ in their work alone.
+        # With equal sizes the candidates of the search differ only in their work.
         near = [
             candidate
             for candidate in report.rounds

@@ -102,7 +102,7 @@ class Report:
         proved: Whether the step that runs is proved equal to the plain step.
         modules: The bytes that are saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
-        refused: The reason that no plan keeps the budget; "" if one does, or without a budget.
+        refused: The reason that no plan is within the budget; "" if one does, or without a budget.
         fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         donation: The arguments whose donation would save memory; None without such arguments.
@@ -286,15 +286,19 @@ def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]
 
 @dataclass(frozen=True)
 class _View:
-    """The modules that a report reads. `of`: maps a module of JAX to the module that is read. `is_of_a_device`: whether
-    this is the part of one device."""
+    """The view of a step on which a report is based: whole arrays, or the part of one device.
+
+    Attributes:
+        of: Returns the module to report on, given the module of JAX.
+        is_of_a_device: Whether that module is the part of one device.
+    """
 
     of: Callable[[ModuleOp], ModuleOp]
     is_of_a_device: bool
 
 
 def _view(lowered: Lowered, devices: int) -> _View:
-    """Return the view of one device if the shardings of the plain step can be propagated, or else of whole arrays."""
+    """Return the view of one device if the shardings of the plain step can be propagated, otherwise of whole arrays."""
     if devices > 1 and lowered.module is not None:
         try:
             part_of_a_device(lowered.module)

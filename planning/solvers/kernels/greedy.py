@@ -1,4 +1,4 @@
-"""The greedy: add copies, at the least work per byte of removed overflow, until no stage exceeds the budget.
+"""The greedy: add copies, with the least work per byte of removed overflow, until no stage exceeds the budget.
 
 A candidate is a storage that is live between two accesses, across stages above the budget; its move recomputes the
 storage before the later access. The overflow is the sum over all stages of max(0, peak - budget). The score of a move

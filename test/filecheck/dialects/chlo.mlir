@@ -69,7 +69,7 @@ func.func @binary(%f: tensor<2x3xf32>, %i: tensor<4xui32>) {
 // CHECK-NEXT:    %2 = chlo.zeta %f, %f : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
 // CHECK-NEXT:    %3 = chlo.mulhi %i, %i {recompute.recompute = true} : tensor<4xui32>, tensor<4xui32> -> tensor<4xui32>
 
-// The largest of each row, and where they stand.
+// The largest elements of each row, and their indices.
 func.func @top(%f: tensor<2x3xf32>) {
   %values, %indices = chlo.top_k(%f, k = 2) {recompute.recompute = true} : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
   func.return

@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p canonicalize,cse,dce,canonicalize,cse,dce,canonicalize,cse,dce | filecheck %s
 // RUN: xdsl-opt %s -p canonicalize | filecheck %s
 
-// To wait for a value twice is to wait for it. The gate stays.
+// A value that is waited for twice is waited for once. The gate stays.
 // CHECK-LABEL: func.func @repeated_gates
 // CHECK-NEXT:    %t = recompute.token %g, %h : tensor<4xf32>, tensor<4xf32>
 // CHECK-NEXT:    %a = recompute.depend %x after %t
@@ -12,7 +12,7 @@ func.func @repeated_gates(%x: tensor<4xf32>, %g: tensor<4xf32>, %h: tensor<4xf32
   func.return %a : tensor<4xf32>
 }
 
-// What nobody reads orders nothing: a depend without readers, the tokens behind it.
+// Operations without uses are erased: a depend, and the tokens that only it uses.
 // CHECK-LABEL: func.func @unread
 // CHECK-NEXT:    func.return %x
 func.func @unread(%x: tensor<4xf32>, %g: tensor<4xf32>) -> tensor<4xf32> {
@@ -39,7 +39,7 @@ func.func @merged(%x: tensor<4xf32>, %y: tensor<4xf32>, %g: tensor<4xf32>) -> te
   func.return %e : tensor<4xf32>
 }
 
-// Not where the first could not see the value, nor where they say different things of themselves.
+// They stay apart if the value is defined after the first one, or if their attributes differ.
 // CHECK-LABEL: func.func @apart
 // CHECK-NEXT:    %t = recompute.token %g
 // CHECK-NEXT:    %a = recompute.depend %x after %t

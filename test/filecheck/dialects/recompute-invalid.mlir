@@ -80,7 +80,7 @@ func.func @argument(%x: tensor<4xf32>, %t: !recompute.token) {
 
 // -----
 
-// A gate that waits for what waits for it.
+// A gate that waits for the copies that wait for it.
 func.func @cycle(%x: tensor<4xf32>) {
   // expected-error@+1 {{operand 0 of recompute.token is read before it is defined; a token must not wait for an operation that waits for the token}}
   %t = recompute.token %b : tensor<4xf32>

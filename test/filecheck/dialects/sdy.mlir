@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 
-// Shardings as JAX prints them; the bodies are taken along as they stand.
+// Shardings as JAX prints them; their bodies are kept as text.
 
 sdy.mesh @mesh = <["a"=2, "b"=4]> {stablehlo.mesh = {axes = []}}
 sdy.mesh @order = <["a"=2, "b"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>

@@ -60,7 +60,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// Parts that are one.
+// Adjacent parts that form one part.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{two consecutive sub-axes can be merged}}
@@ -201,7 +201,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A sum of what is a maximum.
+// A sum of partial maxima.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
   // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
@@ -221,7 +221,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 
 // -----
 
-// Axes that are not unreduced then.
+// Result axes that are not unreduced.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{out_unreduced_axes should be in_unreduced_axes and the axes of the operation}}

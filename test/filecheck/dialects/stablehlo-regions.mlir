@@ -25,7 +25,7 @@ func.func @reduce(%a: tensor<4x5xf32>, %i: tensor<4x5xi32>, %z: tensor<f32>, %n:
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Both regions of a loop call the carried values by the same names.
+// The carried values have the same names in both regions of a loop.
 func.func @control(%n: tensor<i32>, %x: tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>) {
   stablehlo.optimization_barrier ()
   %0, %1 = stablehlo.optimization_barrier {note = "kept"} %n, %x : tensor<i32>, tensor<4xf32>

@@ -45,7 +45,7 @@ func.func @dynamic(%a: tensor<4x6xf32>, %u: tensor<1x6xf32>, %i: tensor<i32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Padding may cut off.
+// Negative padding removes elements.
 func.func @padding(%a: tensor<4x6xf32>, %z: tensor<f32>) {
   %0 = stablehlo.pad %a, %z, low = [1, 0], high = [0, -1], interior = [0, 1] {note = "kept"} : (tensor<4x6xf32>, tensor<f32>) -> tensor<5x10xf32>
   %1 = stablehlo.reverse %a, dims = [1, 0] {note = "kept"} : tensor<4x6xf32>
@@ -57,7 +57,7 @@ func.func @padding(%a: tensor<4x6xf32>, %z: tensor<f32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Batching dimensions are left out where there are none, precision and algorithm where none is asked for.
+// Empty batching dimensions, and absent precisions and algorithms, are not printed.
 func.func @dot(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %v: tensor<3xf32>) {
   %0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGHEST, DEFAULT] : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>
   %1 = stablehlo.dot_general %v, %v, contracting_dims = [0] x [0] : (tensor<3xf32>, tensor<3xf32>) -> tensor<f32>
@@ -73,7 +73,7 @@ func.func @dot(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %v: tensor<3xf32>) 
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// What a window does not say is left out.
+// Default properties of a window are not printed.
 func.func @convolution(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[0, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, true]} {feature_group_count = 1 : i64, batch_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision HIGH>], note = "kept"} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x4x8x4xf32>
   %1 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x6x6x4xf32>
@@ -85,7 +85,7 @@ func.func @convolution(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Which device runs.
+// The number of the device.
 func.func @devices() {
   %0 = stablehlo.partition_id : tensor<ui32>
   %1 = stablehlo.replica_id {note = "kept"} : tensor<ui32>

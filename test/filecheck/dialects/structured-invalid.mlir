@@ -112,7 +112,7 @@ func.func @yield_in_a_function(%x: tensor<4xf32>) {
 
 // -----
 
-// A gradient region's values are its results: what is inside is not seen from outside.
+// Only the results of a gradient region are visible outside it.
 func.func @scope(%x: tensor<4xf32>) -> tensor<4xf32> {
   recompute.segment {
     %a = stablehlo.sine %x : tensor<4xf32>

@@ -35,7 +35,7 @@ func.func private @sine(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // AGAIN: error: no segment matches 'no*'; the scopes are: block0
 
-// Only the pass that failed, behind those before it.
+// Only the failed pass, on the IR before it.
 // LOCAL-NOT: func.call
 // LOCAL:     pipeline: "builtin.module(recompute-mark{segments=\"no*\"
 

@@ -34,7 +34,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // ALL:         // -----// IR Dump After InlinePass (recompute-inline) //----- //
 // ALL-NEXT:    builtin.module
 
-// Counts after each pass, and at the end the times: parts below and inside what they are parts of.
+// Operation counts after each pass, and at the end the times: each part is indented below the part that contains it.
 // STATISTICS:      recompute-mark: 9 -> 9 operations, 0 copies{{$}}
 // STATISTICS-NEXT: recompute-clone: 9 -> 12 operations, 1 copies{{$}}
 // STATISTICS-NEXT: seconds  percent  part

@@ -3,7 +3,7 @@
 // RUN: recompute-opt %s --no-print-debuginfo --remarks=json 2>&1 | filecheck %s --check-prefix=JSON
 // RUN: recompute-opt %s --no-print-debuginfo 2>/dev/null | recompute-opt 2>&1 | filecheck %s --check-prefix=NONE
 
-// Locations are printed if the input has some. Without them, later tools have no phases and scopes: a note says so.
+// Locations are printed if the input has some. Without them, later tools have no phases and scopes, as a note states.
 
 // CHECK-NOT: note:
 // CHECK:     stablehlo.tanh %x : tensor<8xf32> loc(#[[LOC:loc\d*]])

@@ -1,4 +1,4 @@
-// The step before and after in one report, in one scale; what holds the peak by name and place in the source.
+// The step before and after, in one report and on one scale; the values at the peak by name and source position.
 
 // RUN: recompute-opt %s -p recompute -t 'memory-timeline{before=%s}' | filecheck %s
 // RUN: recompute-opt %s -p recompute -t 'memory-timeline{before=%s format=json}' | filecheck %s --check-prefix=JSON

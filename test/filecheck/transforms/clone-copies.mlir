@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p recompute-clone --split-input-file | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-clone{copies=1}' --split-input-file | filecheck %s --check-prefix=ONE
 
-// R2: the output %b of segment p is recomputed too, and segment q needs it first. A spine brings %b; its inside %a is not
-// alive until p's own gradient arrives, but copied a second time. With one copy it is.
+// The output %b of segment p is recomputed, and segment q needs it first. A spine recomputes %b; the inside %a must not stay
+// alive until p's own gradient arrives, and is copied a second time. The output %b has only one copy.
 func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -32,7 +32,7 @@ func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// R7: segment p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second:
+// Segment p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second, so
 // each entry has a token of its own.
 func.func @entered_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
@@ -60,7 +60,7 @@ func.func @entered_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32
 
 // -----
 
-// R1, R3: decisions are per result. The first result is kept: its reader reads the original; the second reads the copy.
+// Decisions are per result. The first result is kept: its reader reads the original. The second reader reads the copy.
 func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %n = stablehlo.constant dense<1> : tensor<i32>
   %w:2 = "stablehlo.case"(%i) ({
@@ -83,8 +83,8 @@ func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) ->
 
 // -----
 
-// Hand marks outside every segment form one of their own, and what carries no mark is no part of it: %b leads out of it and
-// back in, so each entry has a token of its own.
+// Marked operations outside segments form a segment of their own, without the unmarked operations between them: %b leads out
+// of it and back in, so each entry has a token of its own.
 func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
   %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp()/tanh")
@@ -103,8 +103,8 @@ func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// The output %b of segment p is read on its own, before segment q is entered and then the inside of p: the reader's spine
-// brings %b, the inside dies at once.
+// The output %b of segment p is read first, then segment q is entered, then the inside of p. The spine of the first reader
+// recomputes %b, and its inside dies at once.
 func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -131,7 +131,7 @@ func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 
 // -----
 
-// A spine has brought %b, which is alive. The inside of p that comes later reads that copy: only %a is copied again.
+// A spine has recomputed %b, which is still live. The later copies of the inside of p read it, so only %a is copied again.
 func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -157,7 +157,7 @@ func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 
 // -----
 
-// An output that comes from constants alone needs no copy.
+// An output that is computed only from constants needs no copy.
 func.func @constant_output(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %k = stablehlo.constant dense<1.0> : tensor<4xf32>
   %a = stablehlo.sine %k {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")

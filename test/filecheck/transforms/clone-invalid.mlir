@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-clone --split-input-file --verify-diagnostics
 
-// R6: marks on what must not run twice are taken back, and said with the reason.
+// Marks on operations that must not run twice are removed, with a remark that states the reason.
 func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %s = stablehlo.constant dense<4> : tensor<1xi64>
   // expected-remark@+1 {{test.write is not recomputed: the effects of test.write are unknown}}
@@ -21,7 +21,7 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
   %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-remark@+1 {{stablehlo.add is not recomputed: it runs in phase 'gradient', not in the forward pass}}
   %k = stablehlo.add %g, %b {recompute.recompute = true} : tensor<4xf32>
-  // Nothing is said of what is to be kept.
+  // There is no remark on operations that are marked to be kept.
   %l = stablehlo.add %k, %b {recompute.recompute = false, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %l, %d {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %e, %h : tensor<4xf32>, tensor<4xf32>
@@ -29,7 +29,7 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // -----
 
-// A loop that hides an effect is not copied either.
+// A loop that contains an effect is not copied.
 func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   // expected-remark@+1 {{stablehlo.if is not recomputed: test.write inside: the effects of test.write are unknown}}
   %a = "stablehlo.if"(%p) ({
@@ -44,7 +44,7 @@ func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) 
 
 // -----
 
-// A mark without effect is said: on what makes nothing, and on what no gradient operation reads, once for each segment.
+// A remark reports a mark without effect, on operations without results or gradient readers, once for each segment.
 func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // expected-remark@+1 {{test.write is not recomputed: it has no results}}
   "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> ()
@@ -60,7 +60,7 @@ func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // -----
 
-// %g is known before %c has run, so it cannot hold back a copy of %c, and nothing else can.
+// %g is available before %c runs, so it cannot delay a copy of %c, and there is no other gate.
 func.func @known_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %e = stablehlo.tanh %a {recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-clone --print-debuginfo | filecheck %s
 
-// Copies, and what they wait for, stand in the scope of their originals, as backward ones. Whoever has no path has a name.
+// Copies and their tokens have the scope of their originals, in the backward pass. Operations without a path have a name.
 func.func @places(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp(block0)/attn/sin"("model.py":7:3))
   %b = stablehlo.tanh %a {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32> loc("model.py":8:3)

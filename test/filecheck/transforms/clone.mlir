@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-clone --split-input-file 2>/dev/null | filecheck %s
 
-// R1, R7: what the gradient reads is copied in front of its first reader, behind a token on the incoming gradient.
-// The tail (%c) is not copied: no gradient operation reads it. R2: two readers share one copy.
+// Values that the gradient reads are copied before their first reader, behind a token on the incoming gradient.
+// The tail (%c) is not copied: no gradient operation reads it. Two readers share one copy.
 func.func @one_region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %b = stablehlo.tanh %a {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
@@ -24,12 +24,12 @@ func.func @one_region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 // CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]] {recompute.id = 1 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]] {recompute.target_grad}
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[B]] {recompute.target_grad}
-// Later gradient operations read the delayed input, or both it and %x would stay alive.
+// Later gradient operations read the delayed input; otherwise both it and %x would stay live.
 // CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[X]] :
 
 // -----
 
-// R6: an operation of unknown effect is not run twice, whatever the mark says.
+// An operation with unknown effects never runs twice, even if it is marked.
 func.func @hidden_state(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = "test.unknown"(%x) {recompute.recompute = true} : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/unknown")
   %d = stablehlo.negate %a : tensor<4xf32> loc("jit(f)/jvp()/neg")
@@ -43,7 +43,7 @@ func.func @hidden_state(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 
 // -----
 
-// The copy of %b reads the inside of segment "p", which is recomputed too: it gets a copy there, and later readers of %a
+// The copy of %b reads the inside of segment "p", which is also recomputed: it is copied there, and later readers of %a
 // read that copy.
 func.func @inside_of_another(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
@@ -65,7 +65,7 @@ func.func @inside_of_another(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4
 
 // -----
 
-// R10: views between marked operations travel along; kept, they would pin %a. A mark that keeps one is obeyed.
+// Views between marked operations are recomputed with them; kept, they would pin %a. A mark that keeps a view is obeyed.
 func.func @views(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
   %v = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<2x2xf32> loc("jit(f)/jvp()/reshape")
@@ -88,8 +88,8 @@ func.func @views(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// R7: %d is a gradient operation, but it reads only what the forward pass has early: a token of it would hold nothing
-// back. The copies wait for the cotangent %g0.
+// %d is a gradient operation, but all its operands are available early in the forward pass: a token on it would delay
+// nothing. The copies wait for the cotangent %g0.
 func.func @early_gate(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
   %y = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp()/tanh")
@@ -106,7 +106,7 @@ func.func @early_gate(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
-// R7: %g leads to the first reader and comes after %a, which it reads. But it is known before %c has run: a copy of %c
+// %g leads to the first reader and comes after %a, which it reads. But it is available before %c runs: a copy of %c
 // that waits for %g could run in the forward pass. The copies wait for %u, which comes after both.
 func.func @known_between(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
@@ -125,7 +125,7 @@ func.func @known_between(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, te
 
 // -----
 
-// The same with a cotangent from outside, which nobody has early: %g, which leads to the first reader, is the gate.
+// The same with a cotangent that is an argument, available late: %g, which leads to the first reader, is the gate.
 func.func @known_with_cotangent(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %e = stablehlo.tanh %a {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tan")
@@ -143,7 +143,7 @@ func.func @known_with_cotangent(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tenso
 
 // -----
 
-// %d is read before any gradient has arrived: it is kept. %c, of the same segment, waits for %h.
+// %d is read before any gradient value exists, so it is kept. %c, of the same segment, waits for %h.
 func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<4xf32>
   %s = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp()/sin")
@@ -163,8 +163,8 @@ func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
-// %g is added to what the copy is read for: the cotangent of a residual stream. It passes the token too, so that it is
-// stored there; %u alone would hold the copy back.
+// %g is added to the value computed from the copy: the cotangent of a residual stream. It also passes the token, so that it
+// is stored there; with only %u as the gate the copy could run early.
 func.func @joins(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.tanh %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
   %y = stablehlo.add %x, %a : tensor<4xf32> loc("jit(f)/jvp()/add")

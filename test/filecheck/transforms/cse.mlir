@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-cse | filecheck %s
 // RUN: recompute-opt %s -p recompute-cse,cse,canonicalize,dce,cse,canonicalize,dce,cse,canonicalize,dce | filecheck %s
 
-// R9: forward twins merge, gradient twins merge; a forward operation and its gradient twin stay apart, and say why.
+// Forward twins merge, and gradient twins merge; a forward operation and its gradient twin stay apart, with a remark.
 func.func @phases(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f1 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %f2 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -50,7 +50,7 @@ func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    %h = stablehlo.sine
 // CHECK-NEXT:    %g1 = stablehlo.multiply %ct, %h
 
-// Where only the forward pass reads the twin, they merge, and the original stays known by its number.
+// If only the forward pass reads the twin, the two merge, and the original keeps its id.
 func.func @not_held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   %h = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(c)/sin")
   %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -64,7 +64,7 @@ func.func @not_held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    %h = stablehlo.sine %x {recompute.id = 0
 // CHECK-NEXT:    %e = stablehlo.add %h, %h
 
-// What no CSE may merge needs no phase.
+// Operations that no CSE may merge need no phase.
 func.func @unknown(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/unknown")
   %g = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/transpose(jvp(b))/unknown")

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-inline,recompute-inline-gradient)' --disable-verify --split-input-file --verify-diagnostics
 // RUN: recompute-opt %s -p recompute-inline,recompute-outline-gradient --disable-verify --split-input-file --verify-diagnostics
 
-// Nothing is lost without a word.
+// Attributes that flattening would lose are an error.
 func.func @foreign_attribute(%x: tensor<4xf32>) {
   // expected-error@+1 {{flattening recompute.gradient would lose its attribute 'note'; remove it first}}
   recompute.gradient attributes {note = "mine"} {

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-inline-gradient | filecheck %s
 // RUN: recompute-opt %s -p recompute-inline-gradient,recompute-phase | filecheck %s --check-prefix=PHASE
 
-// The segment's operations say that they are gradient operations; forward operations in front stay as they are.
+// The segment's operations are marked as gradient operations; forward operations before it stay unmarked.
 // CHECK-LABEL: func.func @step
 // CHECK-NEXT:    %a = stablehlo.sine %x :
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"}
@@ -19,7 +19,7 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   func.return %a, %u : tensor<4xf32>, tensor<4xf32>
 }
 
-// One gradient in two pieces: the constant between them runs anywhere, so nothing more is said.
+// One gradient in two pieces: the constant between them may run anywhere, so no further phases are written.
 // CHECK-LABEL: func.func @pieces
 // CHECK-NEXT:    %a = stablehlo.sine %x :
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"}
@@ -41,7 +41,7 @@ func.func @pieces(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   func.return %h : tensor<4xf32>
 }
 
-// Forward, gradient, forward, gradient: every operation says its phase, since its place does not.
+// Forward, gradient, forward, gradient: every operation gets its phase, since its position does not determine it.
 // CHECK-LABEL: func.func @two_steps
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.phase = "primal"}
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"}

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-inline-segments | filecheck %s
 // RUN: recompute-opt %s -p recompute-inline-gradient,recompute-mark | filecheck %s --check-prefix=MARK
 
-// Inside: to recompute. Outputs, which forward operations read: kept (R4). A name that is taken gets a number.
+// The inside is marked to be recomputed; outputs, which forward operations read, are kept. A name in use gets a number.
 // CHECK-LABEL: func.func @blocks
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block", recompute.recompute = true}
 // CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "block", recompute.checkpoint}
@@ -32,7 +32,7 @@ func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %g : tensor<4xf32>
 }
 
-// What is returned lives to the end anyway, and is kept; `output_recompute` says otherwise. Without a name: "segment".
+// Returned values live to the end and are kept, unless `output_recompute` is set. Without a name the segment is "segment".
 // CHECK-LABEL: func.func @outputs
 // CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "segment", recompute.checkpoint}
 // CHECK-NEXT:    stablehlo.cosine %x {recompute.segment = "segment#1", recompute.recompute = true}
@@ -48,7 +48,7 @@ func.func @outputs(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
 
-// R5: the operation, then the innermost segment. `false` keeps a piece; paths are nested; instances keep apart.
+// A mark on an operation precedes the innermost segment. `false` keeps an operation; paths are nested; instances differ.
 // CHECK-LABEL: func.func @nested
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "m", recompute.recompute = true}
 // CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "m/attention", recompute.recompute = false}
@@ -87,7 +87,7 @@ func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %g : tensor<4xf32>
 }
 
-// A segment that operations name themselves is another one.
+// Operations that name their segment themselves belong to that segment.
 // CHECK-LABEL: func.func @taken
 // CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "b"}
 // CHECK-NEXT:    stablehlo.tanh %a {recompute.segment = "b#1", recompute.checkpoint}
@@ -104,7 +104,7 @@ func.func @taken(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %b : tensor<4xf32>
 }
 
-// A segment may name a policy; its operations get it. One that saves keeps the outputs too.
+// The policy of a segment is written on its operations. A policy that saves also keeps the outputs.
 // CHECK-LABEL: func.func @policies
 // CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "s", recompute.recompute = "prefer_save"}
 // CHECK-NEXT:    stablehlo.cosine %x {recompute.segment = "t", recompute.recompute = "prefer_recompute"}
@@ -124,7 +124,7 @@ func.func @policies(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %g : tensor<4xf32>
 }
 
-// A segment's name is that of what makes its results, through nested segments.
+// The results of a segment are named after the operations that compute them, through nested segments.
 // CHECK-LABEL: func.func @named
 // CHECK-NEXT:    stablehlo.sine %x {recompute.name = "kept",
 // CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = ["kept", "inner"],

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-inline --print-debuginfo --split-input-file --no-proof | filecheck %s
 
-// A private function's body takes the place of its call, and the call's path stands in front of the body's own.
+// The body of a private function replaces its call, and the call's path precedes the paths of the body.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @twice(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(block0)/jit(twice)")
   func.return %0 : tensor<4xf32>
@@ -17,7 +17,7 @@ func.func private @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Calls inside loops and of called functions are inlined too.
+// Calls inside loops, and calls in called functions, are inlined too.
 func.func public @loop(%x: tensor<i32>) -> tensor<i32> {
   %0 = stablehlo.while(%i = %x) : tensor<i32>
   cond {
@@ -46,7 +46,7 @@ func.func private @inner(%a: tensor<i32>) -> tensor<i32> {
 
 // -----
 
-// Public functions keep their calls: somebody else may call them too.
+// Public functions stay, because code outside the module may call them.
 func.func public @entry(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @shared(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
@@ -59,7 +59,7 @@ func.func public @shared(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A mark on a call is a mark on what it calls, unless an operation there says otherwise.
+// A mark on a call applies to all operations of the function, unless an operation has a mark of its own.
 func.func public @marked(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @two(%x) {recompute.recompute = true} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
@@ -75,12 +75,12 @@ func.func private @two(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A call's name is that of the operations that make its results, besides their own; each call has its own name.
+// The name of a call is added to the operations that compute its results; each call has its own name.
 func.func public @named(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0:2 = func.call @layer(%x) {recompute.name = "first"} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %1:2 = func.call @layer(%0#1) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %2 = stablehlo.cosine %0#0 : tensor<4xf32>
-  // What is handed back as it came in is named where it is made, or not at all.
+  // A result that is an argument is named at the operation that computes it, if there is one.
   %3 = func.call @itself(%2) {recompute.name = "same"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %3, %1#1 : tensor<4xf32>, tensor<4xf32>
 }
@@ -104,7 +104,7 @@ func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
-// A function whose name a consumer looks for stays as it is, and so do its calls, in functions that are inlined too.
+// A function whose name another tool looks up is not inlined, nor are its calls in functions that are inlined.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @around(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
@@ -141,7 +141,7 @@ func.func private @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// The calls of a function stay where others wrote on one of them, or on the function: it would be lost.
+// Calls are not inlined if another tool has put an attribute on one of them or on the function: it would be lost.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @on_host(%x) {mhlo.frontend_attributes = {_xla_compute_type = "host"}} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = func.call @said(%0) {recompute.name = "here"} : (tensor<4xf32>) -> tensor<4xf32>
@@ -163,7 +163,7 @@ func.func private @on_host(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// So do those of a function that is marked, and the mark with them.
+// Calls of a function that is marked are not inlined either, since the mark would be lost.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @marked(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
@@ -177,7 +177,7 @@ func.func private @marked(%x: tensor<4xf32>) -> tensor<4xf32> attributes {recomp
 
 // -----
 
-// A function that an attribute names stays: the decomposition of a composite, what a custom call computes with.
+// A function that an attribute names is kept: the decomposition of a composite, or the function of a custom call.
 func.func public @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = "stablehlo.composite"(%x) {name = "my.twice", decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = stablehlo.custom_call @sort(%x) {called_computations = [@less]} : (tensor<4xf32>) -> tensor<4xf32>

@@ -5,7 +5,7 @@
 // RUN: recompute-opt %s -p 'recompute-loops{loops="keep(1kB)"}' 2>&1 | filecheck %s --check-prefix=MANY
 // RUN: not recompute-opt %s -p 'recompute-loops{loops="keep(-1)"}' 2>&1 | filecheck %s --check-prefix=BAD
 
-// The second loop reads a product and its cosine: of two stacks the one stays that is dear to make, until less is kept.
+// The second loop reads a product and its cosine: of two stacks, the more expensive one is kept, until the limit is lower.
 func.func public @dear(%w: tensor<8x8xf32>, %x: tensor<4x8xf32>, %ct: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %f = stablehlo.constant dense<0.0> : tensor<f32>

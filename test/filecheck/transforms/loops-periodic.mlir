@@ -5,7 +5,7 @@
 // RUN: not recompute-opt %s -p 'recompute-loops{loops="periodic(0)"}' 2>&1 | filecheck %s --check-prefix=BAD
 // RUN: not recompute-opt %s -p 'recompute{loops="every(3)"}' 2>&1 | filecheck %s --check-prefix=BAD
 
-// Two chunks of three iterations, and two that are left over: their carries are in no stack.
+// Two chunks of three iterations, and two remaining iterations, whose carries are in no stack.
 func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %f = stablehlo.constant dense<0.0> : tensor<f32>
@@ -50,7 +50,7 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
   func.return %y, %g : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func public @carry
-// The first pass: a stack of two carries, and what is left over.
+// The first pass: a stack of two carries, and the remaining iterations.
 // CHECK:         stablehlo.while([[Q:%\S+]] = {{%\S+}}, [[H:%\S+]] = %x, [[S:%\S+]] = {{%\S+}}) : tensor<i32>, tensor<4xf32>, tensor<2x4xf32>
 // CHECK:         [[H1:%\S+]] = stablehlo.broadcast_in_dim [[H]]
 // CHECK:         stablehlo.dynamic_update_slice [[S]], [[H1]], [[Q]]
@@ -60,7 +60,7 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 // CHECK:         stablehlo.while
 // CHECK-NEXT:    cond
 // CHECK-NEXT:      stablehlo.constant dense<2>
-// What is left over is run again for its gradient, and then each chunk, from the last to the first.
+// The remaining iterations run again for their gradient, and then each chunk, from the last to the first.
 // CHECK:         stablehlo.while({{.*}}) : tensor<i32>, tensor<4xf32>, tensor<2x4xf32>
 // CHECK:         stablehlo.while({{%\S+}} = {{%\S+}}, {{%\S+}} = %ct) : tensor<i32>, tensor<4xf32>
 // CHECK:         stablehlo.while([[P:%\S+]] = {{%\S+}}, {{%\S+}} = {{%\S+}}) : tensor<i32>, tensor<4xf32>

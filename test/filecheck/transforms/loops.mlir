@@ -2,7 +2,7 @@
 // RUN: filecheck %s --check-prefix=REMARK --input-file=%t
 // RUN: recompute-opt %s -p recompute-loops --split-input-file 2>/dev/null | filecheck %s
 
-// The second loop reads tanh(h); it is computed again from h, which has no stack yet.
+// The second loop reads tanh(h); it is recomputed from h, which had no stack before.
 func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %f = stablehlo.constant dense<0.0> : tensor<f32>
@@ -61,7 +61,7 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 
 // -----
 
-// How often the first loop runs is not known.
+// The trip count of the first loop is unknown.
 func.func public @bound(%x: tensor<4xf32>, %ct: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %f = stablehlo.constant dense<0.0> : tensor<f32>

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-lower | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-lower{target=none}' | filecheck %s --check-prefix=NONE
 
-// One barrier holds the delayed values and the gradient; whoever reads the gradient later reads it behind the barrier.
+// One barrier takes the delayed values and the gradient; later readers of the gradient read its result.
 func.func @step(%x: tensor<4xf32>, %ct: tensor<8xf32>) -> (tensor<4xf32>, tensor<8xf32>) {
   %early = stablehlo.negate %ct : tensor<8xf32>
   %t = recompute.token %ct : tensor<8xf32>

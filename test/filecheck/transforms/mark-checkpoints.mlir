@@ -3,8 +3,8 @@
 // RUN: recompute-opt %s -p 'recompute-mark{checkpoints=h1,h0,h1}' 2> /dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-mark{checkpoints=exp0/exponential,tanh}' 2> /dev/null | filecheck %s --check-prefix=PLACE
 
-// What leads to a checkpoint and to none before it is its segment; the order of the names means nothing. %h0 and %h1 are
-// kept, %d and %y come after the last checkpoint. %a is read by the second segment past %h0: it is saved, and named.
+// A segment contains the operations that lead to a checkpoint and not to an earlier one; the order of the names does not
+// matter. %h0 and %h1 are kept, %d and %y follow the last checkpoint. The second segment reads %a: it is saved, with a remark.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %s = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp()/sine")
   %a = stablehlo.cosine %s : tensor<64xf32> loc("jit(f)/jvp()/cosine"("net.py":3:5))
@@ -33,6 +33,6 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 // CHECK-NEXT:    %y = stablehlo.sine %d :
 // REMARK: net.py:3:5: remark: stablehlo.cosine of segment 'segment0' is saved: operations of another segment read it past the checkpoints
 
-// A checkpoint is also named by its scope and operation, or by the last part of its place.
+// A checkpoint can also be named by its scope and operation, or by the last part of its path.
 // PLACE:       %h0 = stablehlo.exponential %a {recompute.segment = "segment0", recompute.checkpoint}
 // PLACE:       %h1 = stablehlo.tanh %c {recompute.segment = "segment1", recompute.checkpoint}

@@ -3,8 +3,8 @@
 // RUN: recompute-opt %s -p 'recompute-mark{collectives=true},recompute-clone{collectives=true}' --no-proof 2> /dev/null | filecheck %s --check-prefix=CLONE
 // RUN: recompute-opt %s -p 'recompute-mark{collectives=true},recompute-clone' 2>&1 > /dev/null | filecheck %s --check-prefix=REMARK
 
-// A collective is repeated only where both passes are told so, and its copy talks on a channel of its own. The proof knows
-// no second communication, so such a step is written with --no-proof.
+// A collective is repeated only if the options of both passes allow it, and its copy has a channel of its own. The proof
+// does not accept a second communication, so such a step is written with --no-proof.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(cell)/sin")
   %n = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> : (tensor<64xf32>) -> tensor<64xf32> loc("jit(f)/jvp(cell)/all_gather")

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p 'recompute-mark{segment-count=2}' 2> /dev/null | filecheck %s
 
-// The segments in program order, in so many groups: what one segment of a group hands to the next is recomputed too.
+// Segments are merged into groups in program order: values passed between segments of one group are also recomputed.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sine")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh")

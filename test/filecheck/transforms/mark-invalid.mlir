@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-mark --split-input-file --verify-diagnostics
 
-// What an operation says of itself must fit together; the message says what to remove.
+// The attributes of an operation must not contradict each other; the message names the one to remove.
 func.func @recomputed_and_kept(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{marked both to be recomputed (recompute.recompute = true) and to be kept (recompute.checkpoint): remove one mark}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.checkpoint} : tensor<4xf32>
@@ -51,7 +51,7 @@ func.func @ill_typed(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Bytes are needed to weigh a segment, and a dynamic shape has none.
+// The cost model needs the bytes of values, and a dynamic shape has no known size.
 func.func @dynamic(%x: tensor<?xf32>, %ct: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
   // expected-error@unknown {{the size in bytes of tensor<?xf32> is unknown; recomputation needs static shapes}}
   %a = stablehlo.sine %x : tensor<?xf32> loc("jit(f)/jvp(b)/sin")

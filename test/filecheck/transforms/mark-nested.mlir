@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p 'recompute-mark{segments=outer}' 2> /dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-mark{segments=outer},recompute-mark{segments=outer}' 2> /dev/null | filecheck %s
 
-// Of nested segments the innermost is an operation's own, and its boundary holds: %f leaves outer/inner and is kept, as is
-// %a, which outer/inner reads. A pattern for the outer one means both. Marking twice is marking once.
+// An operation belongs to its innermost segment, whose boundary counts: %f leaves outer/inner and is kept, as is %a, which
+// outer/inner reads. A pattern for the outer segment selects both. Marking is idempotent.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x {recompute.segment = "outer"} : tensor<64xf32> loc("jit(f)/jvp()/sin")
   %e = stablehlo.exponential %a {recompute.segment = "outer/inner"} : tensor<64xf32> loc("jit(f)/jvp()/exp")

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark{outputs=true}' 2> /dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-mark' 2> /dev/null | filecheck %s --check-prefix=KEPT
 
-// With outputs=true what leaves a segment is recomputed too: MindSpore's output_recompute.
+// With outputs=true the outputs of segments are also recomputed, as with MindSpore's output_recompute.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sine")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh")

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p 'recompute-mark,recompute-clone,recompute-cse' --split-input-file 2>/dev/null | filecheck %s
 
-// R1: outside segments, what only the gradient reads moves to where it is read: the original vanishes.
+// Outside segments, an operation that only the gradient reads moves to its reader, and the original is erased.
 func.func @moved(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %y = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp()/sin")
   %d = stablehlo.cosine %x : tensor<64xf32> loc("jit(f)/jvp()/cos")
@@ -20,7 +20,7 @@ func.func @moved(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, te
 
 // -----
 
-// A comparison stays: its result is small, and its big operand would have to be kept in its place.
+// A comparison is kept: its result is small, and its large operand would have to be kept instead.
 func.func @not_moved(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp()/sin")
   %m = stablehlo.compare GT, %a, %x : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xi1> loc("jit(f)/jvp()/gt")

@@ -8,8 +8,8 @@
 // RUN: recompute-opt %s -p 'recompute-mark{save=softmax policy=save_only_these_names names=nobody}' 2>&1 > /dev/null | filecheck %s --check-prefix=NOTHING
 // RUN: recompute-opt %s -p 'recompute-mark{policy=everything_saveable}' 2>&1 | filecheck %s --check-prefix=ALL
 
-// The policies of jax.checkpoint_policies by their names, and PyTorch's list of what is saved. %n has a name of its own,
-// as jax.ad_checkpoint.checkpoint_name gives one.
+// The policies of jax.checkpoint_policies, by name, and PyTorch's list of saved operations. %n has a name, as written by
+// jax.ad_checkpoint.checkpoint_name.
 func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf32>) -> (tensor<2x8x8xf32>, tensor<2x8x8xf32>) {
   %p = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (tensor<2x8x8xf32>, tensor<8x8xf32>) -> tensor<2x8x8xf32> loc("jit(f)/jvp(block)/dot_general")
   %q = stablehlo.dot_general %p, %x, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x8x8xf32>, tensor<2x8x8xf32>) -> tensor<2x8x8xf32> loc("jit(f)/jvp(block)/dot_general")
@@ -37,19 +37,19 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
 // ONLY-NEXT:    %n = {{.*}}recompute.checkpoint
 // ONLY-NEXT:    %t = {{.*}}recompute.recompute = true
 
-// Of what has a name all but these.
+// Save all named values except these.
 // BUT:          %p = {{.*}}recompute.recompute = true
 // BUT-NEXT:     %q = {{.*}}recompute.recompute = true
 // BUT-NEXT:     %n = {{.*}}recompute.recompute = true
 // BUT-NEXT:     %t = {{.*}}recompute.checkpoint
 
-// Of everything all but these.
+// Save all values except these.
 // EXCEPT:       %p = {{.*}}recompute.checkpoint
 // EXCEPT-NEXT:  %q = {{.*}}recompute.checkpoint
 // EXCEPT-NEXT:  %n = {{.*}}recompute.recompute = true
 // EXCEPT-NEXT:  %t = {{.*}}recompute.checkpoint
 
-// A value that may go to the host is kept, and carries the mark for whoever moves it.
+// A value that may be moved to the host is kept, with a mark for the pass that moves it.
 // OFFLOAD:      %n = {{.*}}recompute.checkpoint, recompute.recompute = "offload"
 // OFFLOAD-NEXT: %t = {{.*}}recompute.recompute = true
 

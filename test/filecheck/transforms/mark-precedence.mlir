@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p 'recompute-mark{segments=block0}' --split-input-file | filecheck %s
 
-// R5: a mark on an operation wins over its segment, both ways. %b is kept though it is inside; %c is recomputed though it
+// A mark on an operation precedes its segment, both ways: %b is kept although it is inside, %c is recomputed although it
 // is the segment's output.
 func.func @marks(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sin")
@@ -20,7 +20,7 @@ func.func @marks(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
 
 // -----
 
-// R4: two outputs are both kept, and so is what the function returns.
+// Both outputs are kept, and so are the values that the function returns.
 func.func @outputs(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.cosine %a : tensor<64xf32> loc("jit(f)/jvp(block0)/cos")
@@ -39,7 +39,7 @@ func.func @outputs(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tenso
 
 // -----
 
-// R10: a cheap view between recomputed operations is recomputed too, so that it does not pin the big value behind it.
+// A cheap view between recomputed operations is also recomputed, so that it does not pin the large value it views.
 func.func @views(%x: tensor<64xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sin")
   %v = stablehlo.reshape %a : (tensor<64xf32>) -> tensor<8x8xf32> loc("jit(f)/jvp(block0)/reshape")

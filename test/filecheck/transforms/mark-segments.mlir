@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-inline-gradient,recompute-mark{segments=layer} | filecheck %s
 // RUN: recompute-opt %s -p recompute{segments=layer} | filecheck %s --check-prefix=ALL
 
-// A policy may want the output of a segment that lies inside its segment: then it is not kept after all.
+// The output of a nested segment is recomputed if the policy of the outer segment selects it.
 // CHECK-LABEL: func.func @policy
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "layer", recompute.recompute = true}
 // CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "layer", recompute.recompute = true}

@@ -15,7 +15,7 @@
 // RUN: not recompute-opt %s -p 'recompute-mark{outputs=perhaps}' 2>&1 | filecheck %s --check-prefix=TYPE
 // RUN: not recompute-opt %s -p 'recompute-mark{checkpoint=h0}' 2>&1 | filecheck %s --check-prefix=OPTION
 
-// Requests that do not fit the step: one line that names the culprit, what there is, and where.
+// Requests that do not fit the step: one line that names the invalid request, the valid ones, and the position.
 func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %three = stablehlo.constant dense<3> : tensor<i32>

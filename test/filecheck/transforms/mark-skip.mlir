@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark{skip=1}' 2> %t.remarks | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARK --input-file %t.remarks
 
-// Segments are numbered from 0 in program order; a skipped one is left alone, and said.
+// Segments are numbered from 0 in program order; a skipped segment stays unchanged, with a remark.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sine")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh")

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute-clone' | filecheck %s
 
-// R10: a view, a conversion and a broadcast that nobody marked travel along between marked operations, so that none of
-// them pins what it looks at. A mark to keep one wins.
+// A view, a conversion and a broadcast without marks are recomputed between marked operations, so that none of them pins
+// its operand. A mark that keeps one takes precedence.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<64xf32> loc("jit(f)/jvp()/sin")
   %v = stablehlo.reshape %a : (tensor<64xf32>) -> tensor<8x8xf32> loc("jit(f)/jvp()/reshape")

@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p recompute-merge-remat | filecheck %s
 // RUN: recompute-opt %s -p recompute-merge-remat --print-debuginfo | filecheck %s --check-prefix=WHERE
 
-// The second forward pass of jax.checkpoint merges with the first; what it alone computes moves to the first, with its
-// constants, and says so.
+// The second forward pass of jax.checkpoint is merged with the first. Operations only in the second move to the first, with
+// their constants, and a remark reports it.
 func.func @merged(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %y = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
@@ -29,7 +29,7 @@ func.func @merged(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 // WHERE:         stablehlo.subtract %one, %y : tensor<4xf32> loc([[SUB:#loc\d+]])
 // WHERE:         [[SUB]] = loc("jit(f)/jvp(b)/sub")
 
-// A constant that two share goes in front of the first of them, though the second was asked for first.
+// A constant with two readers moves before the earlier reader, even if the later one is processed first.
 func.func @shared(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %y = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
@@ -52,7 +52,7 @@ func.func @shared(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 // CHECK-NEXT:    %d = stablehlo.subtract %one, %y
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %y
 
-// Twins outside the second forward pass stay; what reads one of them is merged with what reads the other.
+// Twins outside the second forward pass are not merged, but their readers are merged with each other.
 func.func @twins(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %b = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -73,7 +73,7 @@ func.func @twins(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %c
 // CHECK-NEXT:    %h = stablehlo.add %g, %s
 
-// Effects stay as many as they were, in their order; so does what reads them.
+// The number and the order of effects stay the same, and so do the operations that read their results.
 func.func @effects(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.custom_call @tell(%x) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/tell")
   %y = stablehlo.sine %a : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -92,7 +92,7 @@ func.func @effects(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 // CHECK-NEXT:    %c = stablehlo.cosine %b
 // CHECK-NEXT:    %h = stablehlo.multiply %g, %c
 
-// A barrier that the user wrote stays, also where jax.checkpoint repeats what stands around it.
+// A barrier that the user wrote stays, even if jax.checkpoint repeats the operations around it.
 func.func @barriers(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.optimization_barrier %x : tensor<4xf32> loc("jit(f)/jvp(b)/optimization_barrier")
   %y = stablehlo.sine %a : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -109,7 +109,7 @@ func.func @barriers(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, te
 // CHECK-NEXT:    %g = stablehlo.optimization_barrier %ct
 // CHECK-NEXT:    %h = stablehlo.multiply %g, %y
 
-// The body of a checkpoint in a function: it is inlined first.
+// The body of a checkpoint in a function is inlined first.
 func.func @called(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = func.call @sine(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/jit(sine)")
   %0 = stablehlo.optimization_barrier %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/remat2")
@@ -127,8 +127,8 @@ func.func private @sine(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    func.return [[Y]], [[H]]
 // CHECK-NOT:     func.func private @sine
 
-// A branch that hands out more the second time than the first does not merge. It stays where it is, with what reads it:
-// in the first forward pass it would run for a third time when that is recomputed.
+// A branch with more results in the second forward pass than in the first is not merged. It stays, with its readers:
+// in the first forward pass it would run a third time if that is recomputed.
 func.func @branches(%x: tensor<4xf32>, %p: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = "stablehlo.case"(%p) ({
     %s = stablehlo.sine %x : tensor<4xf32>

@@ -11,8 +11,8 @@
 // RUN: not recompute-opt %s -p 'recompute{budget=50% offload=auto cost=roofline(tpuv5e)}' 2>&1 | filecheck %s --check-prefix=SPEED
 // RUN: not recompute-opt %s -p 'recompute{budget=50% offload=auto cost=roofline(h100)}' 2>&1 | filecheck %s --check-prefix=MODEL
 
-// A marked value is moved to the host behind what makes it, and back where its gradient has come. Until then nobody
-// reads it; whoever of the forward pass does reads the value itself, once the offers are withdrawn.
+// A marked value is moved to the host after its definition, and back once its gradient is available. No operation reads it in
+// between; once the offers are removed, forward operations read the value itself.
 
 // CHECK:      %a = stablehlo.sine %x
 // CHECK-NEXT: [[H:%.+]] = stablehlo.custom_call @annotate_device_placement(%a) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}, recompute.offload = 0 : i64

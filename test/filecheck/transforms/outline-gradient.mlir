@@ -6,7 +6,7 @@
 // RUN: recompute-opt %t.structured -p recompute-inline-gradient,recompute-outline-gradient > %t.structured.again
 // RUN: diff %t.structured %t.structured.again
 
-// Consecutive gradient operations go into one segment, tokens and copies with them; the segment says the phase.
+// Consecutive gradient operations form one segment, with tokens and copies; the segment states the phase.
 // CHECK-LABEL: func.func @step
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.id = 0 : i64}
 // CHECK-NEXT:    %h = recompute.gradient {
@@ -29,7 +29,7 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   func.return %a, %u : tensor<4xf32>, tensor<4xf32>
 }
 
-// f1 b1 f2 b2: two segments. What the first yields and both read comes through its result.
+// f1 b1 f2 b2: two segments. A value of the first that both read is passed through its result.
 // CHECK-LABEL: func.func @two_steps
 // CHECK:         %g = recompute.gradient {
 // CHECK:         } : tensor<4xf32>

@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p recompute-phase --split-input-file 2>&1 | filecheck %s --check-prefix=GUESS
 // RUN: recompute-opt %s -p 'recompute-phase{primal-values=%%y}' --split-input-file | filecheck %s --check-prefix=VALUE
 
-// The loss is computed last, and nothing of the gradient needs it: it is moved in front of the gradient.
+// The loss is computed last, and the gradient does not need it: it is moved before the gradient.
 // GUESS: a guess: the phase of no operation is known, and result 0, the first scalar, is assumed to be the loss; give primal-results=0
 func.func @loss_last(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
@@ -19,7 +19,7 @@ func.func @loss_last(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
 // CHECK-NEXT:    stablehlo.reduce{{.*}} {recompute.phase = "primal"}
 // CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
 // CHECK-NEXT:    stablehlo.subtract {{.*}} {recompute.phase = "update"}
-// A value is named in place of a result.
+// A hint can name a value instead of a result.
 // VALUE-LABEL: func.func @loss_last
 // VALUE:         stablehlo.tanh {{.*}} {recompute.phase = "primal"}
 // VALUE-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-phase --split-input-file | filecheck %s
 
-// The four phases. The mask is computed in forward time although the loss does not need it: residual.
+// The four phases. The mask is computed in the forward pass although the loss does not need it: residual.
 func.func @step(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.multiply %x, %w : tensor<4xf32> loc("jit(step)/jvp(block0)/mul")
   %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(step)/jvp(block0)/tanh")
@@ -21,7 +21,7 @@ func.func @step(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<
 
 // -----
 
-// Attributes are a source of their own; what has none goes by its position and by who needs it.
+// Attributes are a source of phases; an operation without one is classified by its position and its readers.
 func.func @attributes(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32>
   %1 = stablehlo.cosine %x {recompute.phase = "residual"} : tensor<4xf32>
@@ -39,8 +39,8 @@ func.func @attributes(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Where every operation says its phase, position says nothing: forward, gradient, forward, gradient. What comes from
-// constants may go without; it runs when its first reader does.
+// If every operation states its phase, positions do not matter: forward, gradient, forward, gradient. Operations on
+// constants may lack a phase; they take that of their first reader.
 func.func @several_gradients(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x {recompute.phase = "primal"} : tensor<4xf32>
   %1 = stablehlo.negate %0 {recompute.phase = "gradient"} : tensor<4xf32>
@@ -61,7 +61,7 @@ func.func @several_gradients(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Locations tell of two gradients, one behind the other: the second step begins at its first forward operation.
+// The locations show two gradients in sequence: the second step begins at its first forward operation.
 func.func @one_gradient_behind_the_other(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(d)/sin")
   %1 = stablehlo.negate %0 : tensor<4xf32> loc("jit(f)/transpose(jvp(d))/neg")
@@ -81,7 +81,7 @@ func.func @one_gradient_behind_the_other(%x: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // -----
 
-// What two constants give has no phase of its own, whatever path it was hoisted under: no gradient begins with it.
+// An operation on two constants has no phase of its own, whatever path it was hoisted under: no gradient begins with it.
 func.func @constants_have_no_phase(%x: tensor<4xf32>) -> tensor<4xf32> {
   %k = stablehlo.constant dense<2.0> : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/div")
   %l = stablehlo.multiply %k, %k : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/div")

@@ -11,11 +11,11 @@
 // RUN: recompute-opt %s -p 'recompute-plan{budget=70% memory-model=order}' --emit-plan %t.plan >/dev/null 2>&1
 // RUN: sed 's/sine %c/cosine %c/' %s > %t.other && not recompute-opt %t.other -p 'recompute{plan=%t.plan}' 2>&1 | filecheck %s --check-prefix=OTHER
 
-// A budget that is none, or that nothing keeps, is refused in words: with the least that any plan needs, and what holds
-// it up, where that is proved.
+// An invalid budget, or one that no plan meets, is an error: with the smallest feasible memory, and the values that determine
+// it, if it is proved.
 
 // LEAST:  error: no plan within 4.0 KiB (4096 bytes) of temporaries: no plan needs less than 12.0 KiB (12288 bytes): operation 5 (stablehlo.multiply), stablehlo.tanh (2): 4.0 KiB (4096 bytes)
-// DEVICE: error: no plan keeps the budget of 1B, 1 B of the device: arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
+// DEVICE: error: no plan is within the budget of 1B, 1 B of the device: arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'
 // SHARE:  error: invalid budget '150%': a share of the plain peak must be above 0 and at most 1

@@ -11,8 +11,8 @@
 // RUN: recompute-opt %s -p 'recompute{budget=1.5GiB}' 2>&1 | filecheck %s --check-prefix=LEFT
 // RUN: recompute-opt %s -p 'recompute-plan{budget=min target=none}' 2>&1 | filecheck %s --check-prefix=LEAST
 
-// Under a budget is chosen what runs again, and where the step keeps the budget nothing does. A plan file leads to the
-// same program as the budget itself; marks say which operations they are.
+// A budget determines the recomputed operations: none if the step is within it. A plan file leads to the same program as
+// the budget itself; marks state the operations.
 
 // CHECK:      %a = stablehlo.sine %x {recompute.phase = "primal", recompute.recompute = true}
 // CHECK-NOT:  recompute.duplicated

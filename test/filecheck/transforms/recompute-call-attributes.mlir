@@ -6,8 +6,8 @@
 // RUN: recompute-opt %s -p 'recompute{plan=%t.plan}' > %t.again
 // RUN: diff %t.first %t.again
 
-// Where a call with attributes of others cannot be made again of what was copied, such calls stay in place: what others
-// wrote on them would be lost. With calls=false and under budgets they always stay; a plan is for the step as it was.
+// If a call with attributes of other tools cannot be restored from its copied operations, such calls stay in place, since the
+// attributes would be lost. With calls=false and under budgets they always stay; a plan applies to the original step.
 // SAYS: remark: the call of 'host' is neither inlined nor recomputed: mhlo.frontend_attributes would be lost
 func.func @s(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %s0 = stablehlo.sine %x : tensor<64xf32> loc("jit(s)/jvp(block0)/sin")

@@ -1,11 +1,11 @@
 // RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file --no-print-debuginfo | filecheck %s
 // RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file --no-print-debuginfo | filecheck %s --check-prefix=STAMPS
 
-// Nothing that says where an operation came from is ever written.
+// The attributes that track the origin of inlined operations are never written.
 // STAMPS-NOT: recompute.call
 // STAMPS-NOT: recompute.origin
 
-// A copy of a whole call is a call: what is said of the copy stands on it, and nothing in the function.
+// A copy of a whole call is a call: the attributes of the copy are on the call, not in the function.
 func.func @whole(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %two = stablehlo.constant dense<2.0> : tensor<64xf32> loc("jit(s)/jvp(block0)/jit(scaled)")
   %a = func.call @scaled(%x, %two) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> loc("jit(s)/jvp(block0)/jit(scaled)")
@@ -39,7 +39,7 @@ func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf
 
 // -----
 
-// Of the original only the sine is needed; the copy makes the local derivative too, and is the function as it came.
+// Only the sine of the original is needed; the copy also computes the local derivative, and is the original function.
 func.func @part(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a, %l = func.call @sine(%x) : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) loc("jit(s)/jvp(block0)/jit(sine)")
   %c = stablehlo.tanh %a : tensor<64xf32> loc("jit(s)/jvp(block0)/tanh")
@@ -67,7 +67,7 @@ func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) 
 
 // -----
 
-// A call whose function a consumer looks for by its name stays, between the operations that it stood between.
+// A call whose function another tool looks up by name stays in place, between the same operations.
 func.func @reserved(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = func.call @doubled(%x) : (tensor<64xf32>) -> tensor<64xf32> loc("jit(s)/jvp(block0)/jit(doubled)")
   %b = stablehlo.exponential %a : tensor<64xf32> loc("jit(s)/jvp(block0)/exp")
@@ -101,7 +101,7 @@ func.func private @xla.sdy.manual_computation_body(%a: tensor<32xf32>) -> tensor
 
 // -----
 
-// What XLA expects to read such a call is moved to it: no barrier comes in between, whose gate the call would be.
+// The operations that XLA expects around such a call move with it: no barrier separates them with the call as its gate.
 func.func @apart(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(s)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<64xf32> loc("jit(s)/jvp(block0)/exp")

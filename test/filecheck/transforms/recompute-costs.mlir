@@ -4,8 +4,8 @@
 // RUN: not recompute-opt %s -p 'recompute{cost=seconds}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not recompute-opt %s -p 'recompute{cost=none.json}' 2>&1 | filecheck %s --check-prefix=MISSING
 
-// What is computed again is told in what was asked for; FLOPs are the default, and say nothing. A tensor here is 4 KiB,
-// and the one operation that is copied moves two of them.
+// The cost of recomputed operations is reported in the selected unit; for FLOPs, the default, there is no remark. A tensor
+// here is 4 KiB, and the only copied operation moves two of them.
 // CHECK:     remark: cost by bytes: 8192 bytes again, 10.53% of the step's
 // TIME:      remark: cost by roofline(h100): 0.002446 us on h100 again, 10.53% of the step's
 // FLOPS-NOT: cost by

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file | filecheck %s
 // RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file --verify-diagnostics
 
-// A loop and a branch are copied whole, with their bodies, where the gradient needs them; destinations come along.
+// A loop and a branch are copied whole, with their bodies, where the gradient needs them, and so are their destinations.
 
 // CHECK-LABEL: func.func @loop
 // CHECK:         scf.for
@@ -29,7 +29,7 @@ func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, 
 
 // -----
 
-// What works on memory is kept, and so is what nobody has declared anything about: a remark says why.
+// Operations on memory are kept, and so are undeclared operations: a remark gives the reason.
 
 // CHECK-LABEL: func.func @memory
 // CHECK-NOT:     recompute.copy

@@ -38,8 +38,8 @@ func.func @peak_in_update(%x: tensor<1024xf32>, %w: tensor<1024xf32>) -> (tensor
 
 // -----
 
-// In program order 256 bytes less; but one barrier waits for all that the copies read, and an executor that starts
-// what it can then has more ready at once than before. The peaks that count are those of the step as it is written.
+// In program order 256 bytes less; but one barrier waits for all values that the copies read, and an eager executor then has
+// more values live than before. The peaks that count are those of the emitted step.
 
 // CHECK-LABEL: func.func @ready_at_once
 // CHECK-NOT:     recompute.duplicated

@@ -3,7 +3,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark,recompute-clone,recompute-cse,recompute-verify,recompute-lower,recompute-verify' 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p recompute-phase | filecheck %s --check-prefix=PHASE
 
-// Gradients accumulated in a loop: its body holds a forward pass and the gradient of it, and is a step of its own. It
+// Gradients accumulated in a loop: its body contains a forward pass and its gradient, and is a step of its own. It
 // reads the weights from around the loop.
 
 // CHECK-LABEL: func.func @accumulated

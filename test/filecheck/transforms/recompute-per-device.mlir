@@ -4,8 +4,8 @@
 // RUN: recompute-opt %s -p recompute --print-debuginfo -o %t.mlir 2>/dev/null && recompute-check %s %t.mlir | filecheck %s --check-prefix=PROVED
 // RUN: recompute-opt %s -t explain | filecheck %s --check-prefix=EXPLAIN
 
-// The gradient of a shard_map: two bodies on each device, with what the second reads of the first between them. Nothing
-// of that is left: when the cotangent arrives, the second body computes all of it again from the argument.
+// The gradient of a shard_map: two bodies on each device, and residuals between them. No residual is left: when the
+// cotangent arrives, the second body recomputes all of them from the argument.
 
 // CHECK:         [[Y:%\S+]] = sdy.manual_computation(%x)
 // CHECK-SAME:      out_shardings=[<@mesh, [{"a"}]>]
@@ -14,7 +14,7 @@
 // CHECK-NEXT:      optimization_barrier {{.*}} %p, %t
 // CHECK-NEXT:      stablehlo.sine {{.*}}recompute.duplicated
 
-// Two blocks: what is between them is handed on, as it lies on each device.
+// Two blocks: the value between them is passed on as each device holds it.
 
 // NAMED:         {{%\S+}}, [[KEPT:%\S+]] = sdy.manual_computation(%x)
 // NAMED-SAME:      out_shardings=[<@mesh, [{"a"}]>, <@mesh, [{"a", "b"}]>]

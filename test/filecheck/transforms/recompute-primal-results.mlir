@@ -7,8 +7,8 @@
 // RUN: not recompute-opt %s -p 'recompute{primal-results=2}' 2>&1 | filecheck %s --check-prefix=NUMBER
 // RUN: not recompute-opt %s -p 'recompute{primal-results=1 cotangents=1}' 2>&1 | filecheck %s --check-prefix=NEEDS
 
-// No location says anything, as in the output of another compiler. The loss is result 0: what it needs is primal, what
-// stands beside it residual, and what stands behind it gradient.
+// Locations give no phases, as in the output of another compiler. The loss is result 0: its producers are primal, other
+// operations before it residual, and those after it gradient.
 
 // SILENT: remark: a guess: the phase of no operation is known and no result looks like a loss
 // EXPLAIN: function @silent

@@ -8,10 +8,10 @@
 // RUN: not recompute-opt %s -p 'recompute{segment-budgets="block0:50%" budget=40% memory-model=order}' 2>&1 | filecheck %s --check-prefix=BOTH
 // RUN: not recompute-opt %s -p 'recompute-loops{segment-budgets="block0:50%"}' 2>&1 | filecheck %s --check-prefix=LOOPS
 
-// What a segment cannot do without is told with what holds it up; what is no budget, or of no segment, is an error.
+// An infeasible segment budget is reported with the values that determine the minimum; an invalid budget or name is an error.
 
 // EARLY:      segment-budgets-invalid.mlir:{{\d+}}:{{\d+}}: error: segment 'block1' cannot save as little as 4.0 KiB (4096 bytes) (block1:50%): the proven minimum is 8.0 KiB (8192 bytes);
-// EARLY-SAME: stablehlo.sine %d, 4.0 KiB (4096 bytes): it is read before any gradient has arrived that could hold its copy back
+// EARLY-SAME: stablehlo.sine %d, 4.0 KiB (4096 bytes): it is read before any gradient value exists that could delay its copy
 // NEAR:       error: segment-budgets: no segment matches 'blok0'; similar segments are: block0, block1
 // FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
 // APPLES:     error: segment-budgets: block0: invalid budget '2apples': expected bytes ('8GiB', '500MB')
@@ -20,7 +20,7 @@
 // OUTPUT:     error: segment 'block0' cannot save as little as 1.0 KiB (1024 bytes) (block0:1KiB): the proven minimum is 4.0 KiB (4096 bytes);
 // OUTPUT-SAME: stablehlo.tanh %c, 4.0 KiB (4096 bytes): the forward pass reads it after the segment, so it is kept
 // LOOPS:      error: segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"
-// BOTH:       error: with the segments planned first, which is no proof for other choices: no plan within 8.0 KiB (8192 bytes) of temporaries
+// BOTH:       error: with the segments planned first, which proves nothing about other choices: no plan within 8.0 KiB (8192 bytes) of temporaries
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")

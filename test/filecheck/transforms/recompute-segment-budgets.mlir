@@ -9,8 +9,8 @@
 // RUN: recompute-opt %s -p 'recompute{segment-budgets="block0:min","block1:8KiB"}' 2>&1 | filecheck %s --check-prefix=LEAST
 // RUN: recompute-opt %s -p 'recompute{segment-budgets="block0:50%" budget=70% memory-model=order}' 2>&1 | filecheck %s --check-prefix=BOTH
 
-// Of block0 the backward pass reads two values of 4096 bytes. With half of it one is kept, and
-// the other one takes one operation again. Of several patterns the first one counts.
+// The backward pass reads two values of 4096 bytes of block0. With half of these bytes as its budget one is kept, and
+// one operation is recomputed for the other. Of several matching patterns the first one applies.
 
 // CHECK:      %a = stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = false, recompute.checkpoint}
 // CHECK-NEXT: %b = stablehlo.exponential %a {recompute.segment = "block0", recompute.recompute = true, recompute.id = 0 : i64}

@@ -4,8 +4,8 @@
 // RUN: recompute-opt %s -p recompute-inline-gradient,recompute | filecheck %s --check-prefix=FLAT
 // RUN: recompute-opt %s -p recompute-clone --verify-diagnostics
 
-// f1 b1 f2 b2 as regions, and back as regions: each gradient holds the copies of its own forward pass, and the gate of
-// the second is not the value of the first gradient, which is there before the second forward pass begins.
+// f1 b1 f2 b2 as regions, in input and output: each gradient holds the copies of its own forward pass, and the gate of
+// the second is not a value of the first gradient, which is available before the second forward pass begins.
 // CHECK-LABEL: func.func @two_steps
 // CHECK-NOT:     recompute.segment {
 // CHECK:         %i = recompute.gradient {

@@ -4,7 +4,7 @@
 
 // RUN: recompute-opt %s -p 'recompute{calls=false}' 2>/dev/null | filecheck %s --check-prefix=FLAT
 
-// The whole way, and a second time: nothing changes. No operation of ours is left. What was called is called again.
+// The whole pipeline; a second run changes nothing. No operation of the dialect is left, and calls are restored.
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = func.call @sine(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(f)/jvp(block0)/jit(sine)")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")

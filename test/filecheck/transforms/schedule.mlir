@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p recompute-schedule,recompute-schedule 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p recompute-schedule 2>&1 >/dev/null | filecheck %s --check-prefix=REMARK
 
-// Each large value is made when it is needed: one of them is alive at a time, not two.
+// Each large value is computed shortly before its use: one of them is live at a time, not two.
 func.func @two_sums(%x: tensor<64xf32>) -> tensor<f32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %a = stablehlo.sine %x : tensor<64xf32>
@@ -21,7 +21,7 @@ func.func @two_sums(%x: tensor<64xf32>) -> tensor<f32> {
 // CHECK-NEXT:    %e = stablehlo.add
 // REMARK:      schedule.mlir:6:{{\d+}}: remark: this order lowers the peak from 516 B to 264 B
 
-// Where no order is better the given one stays, constants included.
+// If no order is better, the given one stays, constants included.
 func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
   %one = stablehlo.constant dense<1.0> : tensor<64xf32>
   %a = stablehlo.sine %x : tensor<64xf32>
@@ -36,7 +36,7 @@ func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-NEXT:    %c = stablehlo.add
 // REMARK-NEXT: remark: the order stays: none was found with a peak below 512 B
 
-// What has effects, or unknown ones, keeps its order.
+// Operations with effects, or with unknown effects, keep their order.
 func.func @effects(%x: tensor<64xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32>
   %b = stablehlo.cosine %x : tensor<64xf32>
@@ -50,7 +50,7 @@ func.func @effects(%x: tensor<64xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
 // CHECK-NEXT:    %a = stablehlo.sine
 // CHECK-NEXT:    %d = "test.write"(%a)
 
-// The forward pass stays before the backward pass, and the operation that begins the latter stays its first. A copy
+// The forward pass stays before the backward pass, and the first operation of the backward pass stays first. A copy
 // stays behind its token, but need not run at once.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<f32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %f = stablehlo.sine %x {recompute.id = 0 : i64, recompute.recompute = true, recompute.segment = "b"} : tensor<64xf32> loc("jit(f)/jvp(b)/sin")

@@ -34,7 +34,7 @@ func.func public @collectives(%x: tensor<8xf32>, %w: tensor<4xf32>, %ct: tensor<
 
 // -----
 
-// The checkpoints that a step states cut it, as Paddle's `_set_checkpoints` does.
+// The checkpoints in a step's attributes divide it, as Paddle's `_set_checkpoints` does.
 func.func public @checkpoints(%x: tensor<1024xf32>, %ct: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) attributes {recompute.checkpoints = ["h0"]} {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp()/sin")
   %b = stablehlo.cosine %a : tensor<1024xf32> loc("jit(f)/jvp()/cos")

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark,recompute-clone,recompute-shard-kept' --split-input-file 2>%t | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARK --input-file=%t
 
-// The batch lies over `data`; what is kept for the segment is sharded over `model` meanwhile, and over `data` as before.
+// The batch is sharded over `data`; saved values of the segment are sharded over `model` as well until they are read.
 sdy.mesh @mesh = <["data"=4, "model"=2]>
 func.func public @step(%x: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}, %w: tensor<6x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>}, %ct: tensor<8x6xf32>) -> (tensor<8x6xf32>, tensor<8x6xf32>) {
   %a = stablehlo.exponential %x : tensor<8x6xf32> loc("jit(f)/jvp()/exp")
@@ -23,7 +23,7 @@ func.func public @step(%x: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, 
 
 // -----
 
-// No dimension but the first can be divided.
+// No dimension except the first can be divided.
 sdy.mesh @mesh = <["model"=2]>
 func.func public @odd(%x: tensor<8x5xf32>, %ct: tensor<8x5xf32>) -> (tensor<8x5xf32>, tensor<8x5xf32>) {
   %a = stablehlo.exponential %x : tensor<8x5xf32> loc("jit(f)/jvp()/exp")
@@ -39,4 +39,4 @@ func.func public @odd(%x: tensor<8x5xf32>, %ct: tensor<8x5xf32>) -> (tensor<8x5x
 }
 // CHECK-LABEL: func.func public @odd
 // CHECK-NOT:     sharding_constraint
-// REMARK:      it is kept whole: no free axis of the mesh divides one of its dimensions but the first
+// REMARK:      it is kept whole: no free axis of the mesh divides any of its dimensions except the first

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-stagger --split-input-file | filecheck %s
 
-// The bits of block1 need the key alone: an executor could make them before block0 has run. They wait for %y0, and later
-// operations read what stands behind the barrier, or nothing would hold it. block0 is the first: nothing to wait for.
+// The bits of block1 need only the key: an executor could compute them before block0 runs. They wait for %y0, and later
+// operations read the results of the barrier, so that it has an effect. block0 is first and waits for nothing.
 func.func @random_bits(%x: tensor<4xf32>, %key: tensor<4xui32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b0 = stablehlo.not %key : tensor<4xui32> loc("jit(f)/jvp(block0)/not")
   %c0 = stablehlo.xor %b0, %key : tensor<4xui32> loc("jit(f)/jvp(block0)/xor")

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-take-marks --split-input-file 2>%t | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARK --input-file=%t
 
-// A mark becomes an attribute of the operation that makes the value, and the call is gone.
+// A mark becomes an attribute of the operation that computes the value, and the call is erased.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.tanh %x : tensor<4xf32>
   %1 = stablehlo.custom_call @recompute.save(%0) {backend_config = ""} : (tensor<4xf32>) -> tensor<4xf32>
@@ -19,7 +19,7 @@ func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// The mark that is nearest to the operation holds; names add up.
+// The mark nearest to the operation takes precedence; names accumulate.
 func.func public @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.tanh %x {recompute.name = "own"} : tensor<4xf32>
   %1 = stablehlo.custom_call @recompute.again(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -33,7 +33,7 @@ func.func public @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Of several results one is marked; of the others nothing is said. On a call the mark is for that result alone.
+// Only one of several results is marked; the others have no entry. On a call the mark applies only to that result.
 func.func public @results(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0, %1 = func.call @two(%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %2 = stablehlo.custom_call @recompute.save(%1) : (tensor<4xf32>) -> tensor<4xf32>
@@ -47,7 +47,7 @@ func.func private @two(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %1 = stablehlo.cosine %x : tensor<4xf32>
   func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
-// What is said of an argument of a private function is said of what its calls pass.
+// A mark on an argument of a private function applies to the operands of its calls.
 func.func private @one(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.custom_call @recompute.name(%x) {backend_config = "passed"} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = stablehlo.tanh %0 : tensor<4xf32>
@@ -61,7 +61,7 @@ func.func private @one(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Arguments of the step are there anyway, and those of a region are made anew in each of its runs.
+// Arguments of the step are always live, and those of a region have new values in each of its runs.
 func.func public @arguments(%x: tensor<i32>) -> tensor<i32> {
   %0 = stablehlo.custom_call @recompute.save(%x) : (tensor<i32>) -> tensor<i32>
   %1 = stablehlo.custom_call @recompute.save(%x) : (tensor<i32>) -> tensor<i32>

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-take-scopes --print-debuginfo --split-input-file | filecheck %s
 
-// The outermost segment counts; what is said inside it by the innermost; the backward pass is left alone.
+// The outermost segment counts, with the switches of the innermost one; the backward pass stays unmarked.
 func.func public @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3)/sin")
   %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3)/recompute:inner@4/tanh")
@@ -20,7 +20,7 @@ func.func public @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Calls are numbered in the order of the program, whatever numbers their scopes have; outputs go where that is said.
+// Calls are numbered in program order, whatever numbers their scopes have; outputs are recomputed where the scope requests it.
 func.func public @calls(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@9+output_recompute)/sin")
   %1 = stablehlo.sine %0 : tensor<4xf32> loc("jit(f)/jvp(recompute:block@2)/sin")
@@ -36,7 +36,7 @@ func.func public @calls(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A function that is called twice stands in one scope twice: two segments.
+// A function that is called twice in one scope makes two segments.
 func.func public @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@0)/sin")
   %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(f)/jvp(recompute:block@0)/tanh")

@@ -1,7 +1,7 @@
 // RUN: not recompute-opt %s -p recompute-verify 2>&1 | filecheck %s
 // RUN: recompute-opt %s -p recompute-verify --split-input-file --verify-diagnostics
 
-// A copy that reads its input as it is would run in the forward pass.
+// A copy whose operand is not delayed would run in the forward pass.
 func.func @ungated(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.id = 0 : i64} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %g = stablehlo.negate %ct : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
@@ -14,7 +14,7 @@ func.func @ungated(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// A copy where nothing is a gradient has nothing to wait for.
+// A copy in a function without a gradient has no gate.
 func.func @no_gradient(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // expected-error@+1 {{a copy in a function without gradient operations}}
   %c = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1, recompute.duplicated} : tensor<4xf32>
@@ -23,7 +23,7 @@ func.func @no_gradient(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>,
 
 // -----
 
-// A copy that does not say so is merged by the next CSE.
+// A copy without the attribute `recompute.copy` would be merged by the next CSE.
 func.func @no_word(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -38,7 +38,7 @@ func.func @no_word(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// Nor does anybody know of what it is a copy.
+// A copy without the id of its original.
 func.func @no_id(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -53,7 +53,7 @@ func.func @no_id(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// R3: the original is read behind the token, by way of the copies' own barrier.
+// The original is read through the token, by the barrier of the copies.
 func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -69,7 +69,7 @@ func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32
 
 // -----
 
-// R2: the same copy a second time.
+// The same copy twice.
 func.func @twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -99,7 +99,7 @@ func.func @forward(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// R7: what a copy reads must wait for a gradient. A token for a forward value is none.
+// Operands of a copy must wait for a gradient value. A token for a forward value is not a gate.
 func.func @before(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -127,7 +127,7 @@ func.func @idle(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 
 // -----
 
-// A token that nobody waits for.
+// A token without uses.
 func.func @unread(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
@@ -139,7 +139,7 @@ func.func @unread(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A value of a segment, as it is.
+// A value of a segment, not delayed.
 func.func @segment(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
@@ -153,7 +153,7 @@ func.func @segment(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// A barrier whose gradient nobody reads is dropped by a compiler.
+// A compiler drops a barrier whose gradient result has no uses.
 func.func @legs(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -167,7 +167,7 @@ func.func @legs(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 
 // -----
 
-// R7: %g needs nothing from behind %a. It is known before %a runs, and its copy could run then.
+// %g does not depend on %a. It is available before %a runs, and a copy of %a could then run in the forward pass.
 func.func @early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = stablehlo.cosine %x {recompute.phase = "primal"} : tensor<4xf32>
   %a = stablehlo.sine %y {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
@@ -183,7 +183,7 @@ func.func @early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// Nor is a gate that needs only the original itself.
+// A value that needs only the original itself is no gate either.
 func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -198,7 +198,7 @@ func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, te
 
 // -----
 
-// Nor is one that needs nothing of the forward pass, where the original has gone.
+// Nor is a value that needs nothing of the forward pass, if the original has been erased.
 func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
@@ -212,7 +212,7 @@ func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A copy may read inside its regions what it waits for.
+// A copy may read the values that it waits for inside its regions.
 func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %i = stablehlo.constant dense<0> : tensor<i32>
   %a = "stablehlo.case"(%i) ({

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-verify --split-input-file | filecheck %s
 
-// A copy that waits for a gradient and is read in place of its original passes.
+// A copy that waits for a gradient and is read instead of its original is valid.
 func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.id = 0 : i64} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %g = stablehlo.negate %ct : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
@@ -15,7 +15,7 @@ func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// Without a gradient there is nothing to check where nothing is copied.
+// A function without a gradient and without copies is valid.
 func.func @nothing(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32>
   func.return %a, %a : tensor<4xf32>, tensor<4xf32>
@@ -23,7 +23,7 @@ func.func @nothing(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// R3: a result that is kept is read; the other one is read from its copy.
+// A kept result is read itself; the other result is read from its copy.
 func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %w:2 = "stablehlo.case"(%i) ({
     %s = stablehlo.sine %x : tensor<4xf32>
@@ -46,7 +46,7 @@ func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) ->
 
 // -----
 
-// What comes from constants alone may be read as it is, and waits for nothing.
+// Values computed only from constants may be read directly, without waiting.
 func.func @constants(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %k = stablehlo.constant dense<1.0> : tensor<4xf32>
   %a = stablehlo.sine %k {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
@@ -64,7 +64,7 @@ func.func @constants(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // -----
 
-// A copy waits by way of the copies that it reads, behind a barrier whose gradient is read.
+// A copy may wait indirectly, through the copies that it reads, behind a barrier whose gradient result is read.
 func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
@@ -79,7 +79,7 @@ func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A barrier of somebody else holds no copy back, and may wait for what is there early.
+// A barrier of another origin does not delay copies, and may wait for values that are available early.
 func.func @own_barrier(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %u = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
@@ -90,8 +90,8 @@ func.func @own_barrier(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>,
 
 // -----
 
-// Without a cotangent from outside the gate is known once the last of the originals has run. %b has a mark, but no copy:
-// it is read as it is. Nobody reads %a behind the token.
+// Without a cotangent argument the gate is available once the last original has run. %b has a mark, but no copy:
+// it is read directly. No operation reads %a behind the token.
 func.func @no_cotangent(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>

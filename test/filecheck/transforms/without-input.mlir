@@ -7,7 +7,7 @@
 // RUN: recompute-opt %s -p recompute-mark,recompute-clone,recompute-lower 2>&1 >/dev/null | filecheck %s --check-prefix=ORDER --allow-empty
 // RUN: recompute-opt %s -p recompute-cse,recompute-inline,recompute-inline-segments,recompute-take-marks,recompute-flatten-tuples,cse 2>&1 >/dev/null | filecheck %s --check-prefix=SILENT --allow-empty
 
-// A pass without its input does nothing, and says what should have run before it. Passes whose no-op is normal are silent.
+// A pass without its input does nothing, and a remark names the pass to run before it. Normal no-ops are silent.
 
 // CLONE:       remark: nothing is copied: no operation has the mark recompute.recompute; run recompute-mark, recompute-plan or recompute-offload before recompute-clone
 // STRICT:      error: nothing is copied

@@ -54,7 +54,7 @@ def dead(program: Program, rng: Random) -> str | None:
     if (value := pick(rng, seen)) is None:
         return None
     place.block.operations.insert(place.at, Operation(rng.choice(PURE_UNARY), [value], [Value(value.type)]))
-    return f"an operation that nobody reads before {place.op.name}"
+    return f"an unused operation before {place.op.name}"
 
 
 def mark(program: Program, rng: Random) -> str | None:
@@ -87,7 +87,7 @@ def unused_private(program: Program, rng: Random) -> str | None:
     copy = copied(function)
     copy.properties |= {"sym_name": '"unused"', "sym_visibility": '"private"'}
     program.body.operations.insert(rng.randint(0, len(program.body.operations)), copy)
-    return "a private function that nobody calls"
+    return "a private function without calls"
 
 
 def say_public(program: Program, rng: Random) -> str | None:

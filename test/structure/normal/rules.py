@@ -33,12 +33,12 @@ RULES: dict[str, Callable[[Program], None]] = {
     "groups are what they hold": without_groups,
     "barriers and depends give back their values": without_barriers,
     "calls are the body of the function": without_calls,
-    "private functions that nobody calls are ignored": without_uncalled,
+    "private functions without calls are ignored": without_uncalled,
     "names of private functions are ignored": with_plain_private_names,
     "the order of functions is ignored": in_order_of_names,
     "regions compute from what they capture": out_of_regions,
     "equal pure operations are one": without_doubles,
-    "pure code that nobody reads is ignored": without_unread,
+    "pure code without uses is ignored": without_unread,
     "the order of pure code is ignored": in_order_of_need,
 }
 """Applied in this order."""

@@ -1,4 +1,4 @@
-// Pure code that nobody reads, the same computed twice, orders that do not matter and orders that do.
+// Unused pure operations, a value computed twice, and orders that matter or do not matter.
 module {
   func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %c0 = stablehlo.constant dense<1.0> : tensor<4xf32>

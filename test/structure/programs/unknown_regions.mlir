@@ -1,4 +1,4 @@
-// Operations that nobody knows, with regions of every shape.
+// Unregistered operations with regions of every form.
 module {
   func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<1.0> : tensor<4xf32>

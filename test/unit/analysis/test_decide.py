@@ -71,7 +71,7 @@ def test_constant_expressions_are_no_gates() -> None:
         backward("h", "multiply %k, %a"),
         returns="%c, %h",
     )
-    assert first.reason is not None and "no gradient has arrived" in first.reason
+    assert first.reason is not None and "needed as soon as the backward pass begins" in first.reason
     assert not first.groups
 
 
@@ -109,7 +109,7 @@ def test_constant_expressions_are_not_recomputed() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    assert first.reason == "it is computed from constants alone, and keeping it costs nothing"
+    assert first.reason == "it is computed only from constants, and keeping it costs nothing"
 
 
 def test_random_bits_run_first_and_rest_waits_for_mask() -> None:

@@ -1,4 +1,4 @@
-"""Saving for an executor that starts operations as soon as they are ready (R8)."""
+"""Saving for an executor that starts operations as soon as they are ready."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from recompute.transforms.phase import numbered_steps, write_phases
 from recompute.transforms.preparation.prepare import prepare
 
 LOSS = Selection(primal_results=(0,))
-# This one returns gradients alone, from a cotangent that is a constant: nothing says where they begin.
+# This one returns only gradients, from a cotangent that is a constant: nothing says where they begin.
 WITH_LOSS = [name for name in SMALL if name != "mindspore_attention.small.mlir"]
 # What named segments save more than those by structure: docs/limits.md.
 NAMES_HELP = {"branches", "mlp", "paddle_fc", "resnet", "tied", "unet"}

@@ -64,7 +64,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_this_xdsl_is_broken_without_the_repair() -> None:
-    """Fail once the oldest supported xDSL is correct, so that the repair can be removed."""
+    """Check that the oldest supported xDSL still has the fault; once it has not, remove the repair."""
     script = (
         "from xdsl.parser import Parser; from xdsl.context import Context; from xdsl.dialects.builtin import Builtin;"
         "c = Context(); c.load_dialect(Builtin);"

@@ -42,7 +42,7 @@ WRONG = {
         BODY,
         "the attributes of the arguments must be a list of",
     ),
-    "a visibility that nobody knows": (
+    "an unknown visibility": (
         f', {TYPE}, sym_visibility = "odd"',
         BODY,
         "the visibility of a function must be one of public, private, nested",

@@ -70,7 +70,7 @@ EQUAL = {
         main("%a = call @square %x\nreturn %a", SQUARE),
         main("%a = call @mul %x\nreturn %a", private("mul", "%r = multiply %p, %p\nreturn %r")),
     ),
-    "private functions that nobody calls do not count": (
+    "private functions without calls do not count": (
         main("return %x", SQUARE),
         main("return %x"),
     ),
@@ -458,7 +458,7 @@ UNEQUAL = {
         main("return %x"),
         "@main differs: before execution_thread",
     ),
-    "an argument that nobody reads": (
+    "an unused argument": (
         main("return %x"),
         main("return %x").replace(", %y: tensor<4xf32>", ""),
         "@main differs: before function_type",
@@ -481,7 +481,7 @@ UNEQUAL = {
         "module attributes {mhlo.num_partitions = 2 : i32} {\n" + main("return %x") + "\n}",
         "the module differs: before mhlo.num_partitions = 1 : i32, after mhlo.num_partitions = 2 : i32",
     ),
-    "a region of something that nobody knows": (
+    "a region of an unknown operation": (
         main('"other.op"() ({}) : () -> ()\nreturn %x'),
         main('"other.op"() ({\n^a:\n}) : () -> ()\nreturn %x'),
         "the effects of @main differs",

@@ -1,6 +1,6 @@
 """Pairs of unequal programs, generated for every pure operation of the proof: none may be proved.
 
-For each part of an operation that `prove.py` lists there is a pair that differs in that part alone. To show that the
+For each part of an operation that `prove.py` lists there is a pair that differs only in that part. To show that the
 pairs detect a missing rule, each rule is also disabled once; then at least one pair has to be proved.
 """
 

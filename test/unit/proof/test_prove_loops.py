@@ -90,12 +90,12 @@ def in_second(old: str, new: str) -> str:
 
 
 RIGHT = {
-    "what is not kept is computed again": CUT,
+    "dropped values are recomputed": CUT,
     "the place is computed in one step": in_second(
         "%rest = stablehlo.subtract %six, %j : tensor<i32>\n    %at = stablehlo.subtract %rest, %one : tensor<i32>",
         "%five = stablehlo.constant dense<5> : tensor<i32>\n    %at = stablehlo.subtract %five, %j : tensor<i32>",
     ),
-    "a carry that nobody needs": CUT.replace(
+    "an unused carry": CUT.replace(
         "%m, %g = stablehlo.while(%j = %zero, %d = %ct) : tensor<i32>, tensor<4xf32>",
         "%m, %g, %z = stablehlo.while(%j = %zero, %d = %ct, %e = %x) : tensor<i32>, tensor<4xf32>, tensor<4xf32>",
     ).replace(

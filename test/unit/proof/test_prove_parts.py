@@ -122,11 +122,11 @@ CHANGES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "an attribute of its yield": ('yield"(%b)', 'yield"(%b) {other = 1 : i32}'),
         },
     ),
-    "a sharding constraint that nobody reads": (
+    "a sharding constraint without uses": (
         LAID_OUT,
         {"its sharding": ('sharding = "a"', 'sharding = "b"'), "that there is one": (LAYOUT, "")},
     ),
-    "a sharding constraint in a branch that nobody reads": (
+    "an unused sharding constraint in a branch": (
         IN_A_BRANCH,
         {"its sharding": ('sharding = "a"', 'sharding = "b"'), "that there is one": (LAYOUT, "")},
     ),
@@ -137,7 +137,7 @@ CHANGES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "its end": ("sdy.return", "other.return"),
         },
     ),
-    "the device in a region that nobody knows": (
+    "the device in an unknown region": (
         main(DEVICE + unknown(USE)),
         {"where it is asked for": (DEVICE + unknown(USE), unknown(DEVICE + USE))},
     ),
@@ -146,7 +146,7 @@ CHANGES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         {
             "an operation less": (FOO_A, ""),
             "the order": (FOO_A + FOO_B, FOO_B + FOO_A),
-            "a pure operation that nobody reads": (DEVICE, ""),
+            "a pure operation without uses": (DEVICE, ""),
         },
     ),
 }

@@ -27,5 +27,5 @@ def test_first_interrupt_stops_and_second_raises(capsys: pytest.CaptureFixture[s
         assert stop()
         os.kill(os.getpid(), signal.SIGINT)
         sleep(1)
-    assert capsys.readouterr().err == "interrupted: the best so far follows, if there is one\n"
+    assert capsys.readouterr().err == "interrupted: the best result so far follows, if there is one\n"
     assert signal.getsignal(signal.SIGINT) is before

@@ -54,8 +54,8 @@ def interrupted(arguments: list[str], after: str) -> tuple[int, str, str]:
 def test_a_long_search_ends_with_the_best_so_far(graph: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     code, out, output = interrupted([graph, "--budget", "0.3", "-o", str(plan)], after="extra cost")
-    assert (code, output.count("interrupted: the best so far follows"), "Traceback" in output) == (0, 1, False)
-    assert "; stopped: the best so far" in out
+    assert (code, output.count("interrupted: the best result so far follows"), "Traceback" in output) == (0, 1, False)
+    assert "; stopped: the best plan so far" in out
     record = json.loads(plan.read_text())
     assert not record["finished"] and record["copies"] and record["peak_bytes"] <= record["budget_bytes"]
 
@@ -67,7 +67,7 @@ def test_interrupted_sweep_reports_best_so_far(graph: str, tmp_path: Path) -> No
     started = list(dict.fromkeys(map(int, re.findall(r"budget (\d+) of 10", output))))
     assert started == list(range(1, len(started) + 1)) and len(started) < 10
     rows = out.splitlines()[2:]
-    assert len(rows) == 10 and all(row.endswith("stopped: the best so far") for row in rows[started[-1] - 1 :])
+    assert len(rows) == 10 and all(row.endswith("stopped: the best plan so far") for row in rows[started[-1] - 1 :])
     points = json.loads(curve.read_text())[0]["points"]
     assert len(points) == 10 - started[-1] + 1 and not any(point["finished"] for point in points)
 

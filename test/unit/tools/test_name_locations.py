@@ -1,4 +1,4 @@
-"""Diagnostics about operations whose location is a name alone: at their place in the text, with the name."""
+"""Diagnostics about operations whose location is only a name: at their place in the text, with the name."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[7].startswith("1.0000        1.0000        0.0000")
     # Three values of 4 KiB are alive while %g is computed, whatever runs again.
     assert "proven minimum: 12.0 KiB (12288 bytes) of temporaries, determined by" in lines
-    assert "  stablehlo.multiply %g (m.py:7:4), which runs then" in lines
+    assert "  while stablehlo.multiply %g (m.py:7:4) executes" in lines
     assert re.fullmatch(r"  0.8333: block0 11.\d+ % \(1\)", lines[-2])
     assert captured.err.count("\n") <= 1, "at most one line in the first minute"
     (curve,) = json.loads(data.read_text())
@@ -131,7 +131,7 @@ def test_unreachable_fit_reports_live_values(step: str, capsys: pytest.CaptureFi
         "no: the step does not fit 23KiB: the proven minimum is 24.0 KiB of the device, "
         "12.0 KiB (12288 bytes) of temporaries"
     )
-    assert lines[-4] == "    stablehlo.multiply %g (m.py:7:4), which runs then"
+    assert lines[-4] == "    while stablehlo.multiply %g (m.py:7:4) executes"
     assert [line.split() for line in lines[-3:]] == [
         ["4.0", "KiB", "stablehlo.sine", "%d", "(m.py:6:4)"],
         ["4.0", "KiB", "stablehlo.exponential", "%e", "(m.py:7:4)"],
@@ -153,7 +153,7 @@ def test_unproved_refusal_is_unknown(step: str, capsys: pytest.CaptureFixture[st
     assert main([step, "--fit", "1%", "--memory-model", "xla"]) == UNPROVED == 3
     first, reason, *_ = capsys.readouterr().out.splitlines()
     assert first == "unknown: no plan was found with which the step fits 1%, and none is proved impossible"
-    assert reason.startswith("  no plan keeps the budget of 1% (") and "proven minimum" not in reason
+    assert reason.startswith("  no plan is within the budget of 1% (") and "proven minimum" not in reason
     assert main([step, "--fit", "28KiB", "--time-limit", "0"]) in (PLANNED, UNPROVED)
 
 

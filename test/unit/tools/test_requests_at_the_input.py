@@ -45,9 +45,9 @@ OPTIONS = {
     "checkpoints=nowhere": ("3:3", "checkpoint 'nowhere' names no operation of the forward pass"),
     "skip=4": ("3:3", "there is no segment 4 to skip"),
     "primal-results=9": ("3:3", "primal-results=9 is out of range: the function has 2 results, numbered from 0"),
-    "primal-values=z": ("3:3", "primal-values: no value is called 'z'"),
+    "primal-values=z": ("3:3", "primal-values: no value has the name 'z'"),
     "segment-budgets=head:1KiB": ("3:3", "segment-budgets: no segment matches 'head'"),
-    "budget=1B": ("3:3", "no plan keeps the budget of 1B"),
+    "budget=1B": ("3:3", "no plan is within the budget of 1B"),
     "budget=1% memory-model=order": ("3:3", "no plan within 1 bytes"),
 }
 

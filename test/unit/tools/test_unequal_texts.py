@@ -105,12 +105,12 @@ PAIRS = {
         side_effect(of_function=' attributes {execution_thread = "b"}'),
     ),
     "an attribute of the return": (RETURN, RETURN.replace('"a"', '"b"')),
-    "a sharding constraint that nobody reads": (MESH + returning_x(LAID_OUT), MESH + returning_x()),
+    "a sharding constraint without uses": (MESH + returning_x(LAID_OUT), MESH + returning_x()),
     "a property and an attribute of one name": (
         returning_x('"foo.bar"() <{k = 1 : i32}> : () -> ()'),
         returning_x('"foo.bar"() {k = 1 : i32} : () -> ()'),
     ),
-    "the device, inside and outside a segment that nobody knows": (device(DEVICE, ""), device("", DEVICE)),
+    "the device, inside and outside an unknown segment": (device(DEVICE, ""), device("", DEVICE)),
     "an attribute named as xDSL names what it does not know": (
         returning_x('"foo.bar"() {op_name__ = "a"} : () -> ()'),
         returning_x('"foo.bar"() {op_name__ = "b"} : () -> ()'),

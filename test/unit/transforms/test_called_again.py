@@ -80,7 +80,7 @@ def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
 @pytest.mark.parametrize("text", [WAITS, TWINS])
 def test_functions_stay_inlined_where_calls_need_more(text: str) -> None:
     sizes = "from 16.0 KiB (16384 bytes) to 20.0 KiB (20480 bytes)"
-    stay = f"functions stay inlined: called again they would take the peak in program order {sizes}"
+    stay = f"functions stay inlined: calling them again would raise the peak in program order {sizes}"
     assert done(text, "none") == (4, 0, stay)
     peak, calls, remark = done(text, "none", calls=False)
     assert (peak, calls) == (4, 0) and remark != stay

@@ -423,7 +423,7 @@ def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
 
 
 def test_restored_calls_lose_their_mark() -> None:
-    """Drop the mark of a call: it was for everything in it, of which parts that depend on constants alone may be
+    """Drop the mark of a call: it was for everything in it, of which parts that depend only on constants may be
     kept."""
     result = with_calls(step(CALLED.replace("@f(%x) :", "@f(%x) {recompute.recompute = true} :")))
     original, copy = result.calls

@@ -141,8 +141,8 @@ def test_restored_calls_keep_peaks(name: str) -> None:
     assert called[0] <= called[1] and called[2] == 0
 
 
-def test_r9_without_attributes_cse_merges_copies() -> None:
-    """Strip attributes and tokens, and find copies merged with originals, so that rule R9 can fail."""
+def test_without_attributes_cse_merges_copies() -> None:
+    """Strip attributes and tokens, and find copies merged with originals: the check that CSE keeps copies can fail."""
     module = with_tokens("chain.large.mlir").clone()
     lower(module, "none")
     for op in module.walk():

@@ -1,6 +1,6 @@
 """Steps on which other tools fail to recompute: no cycle, never more memory than the plain step, or a reason.
 
-Rule R8 allows 1.10 times the peak in program order; where the plain step itself varies more, ours may as well.
+The eager peak may be up to 1.10 times the peak in program order; if that of the plain step is higher, so may be ours.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def outputs_too(copies: int) -> float:
 
 
 def test_two_copies_save_more_than_one() -> None:
-    """Need two copies when outputs are recomputed: with one copy of everything the whole chain is alive at once."""
+    """Check that recomputed outputs are copied twice: with one copy of each, the whole chain would be live at once."""
     assert outputs_too(copies=1) > 0.9
     assert outputs_too(copies=2) <= 0.40
 

@@ -62,7 +62,7 @@ def test_less_is_handed_on() -> None:
 READ = f"""    in_shardings=[{IN}, {", ".join([ALL] * 4)}, {IN}]"""
 OTHER_PAIRS = {
     "two forward passes": ("transpose(jvp())/shard_map", "jvp()/shard_map"),
-    "nobody says that it is a gradient": ('loc("jit(f)/transpose(jvp())/shard_map")', ""),
+    "no source marks it as a gradient": ('loc("jit(f)/transpose(jvp())/shard_map")', ""),
     "a gradient of its own inside": ('"block0/sin"', '"jit(f)/transpose(jvp(block0))/sin"'),
     "other axes": ('manual_axes={"a", "b"} (%t', 'manual_axes={"b", "a"} (%t'),
     "other layouts": (READ, READ.replace('"a", "b"', '"b", "a"').replace('{"a"}', '{"b"}')),

@@ -72,7 +72,7 @@ def test_one_segment_is_computed_from_another():
 
 def test_both_cannot_be():
     """Refuse two budgets that fit one at a time: layer1 needs %c of layer0, which may keep nothing."""
-    with pytest.raises(Refusal, match="no choice keeps the budgets of all segments together, which is proved"):
+    with pytest.raises(Refusal, match="no plan meets the budgets of all segments together, which is proved"):
         rewritten({"layer0": "1B", "layer1": "1KiB"})
     after, _ = rewritten({"layer0": "1B"})
     assert after == {"layer1": 3072}

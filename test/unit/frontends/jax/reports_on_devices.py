@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def of_whole_arrays(mesh: Mesh) -> None:
-    """Without Shardy's pass the bytes of values are those of whole arrays, and a line says so."""
+    """Without Shardy's pass the bytes of values are those of whole arrays, as a line states."""
     before, private.PROPAGATION = private.PROPAGATION, "sdy-no-such-pass"
     report = recompute.jax.jit(jax.value_and_grad(loss)).report(*placed(mesh))
     assert not report.values_per_device and per_device.whole_bytes(DEVICES)[:40] in str(report)

@@ -24,7 +24,7 @@ Layer = Callable[[Any, Any, int], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """Step with the options of `jax.jit`. Arguments are made anew for each run, which consumes donated ones."""
+    """Step with the options of `jax.jit`. Arguments are created again for each run, which consumes donated ones."""
 
     step: Callable[..., Any]
     arguments: Callable[[], tuple[Any, ...]]

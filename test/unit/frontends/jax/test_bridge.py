@@ -180,7 +180,7 @@ def test_every_kind_has_a_case():
 
 
 KEPT = {
-    "operations that nobody here knows, with their properties apart": """
+    "unregistered operations, with properties": """
         func.func @f(%0: vector<4xf32>) {
             %1 = vector.extract %0[1] {note = "a (b) <{c}>"} : f32 from vector<4xf32>
             %2 = vector.shuffle %0, %0 [0, 1] : vector<4xf32>, vector<4xf32>

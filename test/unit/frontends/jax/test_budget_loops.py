@@ -119,7 +119,7 @@ def test_the_option_is_checked() -> None:
 
 
 def test_refusals_of_one_step_state_the_same_minimum() -> None:
-    """Take the minimum over the measurements of earlier searches too."""
+    """Check that the minimum includes the measurements of earlier searches."""
 
     def step(weights: Any, batches: Any) -> Any:
         def accumulate(total: Any, x: Any) -> tuple[Any, None]:

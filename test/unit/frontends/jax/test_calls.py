@@ -1,4 +1,4 @@
-"""Calls: similar ones share a compilation, others are compiled anew, and JAX's transformations run the plain step."""
+"""Calls: similar ones share a compilation, others have their own, and JAX's transformations run the plain step."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false

@@ -175,13 +175,13 @@ def test_refusal_falls_back_to_plain_step(monkeypatch: pytest.MonkeyPatch):
     """Run the plain step and give the reason, or raise an error in strict mode."""
 
     def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
-        raise recompute.Refusal(module, "sizes that nobody knows")
+        raise recompute.Refusal(module, "sizes that are unknown")
 
     monkeypatch.setattr("recompute.frontends.jax.lowering.rewrite_lowered.rewrite", refuse)
-    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows$"):
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that are unknown$"):
         step = recompute.jax.jit(mlp().step)(weights(), batch())
     assert far_apart(step, jax.jit(mlp().step)(weights(), batch())) == []
-    with pytest.raises(recompute.Refusal, match="sizes that nobody knows"):
+    with pytest.raises(recompute.Refusal, match="sizes that are unknown"):
         recompute.jax.jit(mlp().step, strict=True)(weights(), batch())
 
 
@@ -246,7 +246,7 @@ needs_merging = pytest.mark.skipif(
 @needs_merging
 @pytest.mark.parametrize("measure", ["auto", True, False])
 def test_step_with_own_barriers_needs_no_more_memory(measure: bool | str):
-    """Need no more memory than under `jax.jit`, and no more than with the barriers kept."""
+    """Check that a step needs no more memory than under `jax.jit`, and no more than with the barriers kept."""
     arguments = eight_layers()
     plain = jax.jit(checkpointed()).lower(*arguments)
     dropped, kept = (temporaries(plain.compile(options)) for options in (None, {DISABLED: DROPS_BARRIERS}))

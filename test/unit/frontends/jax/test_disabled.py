@@ -61,7 +61,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr(budgets, "reported_bytes", interrupted)
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
     assert len(report.rounds) == 1 and report.variant is Variant.RECOMPUTED
-    assert "interrupted: the best so far follows" in capsys.readouterr().err
+    assert "interrupted: the best result so far follows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

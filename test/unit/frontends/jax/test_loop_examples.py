@@ -35,7 +35,7 @@ def test_proved_and_executed_equal(name: str) -> None:
     result = recompute.rewrite(text)
     assert result.proof is not None and result.proof.tier == 2
     assert any("hands on" in str(remark) for remark in result.remarks)
-    # What is said of the rest does not read as if nothing had been done.
+    # The remark on the remaining step does not claim that nothing was recomputed.
     assert all(
         "in the rest of the step: " in str(remark) for remark in result.remarks if "not recomputed: " in str(remark)
     )

@@ -257,4 +257,4 @@ def test_unproved_merge_is_dropped(monkeypatch: pytest.MonkeyPatch):
 
 
 def _refuse(module: Any) -> None:
-    raise recompute.Refusal(module, "sizes that nobody knows")
+    raise recompute.Refusal(module, "sizes that are unknown")

@@ -1,4 +1,4 @@
-"""Offload to the host in JAX's form for GPU and TPU; on CPU, where it has no effect, a remark says so."""
+"""Offload to the host in JAX's form for GPU and TPU; on CPU it has no effect, as a remark states."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false

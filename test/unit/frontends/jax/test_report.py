@@ -385,7 +385,7 @@ def test_verdicts():
     assert fit_verdict(needs, 300, searched=False).text == (
         "fits: needs 300 B of 300 B per device; the plain step needs 400 B"
     )
-    assert fit_verdict(needs, 400, searched=False).text.endswith("; the plain step fits, too")
+    assert fit_verdict(needs, 400, searched=False).text.endswith("; the plain step also fits")
     assert fit_verdict(replace(needs, less=None), 400, searched=False) == FitVerdict(
         None, "unknown: the compiler does not report the memory of the step"
     )

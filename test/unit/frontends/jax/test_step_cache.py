@@ -194,7 +194,7 @@ def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
 def test_a_choice_that_the_compiler_does_not_confirm(
     folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch
 ):
-    """Measure both forms anew where the compiler reports other sizes than the cached choice has."""
+    """Measure both forms again where the compiler reports other sizes than the cached choice has."""
     lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
     result = lower(mlp().step, weights(), batch(), measure=True).choice

@@ -11,15 +11,15 @@ torch = pytest.importorskip("torch", reason="the programs are of PyTorch")
 from recompute.benchmarks.torch import falling  # noqa: E402
 from recompute.benchmarks.torch.falling import Step, faults_of, least_stated, plain, rises  # noqa: E402
 
-COMPILED = "no step: the least of 4 compiled needs 2.0 KiB (2048 bytes)"
+COMPILED = "no step: the smallest of 4 compiled steps needs 2.0 KiB (2048 bytes)"
 
 
 @pytest.mark.parametrize(
     ("refusal", "least"),
     [
-        ("no plan; the least peak that a plan reaches is 243.0 KiB (248880 bytes) beside weights and inputs", 248880),
-        ("no plan; the least peak that a plan reaches is 912 bytes beside weights and inputs", 912),
-        (f"{COMPILED}; one compiled for another budget needs 1.0 KiB (1025 bytes); plan: 600 bytes", 1025),
+        ("no plan; the lowest peak of any plan is 243.0 KiB (248880 bytes) in addition to weights and inputs", 248880),
+        ("no plan; the lowest peak of any plan is 912 bytes in addition to weights and inputs", 912),
+        (f"{COMPILED}; a step compiled for another budget needs 1.0 KiB (1025 bytes); plan: 600 bytes", 1025),
         (f"{COMPILED}; plan: 600 bytes in program order, 2.0 KiB (2048 bytes) as compiled", 2048),
         ("no step: no other step is left to compile", 0),
     ],
