@@ -115,7 +115,7 @@ def test_the_output_cannot_declare_a_call_repeatable() -> None:
         change_in_place(parse_module(step(), "step.mlir"), [repeat_the_call])
     assert "result #1 of @step differs" in str(error.value)
     assert "step.mlir:5:8: recompute.repeatable on @mine does not count" in str(error.value)
-    assert "on the call in the program before, or with the option repeatable=mine" in str(error.value)
+    assert "on the call in the program before, or with repeatable=('mine',)" in str(error.value)
 
 
 def test_a_foreign_pass_cannot_declare_a_call_repeatable() -> None:

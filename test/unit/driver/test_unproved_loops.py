@@ -10,6 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver import api
+from recompute.driver.assumptions import Assumptions
 from recompute.driver.verified import NotProved, prove_equal
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
@@ -36,11 +37,11 @@ def step_with_loop() -> ModuleOp:
 def fail_first_proofs(patch: pytest.MonkeyPatch, count: int) -> None:
     results = list[ModuleOp]()
 
-    def prove(before: ModuleOp, after: ModuleOp) -> Proof:
+    def prove(before: ModuleOp, after: ModuleOp, assumptions: Assumptions) -> Proof:
         results.append(after)
         if len(results) <= count:
             raise NotProved(Proof(False, REASON), "nothing is returned")
-        return prove_equal(before, after)
+        return prove_equal(before, after, assumptions)
 
     patch.setattr(api, "prove_equal", prove)
 

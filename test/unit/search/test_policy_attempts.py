@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOption
 from recompute.options.selection import Selection
 from recompute.search.pool import ModuleCandidate, Pool
 
-UNET = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "unet.small.mlir").read_text()
+BRANCHES = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "branches.small.mlir").read_text()
 POLICY = "dots_saveable"
 
 
+@cache
 def candidates(share: float, policy: str = "") -> list[ModuleCandidate]:
     options = RecomputeOptions(selection=Selection(policy=policy)) if policy else DEFAULT_OPTIONS
-    pool = Pool.of(parse_module(UNET, "unet"), options)
+    pool = Pool.of(parse_module(BRANCHES, "branches"), options)
     pool.search(lambda prediction: prediction.need / share)
     return pool.candidates
 
@@ -29,7 +31,7 @@ def least_work(share: float, policy: str = "") -> float:
 
 
 def test_a_budget_takes_at_most_the_work_of_a_policy() -> None:
-    """Without policies among the candidates, 70 % took four times the work that the policy takes."""
+    """Without policies among the candidates, the budget took a third more work."""
     assert least_work(0.7) <= least_work(0.7, POLICY)
     unmixed = [entry for entry in candidates(0.7) if POLICY not in entry.words and "dots" not in entry.words]
     assert least_work(0.7) < min(entry.prediction.work for entry in unmixed if entry.prediction.need <= 0.7)
@@ -42,9 +44,9 @@ def test_a_policy_of_the_user_is_the_only_one() -> None:
 @pytest.mark.parametrize("words", ["inside", "the others with"])
 def test_candidates_with_policies_are_proved_equal(words: str) -> None:
     """Apply the candidates as they are, to the operations that they name by number."""
-    of_kind = [entry for entry in candidates(0.4) if words in entry.words]
+    of_kind = [entry for entry in candidates(0.3) if words in entry.words]
     assert of_kind
     for entry in of_kind[:: max(1, len(of_kind) // 3)]:
         (step,) = entry.plans
-        result = rewrite(UNET, RecomputeOptions(planner=lambda _, plan=step.plan: plan))
+        result = rewrite(BRANCHES, RecomputeOptions(planner=lambda _, plan=step.plan: plan))
         assert result.proof is not None and result.proof.proved and result.copies == step.plan.copies

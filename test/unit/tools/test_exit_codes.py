@@ -84,7 +84,7 @@ def test_exit_code(command: str, code: int, files: dict[str, str]) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_help_and_documentation_have_the_same_codes(tool: str) -> None:
     _, _, text = TOOLS[tool][1]().format_help().partition("Exit codes:")
-    in_help = set(re.findall(r"(?:^|[;:]\s)\s*(\d+)\s", f": {text}"))
+    in_help = set(re.findall(r"(?:^|[;:\n])\s*(\d+)\s", f": {text}"))
     header, _, *rows = re.findall(r"^\|.*\|$", (DOCS / "driver.md").read_text().partition("## Exit codes")[2], re.M)
     column = [cell.strip() for cell in header.split("|")].index(f"`recompute-{tool}`")
     cells = [[cell.strip() for cell in row.split("|")] for row in rows]

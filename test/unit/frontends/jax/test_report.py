@@ -170,7 +170,7 @@ def test_options_without_effect_beside_the_checkpoint_of_the_step_are_explained(
 
     step = recompute.jax.jit(jax.value_and_grad(loss), segments="layer*")
     text = " ".join(str(step.report([jnp.ones((32, 32)) / 10] * 4, jnp.ones((256, 32)))).split())
-    assert "why: its own jax.checkpoint recomputes already" in text
+    assert "why: its own jax.checkpoint already recomputes" in text
     assert "next: remove jax.checkpoint from the model" in text and "leave out segments=" in text
 
 

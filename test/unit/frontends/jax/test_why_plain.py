@@ -69,7 +69,7 @@ def test_a_segment_that_frees_nothing_is_no_matter_of_names_alone(reason: str) -
 
 def test_a_step_with_its_own_checkpoint_names_it() -> None:
     message = checkpointed("step", selects_places=True)
-    assert reason_in(message).startswith("its own jax.checkpoint recomputes already")
+    assert reason_in(message).startswith("its own jax.checkpoint already recomputes")
     assert "leave out segments=" in remedy_in(message)
     assert "segments=" not in checkpointed("step", selects_places=False)
 
