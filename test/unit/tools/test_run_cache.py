@@ -118,7 +118,7 @@ def test_passes_of_other_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch):
 def test_interrupted_search_is_not_cached(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     """Store no result of a search cut short by a time limit or an interrupt: another run may find more."""
     for _ in range(2):
-        runs(str(STEP), "-p", "recompute{budget=min memory-model=order time-limit=60.0}", "--cache")
+        runs(str(STEP), "-p", "recompute{budget=90% memory-model=order time-limit=4.0}", "--cache")
     assert runs.modules == 2 and runs.entries == 0
     process = ModuleRun.process
 
