@@ -182,6 +182,7 @@ def test_dead_code_is_dropped_before_planning(dead: int, values: int, budget: st
     assert result.memory()["main"][1].peak_bytes == 1024 and result.copies == 3
 
 
+@pytest.mark.slow("800", "832", "896", "960")
 @pytest.mark.parametrize("budget", range(768, 1024, 32))
 def test_larger_budget_never_loses_a_plan(budget: int) -> None:
     """Find a plan for any budget of three values' bytes; a brief search once missed some of them."""
