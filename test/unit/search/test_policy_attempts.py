@@ -11,10 +11,17 @@ from recompute.driver.api import rewrite
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search import solver_plans
 from recompute.search.pool import ModuleCandidate, Pool
 
 BRANCHES = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "branches.small.mlir").read_text()
 POLICY = "dots_saveable"
+
+
+@pytest.fixture(autouse=True)
+def no_solver_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the plans of the solvers, which take minutes in plain Python and do not depend on policies."""
+    monkeypatch.setattr(solver_plans, "SHARES", ())
 
 
 @cache
