@@ -77,7 +77,8 @@ class ProgressLine:
         if part in PHASES:
             self.at(*PHASES[part])
 
-    def __str__(self) -> str:
+    def update(self) -> str:
+        """Estimate the time left again, and return the line."""
         seconds = monotonic() - self.start
         share = f"about {100 * self.share:.0f} % done" if self.share else f"{seconds:.0f} s so far"
         return f"{self.task}: {self.phase or 'working'}, {share}{self._time_left(seconds)}"
@@ -128,7 +129,8 @@ def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) 
 def _show(line: ProgressLine, finished: threading.Event, is_terminal: bool) -> None:
     seconds = FIRST_SECONDS
     while not finished.wait(seconds):
-        print(f"\r\x1b[K{line}" if is_terminal else line, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
+        text = line.update()
+        print(f"\r\x1b[K{text}" if is_terminal else text, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
         seconds = TERMINAL_SECONDS if is_terminal else FILE_SECONDS
 
 

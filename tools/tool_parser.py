@@ -49,8 +49,8 @@ class ToolParser(argparse.ArgumentParser):
         return f"unknown option '{option}'{self.remedy_for(option)}"
 
 
-class _Store(argparse.Action):
-    """Store one value. An option that is given again is an error, as in `mlir-opt`."""
+class _Value(argparse.Action):
+    """Store one value."""
 
     @override
     def __call__(
@@ -60,13 +60,11 @@ class _Store(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        if option_string is not None and isinstance(parser, ToolParser):
-            demand_once(parser, self.dest, option_string)
         setattr(namespace, self.dest, values)
 
 
-class Flag(argparse.BooleanOptionalAction):
-    """A flag `--x` with its opposite `--no-x`, one of which may be given once."""
+class _Once(argparse.Action):
+    """A mixin for options whose repetition is an error, as in `mlir-opt`."""
 
     @override
     def __call__(
@@ -79,6 +77,14 @@ class Flag(argparse.BooleanOptionalAction):
         if option_string is not None and isinstance(parser, ToolParser):
             demand_once(parser, self.dest, option_string)
         super().__call__(parser, namespace, values, option_string)
+
+
+class _Store(_Once, _Value):
+    """Store the value of an option that is given once."""
+
+
+class Flag(_Once, argparse.BooleanOptionalAction):
+    """A flag `--x` with its opposite `--no-x`, one of which may be given once."""
 
 
 def demand_once(parser: ToolParser, destination: str, option: str) -> None:

@@ -212,7 +212,7 @@ class _EvictionRun:
         self.pairs.add((self.stage, op))
 
     def _evict_until_free(self, needed_bytes: int) -> None:
-        """Evict the storages with the least loss until so many bytes of the budget are free."""
+        """Evict storages, in order of increasing loss, until `needed_bytes` of the budget are free."""
         while self.live_bytes + needed_bytes > self.budget:
             evictable = [v for v in self.in_memory if not self.pending_reads[v] and self._sizes[v] > 0]
             if not evictable:

@@ -125,7 +125,7 @@ class CostFile:
             raise Refusal(
                 op,
                 f"{self.path} has no cost for {name_of(op)}, operation {number} of @{function}: "
-                "give one in 'operations' or 'steps', or 'otherwise' for operations that are not named",
+                "add it to 'operations' or 'steps', or set 'otherwise', the cost of all operations that are not listed",
             )
         return self.otherwise
 

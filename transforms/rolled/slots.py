@@ -75,7 +75,8 @@ class _StepTables:
     Attributes:
         slots, positions: The slot from which to load carries, and the iteration that begins with them.
         last_runs: The number of iterations to run after the advances.
-        counts, first_advances: The number of advances of the step, and the first one in the table of advances.
+        counts: The number of advances.
+        first_advances: The index of the first advance in the table of all advances.
     """
 
     slots: SSAValue

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from typing import Any
 
 import jax
@@ -171,8 +172,8 @@ def compile_within(
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        alternatives: The options of the rewrite, and those to try if the budget is not reached, as for a step whose own
-            `jax.checkpoint` leaves nothing to recompute.
+        alternatives: The options of the rewrite, at least one; later ones are tried only if earlier ones do not reach
+            the budget. A step with its own `jax.checkpoint` merges its copies first, then keeps them.
         budget: The budget, as `checked_budget` returns it.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
@@ -189,15 +190,20 @@ def compile_within(
         limit = limit_of_step(module, budget, plain)
         if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
             return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
-        refused = None
+        refusals = list[Refusal]()
         for options in alternatives:
             search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
             try:
                 return replace(search.best(), plain_step=plain)
             except Refusal as error:
-                refused = refused or error
-        assert refused is not None, "each alternative was refused"
-        raise refused
+                refusals.append(error)
+        raise min(refusals, key=_least_bytes)
+
+
+def _least_bytes(error: Refusal) -> float:
+    """Return the bytes of the smallest candidate that a refusal states; infinity if it states none."""
+    least_bytes = error.least_bytes if isinstance(error, BudgetNotReached) else None
+    return inf if least_bytes is None else least_bytes
 
 
 def _work(rewritten: Rewritten) -> tuple[int, int]:

@@ -141,11 +141,10 @@ def _variants(lowered: Lowered) -> list[Variant]:
         return [Variant.PLAIN if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
     own = lowered.own_barriers and measure is not False
-    # Where `jax.jit` keeps barriers, the two plain variants are the same program.
-    plain = [
-        *([Variant.KEEPING] if own else []),
-        *([Variant.PLAIN] if not own or lowered.drops_barriers else []),
-    ]
+    plain = [Variant.PLAIN]
+    if own:
+        # Where `jax.jit` keeps barriers, the two plain variants are the same program.
+        plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers else [Variant.KEEPING]
     merged = [Variant.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]

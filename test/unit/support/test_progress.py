@@ -82,7 +82,7 @@ def test_the_share_never_falls():
 def test_the_share_is_at_most_one():
     line = ProgressLine("step")
     line.at("working", 1.25)
-    assert line.share == 1.0 and "about 100 % done, 0 s left" in str(line)
+    assert line.share == 1.0 and "about 100 % done, 0 s left" in line.update()
 
 
 def test_an_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
@@ -96,3 +96,17 @@ def test_phases_are_logged(caplog: pytest.LogCaptureFixture):
     work()
     assert [record.levelname for record in caplog.records] == ["DEBUG", "INFO"]
     assert caplog.messages[0].startswith("step: planning after")
+
+
+def test_the_estimate_of_the_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
+    """A share that stays the same would raise the estimate with every second."""
+    line, texts = ProgressLine("step", start=0.0), list[str]()
+    for seconds, share in ((10.0, 0.5), (30.0, 0.5), (40.0, 0.9)):
+        monkeypatch.setattr(module, "monotonic", lambda seconds=seconds: seconds)
+        line.at("planning", share)
+        texts.append(line.update())
+    assert texts == [
+        "step: planning, about 50 % done, 10 s left",
+        "step: planning, about 50 % done",
+        "step: planning, about 90 % done, 4 s left",
+    ]

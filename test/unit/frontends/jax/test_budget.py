@@ -20,7 +20,9 @@ from recompute.driver.api import Rewritten
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED
-from recompute.frontends.jax.messages.warning import BarriersDropped
+from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.lowering.lowered import Lowered
+from recompute.frontends.jax.messages.warning import BarriersDropped, NothingSaved
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import UNCUT
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
@@ -428,3 +430,46 @@ def test_explain_looks_for_the_least() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
     assert explained.rounds and explained.less.temporaries is not None and "fits in" not in str(explained)
     assert explained.fit is None and str(explained).startswith(f"{explained.name}: ")
+
+
+def checkpointed_blocks(parameters: Any, x: Any) -> Any:
+    """Return a loss whose blocks are all recomputed by `jax.checkpoint`."""
+    block = jax.checkpoint(lambda w, x: x + jax.nn.gelu(x @ w["up"]) @ w["down"])
+    for w in parameters:
+        x = block(w, x)
+    return (x**2).mean()
+
+
+@pytest.mark.parametrize("budget", [0.5, "min"])
+def test_a_budget_merges_the_copies_of_the_step_itself(budget: float | str) -> None:
+    """Search from the step without its `jax.checkpoint`, which left nothing to recompute."""
+    step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
+    plain = jax.jit(step).lower(*arguments).compile()
+    lowered = recompute.jax.jit(step, budget=budget).lower(*arguments)
+    assert lowered.rewritten is not None and lowered.rewritten.proof
+    assert not far_apart(recompute.jax.jit(step, budget=budget)(*arguments), jax.jit(step)(*arguments))
+    if budget != "min":
+        assert temporaries(lowered.compile()) <= budget * temporaries(plain)
+        least = recompute.jax.jit(step, budget="min").lower(*arguments).rewritten
+        assert least is not None and lowered.rewritten.extra_flops < least.extra_flops
+
+
+def test_a_refusal_states_the_smallest_candidate_of_all_alternatives() -> None:
+    """Merged or not, no candidate fits: the error has the least bytes of both."""
+    step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
+    with pytest.raises(budgets.BudgetNotReached) as refused:
+        recompute.jax.jit(step, budget=0.01).lower(*arguments)
+    least = recompute.jax.jit(step, budget="min").lower(*arguments)
+    assert refused.value.least_bytes is not None
+    assert refused.value.least_bytes <= 1.05 * temporaries(least.compile())
+
+
+def test_a_step_that_keeps_its_own_copies_gives_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain step runs, but with barriers that `jax.jit` would drop: that saves memory."""
+    monkeypatch.setattr(Lowered, "drops_barriers", True)
+    step = recompute.jax.jit(jax.value_and_grad(checkpointed_blocks))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NothingSaved)
+        chosen = step.report(*five_layers()).variant
+        step(*five_layers())
+    assert chosen in (Variant.KEEPING, Variant.MERGED)

@@ -233,6 +233,17 @@ def scanned(blocks: Any, x: Any) -> Any:
     return jnp.sum(jax.lax.scan(body, x, blocks)[0])
 
 
+def test_the_first_line_counts_all_iterations_of_loops():
+    """The compiler counts each loop body once, so that its ratio would say nothing on the work."""
+    report = recompute.jax.jit(jax.grad(lambda blocks, x: scanned(blocks, x))).report(
+        jnp.ones((6, 32, 32)) * 0.01, jnp.ones((256, 32))
+    )
+    assert report.has_loops and report.extra_work is not None and 0 < report.extra_work < 1
+    first, *lines = str(report).splitlines()
+    assert f"{report.extra_work:+.0%} FLOPs".replace("%", " %") in first
+    assert any(line.endswith("; the first line counts all iterations") for line in lines)
+
+
 @pytest.mark.parametrize(("outer", "module"), [("LM", "LM/Block"), ("", "Block")])
 def test_loop_over_layers_is_attributed_to_body_module(outer: str, module: str):
     def loss(blocks: Any, x: Any) -> Any:

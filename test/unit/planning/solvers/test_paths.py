@@ -24,11 +24,11 @@ for seed in (1, 2, 3, 5, 8):
     problem = random_problem(seed, 40)
     budget = evaluate(problem, sequence_of(problem, ())).peak_bytes * 8 // 10
     search = LocalSearch(problem)
-    found = search.repaired(budget)
+    repaired = search.repaired(budget)
     kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
-    print(sorted(found) if found is not None else None)
-    found = search.annealed(budget, found or (), Annealing(25, seed))
-    print(sorted(found) if found is not None else None)
+    print(sorted(repaired) if repaired is not None else None)
+    annealed = search.annealed(budget, repaired or (), Annealing(25, seed))
+    print(sorted(annealed) if annealed is not None else None)
     kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
 print(*sorted(kernels))
 """
