@@ -118,7 +118,7 @@ def test_a_file_gives_costs_by_name_and_by_number(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, object] = {
-    "has no cost for stablehlo.dot_general, operation 1 of @step: give one": {"operations": {"stablehlo.tanh": 1}},
+    "has no cost for stablehlo.dot_general, operation 1 of @step: add it": {"operations": {"stablehlo.tanh": 1}},
     "has a cost for stablehlo.dott, which is not a known operation": {
         "operations": {"stablehlo.dott": 1},
         "otherwise": 1,
