@@ -17,14 +17,23 @@ URL = ""
 """The URL of the repository, without a final slash; defined here alone, and empty until there is one."""
 FILES, RAW = "blob/main", "raw/main"
 """The path that code hosts insert between the URL of a repository and the path of a page, or of a picture."""
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)]*)\)")
 
 
 def readme_for_an_index(text: str, url: str) -> str:
-    """Return the README with absolute links, or without links if there is no URL."""
+    """Return the README with absolute links, or without links if there is no URL.
+
+    A link to a heading is a link to the repository's home page: an index gives its headings no anchors.
+    """
     if url:
-        return _LINK.sub(lambda link: f"{link[1]}[{link[2]}]({url}/{RAW if link[1] else FILES}/{link[3]})", text)
+        return _LINK.sub(lambda link: f"{link[1]}[{link[2]}]({_absolute(url, link[3], picture=bool(link[1]))})", text)
     return _LINK.sub(lambda link: "" if link[1] else link[2], text)
+
+
+def _absolute(url: str, target: str, picture: bool) -> str:
+    if target.startswith("#"):
+        return url + target
+    return f"{url}/{RAW if picture else FILES}/{target}"
 
 
 def urls(url: str) -> dict[str, str]:

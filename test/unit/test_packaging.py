@@ -71,9 +71,9 @@ def test_the_readme_on_an_index() -> None:
     assert absolute == (
         "![a picture](https://example.org/x/raw/main/docs/a.svg), "
         "[a page](https://example.org/x/blob/main/docs/a.md#part), "
-        "[elsewhere](https://example.org), [here](#part)"
+        "[elsewhere](https://example.org), [here](https://example.org/x#part)"
     )
-    assert SETUP["readme_for_an_index"](text, "") == ", a page, [elsewhere](https://example.org), [here](#part)"
+    assert SETUP["readme_for_an_index"](text, "") == ", a page, [elsewhere](https://example.org), here"
     assert set(SETUP["urls"]("https://example.org/x")) == {"Source", "Documentation", "Issues"}
 
 
