@@ -16,6 +16,7 @@ from .compilation.device_limits import device_limit
 from .jitted import Jitted
 from .keywords.budget_option import checked_budget
 from .keywords.jit_options import options_of
+from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
 from .private import statics_of
@@ -31,9 +32,9 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
 
     The first line of the report is the answer: `fits`, `does not fit` or `unknown`.
 
-    If the step does not fit the budget as `recompute.jax.jit` rewrites it without one, plans are searched as by
-    `recompute.jax.jit(step, budget=...)`, in the same time. The report is then on the step within the budget; if no
-    plan keeps the budget, on the step without a budget, with the reason.
+    With a budget, the report is on the step that a call of `recompute.jax.jit(step, budget=...)` runs: the plain step
+    if it fits, otherwise the result of a search for plans, which takes the time of such a call. If no plan keeps the
+    budget, the report is on the step without a budget, with the reason.
 
     Args:
         step: A function, or the result of `jax.jit`, `recompute.jax.jit`, `recompute.eqx.filter_jit` or
@@ -83,26 +84,30 @@ def _demand_no_jit_of_modules(step: Any) -> None:
 
 def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
     """Explain as `explain` does. `budget`: the checked budget."""
-    lowered = jitted.lower_quietly(*args, **kwargs)
     if budget is None:
-        without = report(lowered)
+        without = report(jitted.lower_quietly(*args, **kwargs))
         return _answered(without, without.budget)
+    limited = jitted.within(budget)
     try:
-        limit = device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_measured)
+        lowered = limited.lower_quietly(*args, **kwargs)
+        limit = _limit_of(lowered, budget)
+        within = report(lowered, limit, budget)
+        return within if limit is None else _answered(within, limit)
     except UnknownMemory as error:
-        return _answered(replace(report(lowered, budget_text=budget), refused=error.reason), None)
-    if limit is not None:
-        without = report(lowered, limit, budget)
-        if without.less.device_bytes is None or without.less.device_bytes <= limit:
-            return _answered(without, limit)
-    try:
-        within = jitted.within(budget).lower_quietly(*args, **kwargs)
+        without = report(jitted.lower_quietly(*args, **kwargs), budget_text=budget)
+        return _answered(replace(without, refused=error.reason), None)
     except Refusal as error:
         least = error.least_bytes if isinstance(error, BudgetNotReached) else None
+        lowered = jitted.lower_quietly(*args, **kwargs)
+        limit = _limit_of(lowered, budget)
         refused = replace(report(lowered, limit, budget), refused=error.reason)
         return _answered(refused, limit, least, searched=True)
-    rewritten = report(within, limit, budget)
-    return rewritten if limit is None else _answered(rewritten, limit)
+
+
+def _limit_of(lowered: Lowered, budget: str) -> int | None:
+    """Return the bytes of the device that a budget allows the step; None for the budget `min`. Raises
+    `UnknownMemory`."""
+    return device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_measured)
 
 
 def _answered(of_step: Report, limit: int | None, least: int | None = None, *, searched: bool = False) -> Report:

@@ -136,7 +136,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
     line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
-        why = why_plain.because(name, result.nothing_to_do)
+        why = why_plain.because(name, result.nothing_to_do, why_plain.SMALLER_BUDGET)
     else:
         less, remarks = crossing.with_module(plain, rewritten.module), rewritten.remarks
     return Lowered(name, options, plain, less, rewritten, remarks, why, within=result, read=lambda: module, cache=cache)

@@ -38,6 +38,7 @@ _ONE_LAYER = (
     "in a model of one layer nothing can be freed: name the blocks of a larger one with jax.named_scope or "
     "recompute.jax.block, and choose them with segments='block*'"
 )
+SMALLER_BUDGET = 'a smaller budget, or "min", saves memory'
 _LOOPS = (Topic.LOOP_LEFT, Topic.LOOP_STACKS_SMALLEST, Topic.LOOP_COLLECTIVES, Topic.LOOP_NOT_COUNTED)
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "

@@ -61,6 +61,8 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> Fit
         return FitVerdict(None, UNKNOWN_LIMIT)
     at_most = f"{format_bytes(limit)} {needs.place}"
     if needs.less <= limit:
+        if needs.less == needs.plain:
+            return FitVerdict(True, f"fits: the plain step needs {format_bytes(needs.plain)} of {at_most}")
         needed = f"needs {format_bytes(needs.plain)}"
         plain = f"the plain step {needed if needs.plain > limit else 'also fits'}"
         return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} of {at_most}; {plain}")

@@ -410,6 +410,23 @@ def test_explain_finds_plan_within_budget(share: float | str) -> None:
     assert explained.fit is not None and explained.fit.fits and str(explained).startswith("fits: needs ")
 
 
+@pytest.mark.parametrize("budget", ["8GiB", 0.9])
+def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: float | str) -> None:
+    """The step without a budget needs less than both budgets: neither the call nor the report is about it."""
+    forget_pools()
+    explained = recompute.jax.explain(STEP, *five_layers(), budget=budget)
+    forget_pools()
+    called = recompute.jax.jit(STEP, budget=budget)
+    choice = called.lower(*five_layers()).choice
+    assert explained.variant is choice.variant is (Variant.PLAIN if budget == "8GiB" else Variant.RECOMPUTED)
+    assert explained.less.temporaries == temporaries(choice.compiled)
+    assert explained.less == called.report(*five_layers()).less
+    if budget == "8GiB":
+        text = str(explained)
+        assert re.match(r"fits: the plain step needs \S+ \S+ of 8\.0 GiB on the device\n", text)
+        assert 'next: a smaller budget, or "min", saves memory' in text
+
+
 def test_explain_says_that_no_plan_fits() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
     text = str(explained)
