@@ -54,6 +54,7 @@ class BudgetNotReached(Refusal):
 
 
 WITHOUT_BUDGET = "as without a budget"
+OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
 MOST_COMPILED = 4
 """The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
 candidates of other kinds before a budget is refused, and the choice without a budget, for `min` and before a budget is
@@ -69,11 +70,14 @@ class Compilers:
         plain: Compiles the plain step.
         module: Compiles a rewritten module of the step, with compiler options in addition to its own.
         key: A text that is equal for compilers that measure the same sizes.
+        keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if it has none, or if `plain`
+            keeps them.
     """
 
     plain: Callable[[], jax.stages.Compiled]
     module: CompileModule
     key: str
+    keeping: Callable[[], jax.stages.Compiled] | None = None
 
 
 BEFORE_PLANS = 0.4
@@ -117,10 +121,11 @@ class BudgetedCompile:
         temporaries: The bytes that the budget leaves for temporaries; None for the budget `min`.
         plain: The temporaries of the plain step in bytes.
         rounds: The candidates that were compiled.
-        rewritten: The rewrite by the best candidate; None if the plain step fits.
+        rewritten: The rewrite by the best candidate; None if the plain step runs.
         compiled: The rewritten step, or else the plain one, compiled.
         plain_step: The plain step, compiled; None if the result was computed by an earlier process.
         is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
+        is_keeping: Whether the plain step runs with its own barriers, which `plain_step` does not keep.
     """
 
     budget: str
@@ -131,17 +136,23 @@ class BudgetedCompile:
     compiled: jax.stages.Compiled
     plain_step: jax.stages.Compiled | None = None
     is_complete: bool = True
+    is_keeping: bool = False
 
     @property
     def nothing_to_do(self) -> str:
-        """The message for a plain step that fits."""
+        """The message for a plain step that runs."""
+        if self.is_keeping:
+            needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
+            return f"its own jax.checkpoint already recomputes: with it the plain step needs {needed}"
+        if self.temporaries is None:
+            return f"no candidate needs less than the plain step, {readable_bytes(self.plain)} of temporaries"
         needed = f"{readable_bytes(self.plain)} of temporaries"
         return f"no recomputation is needed: the plain step needs {needed}, within the budget {self.budget}"
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
     """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
-    record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain")}
+    record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain", "is_keeping")}
     needs = temporary_bytes(result.compiled)
     return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
 
@@ -154,7 +165,8 @@ def within_from(
     if temporary_bytes(compiled) != record["needs"]:
         return None
     rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
-    return BudgetedCompile(record["budget"], record["temporaries"], record["plain"], rounds, rewritten, compiled)
+    budget, temporaries, plain = record["budget"], record["temporaries"], record["plain"]
+    return BudgetedCompile(budget, temporaries, plain, rounds, rewritten, compiled, is_keeping=record["is_keeping"])
 
 
 def compile_within(
@@ -168,12 +180,14 @@ def compile_within(
     """Compile the step within a budget. A time limit or Ctrl-C ends the search with the best candidate so far.
 
     The limit counts from the compilation of the plain step on. The plain step and one candidate are always compiled.
+    For `min`, the candidates are those of all alternatives, the plain step, and the plain step with its own
+    `jax.checkpoint`, so that no choice without a budget needs less.
 
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        alternatives: The options of the rewrite, at least one; later ones are tried only if earlier ones do not reach
-            the budget. A step with its own `jax.checkpoint` merges its copies first, then keeps them.
+        alternatives: The options of the rewrite, at least one; later ones are tried only for `min`, and if earlier
+            ones do not reach the budget. A step with its own `jax.checkpoint` merges its copies first, then keeps them.
         budget: The budget, as `checked_budget` returns it.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
@@ -190,14 +204,43 @@ def compile_within(
         limit = limit_of_step(module, budget, plain)
         if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
             return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
-        refusals = list[Refusal]()
+        results, refusals = list[BudgetedCompile](), list[Refusal]()
         for options in alternatives:
+            if results and (limit is not None or stop()):
+                break
             search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
             try:
-                return replace(search.best(), plain_step=plain)
+                results.append(replace(search.best(), plain_step=plain))
             except Refusal as error:
                 refusals.append(error)
-        raise min(refusals, key=_least_bytes)
+        if limit is None and results:
+            results.append(BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain))
+        if compilers.keeping is not None and (limit is None or not results):
+            results += _with_own_barriers(budget, limit, plain, compilers.keeping())
+        if not results:
+            raise min(refusals, key=_least_bytes)
+        # Of equal sizes, the plain step needs no proof and the least work.
+        best = min(reversed(results), key=lambda result: reported_bytes(module, result.compiled, "a budget"))
+        rounds = tuple([compiled for result in results for compiled in result.rounds])
+        return replace(best, rounds=rounds, is_complete=all(result.is_complete for result in results))
+
+
+def _with_own_barriers(
+    budget: str, limit: int | None, plain: jax.stages.Compiled, keeping: jax.stages.Compiled
+) -> list[BudgetedCompile]:
+    """Return the plain step that keeps its own barriers as a result, if it is within the limit.
+
+    Args:
+        budget: The budget as the user wrote it.
+        limit: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        plain: The plain step, compiled.
+        keeping: The plain step with its own barriers, compiled.
+    """
+    plain_bytes, needs = temporary_bytes(plain), temporary_bytes(keeping)
+    if plain_bytes is None or needs is None or (limit is not None and needs > limit):
+        return []
+    compiled = CompiledCandidate(OWN_CHECKPOINT, None, needs, 0, None if limit is None else True)
+    return [BudgetedCompile(budget, limit, plain_bytes, (compiled,), None, keeping, plain, is_keeping=True)]
 
 
 def _least_bytes(error: Refusal) -> float:
@@ -206,9 +249,10 @@ def _least_bytes(error: Refusal) -> float:
     return inf if least_bytes is None else least_bytes
 
 
-def _work(rewritten: Rewritten) -> tuple[int, int]:
-    """Return the numbers of operations and FLOPs that a rewrite adds, which are equal for equal plans."""
-    return rewritten.copies, rewritten.extra_flops
+def _work(rewritten: Rewritten) -> tuple[object, ...]:
+    """Return the copies that a rewrite makes, and their numbers of operations and FLOPs, which are equal for equal
+    plans. Loops that recompute are counted, and in no plan."""
+    return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,8 @@ def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | Non
 def _variants(lowered: Lowered) -> list[Variant]:
     """Return the variants that can run. If there is only one, nothing is measured."""
     if lowered.within is not None:
-        return [Variant.PLAIN if lowered.rewritten is None else Variant.RECOMPUTED]
+        plain = Variant.KEEPING if lowered.within.is_keeping else Variant.PLAIN
+        return [plain if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
     own = lowered.own_barriers and measure is not False
     plain = [Variant.PLAIN]
@@ -157,6 +158,8 @@ def _variants(lowered: Lowered) -> list[Variant]:
 
 
 def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+    if lowered.within is not None and options is None:
+        return lowered.within.compiled
     if variant is Variant.MERGED:
         return lowered.compile_merged(options)
     if variant is Variant.PLAIN or (variant is Variant.KEEPING and not lowered.drops_barriers):

@@ -30,6 +30,7 @@ from .. import private
 from ..annotations.marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.budgeted import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
+from ..compilation.compiler_options import merges_copies
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
@@ -130,16 +131,24 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
                 crossing.with_module(plain, rewritten), keeping_options(plain, options, measuring if on_cpu else None)
             ),
             repr((private.platforms(plain), sorted((keeping_options(plain, options, None) or {}).items()))),
+            (lambda: compile_lowered(plain, keeping_options(plain, options, None)))
+            if step.own_barriers and merges_copies(private.platforms(plain))
+            else None,
         ),
         line,
     )
     why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
     line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
-        why = why_plain.because(name, result.nothing_to_do, why_plain.SMALLER_BUDGET)
+        remedy = why_plain.SMALLER_BUDGET
+        if result.is_keeping or result.temporaries is None:
+            remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
+        why = why_plain.because(name, result.nothing_to_do, remedy)
     else:
         less, remarks = crossing.with_module(plain, rewritten.module), rewritten.remarks
-    return Lowered(name, options, plain, less, rewritten, remarks, why, within=result, read=lambda: module, cache=cache)
+    return Lowered(
+        name, options, plain, less, rewritten, remarks, why, step.own_barriers, result, lambda: module, cache
+    )
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
@@ -180,7 +189,8 @@ def _from_cache(
     rewritten = None if stored.rewritten is None else cache.stored(stored.rewritten, less, read)
     result = None
     if stored.within is not None:
-        keeping = None if rewritten is None else keeping_options(plain, options, None)
+        is_plain = rewritten is None and not stored.within["is_keeping"]
+        keeping = None if is_plain else keeping_options(plain, options, None)
         result = within_from(stored.within, rewritten, compile_lowered(less, keeping))
         if result is None:
             return None
@@ -193,7 +203,7 @@ def _result_of(within: BudgetedCompile) -> str:
     needs = within.compiled.memory_analysis()
     after = within.plain if needs is None else int(needs.temp_size_in_bytes)
     before = format_bytes(within.plain)
-    if within.rewritten is None:
+    if within.rewritten is None and not within.is_keeping and within.temporaries is not None:
         return f"{before} of temporaries, within the budget {within.budget} as it is"
     kept = "the minimum that was found" if within.temporaries is None else f"within the budget {within.budget}"
     return f"{before} -> {format_bytes(after)} of temporaries, {kept}"

@@ -13,7 +13,7 @@ from ....support.units import format_bytes
 from ....transforms.phase import ForwardOverReverse, NoGradient
 
 _GRADIENT_INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
-_NAME_BLOCKS = (
+NAME_BLOCKS = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
 )
@@ -29,7 +29,7 @@ _REMEDIES: Mapping[Topic, str] = {
     Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
 }
 _CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
-_REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
+REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
 _MERGE_CHECKPOINT = (
     ", or leave out segments= and checkpoints=, which keep its copies: without them they may be merged back and "
     "planned again"
@@ -61,10 +61,10 @@ def checkpointed(name: str, selects_places: bool) -> str:
     """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
 
     `selects_places`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back."""
-    return because(name, _CHECKPOINTED, f"{_REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
+    return because(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
 
 
-def because(name: str, reason: str, remedy: str = _NAME_BLOCKS) -> str:
+def because(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
     """Return the message on a step that runs unchanged for this reason."""
     return f"{name}: the plain step runs: {reason}{_BEFORE_REMEDY}{remedy}"
 
@@ -157,6 +157,6 @@ def remedy_in(message: str) -> str:
 
 def _remedy_for(remark: Remark | None) -> str:
     if remark is None:
-        return _NAME_BLOCKS
+        return NAME_BLOCKS
     frees_nothing = any(remark.reason.endswith(reason) for reason in FREES_NOTHING)
-    return _REMEDIES.get(remark.topic, _ONE_LAYER if frees_nothing else _NAME_BLOCKS)
+    return _REMEDIES.get(remark.topic, _ONE_LAYER if frees_nothing else NAME_BLOCKS)

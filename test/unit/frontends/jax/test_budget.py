@@ -471,6 +471,31 @@ def test_a_budget_merges_the_copies_of_the_step_itself(budget: float | str) -> N
         assert least is not None and lowered.rewritten.extra_flops < least.extra_flops
 
 
+def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step with its own `jax.checkpoint` is a candidate, also where a search finds only worse ones, or none."""
+    step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
+    ordinary = recompute.jax.jit(step).lower(*arguments)
+    if not ordinary.drops_barriers:
+        pytest.skip("XLA keeps the barriers of the plain step, which is a candidate of its own")
+    keeping = temporaries(ordinary.compile_plain(keeping=True))
+
+    def refused(self: Any) -> Any:
+        raise budgets.BudgetNotReached(self.module, "a reason", None)
+
+    for budget, best in (("min", None), ("min", refused), (0.9, refused)):
+        with monkeypatch.context() as patch:
+            if best is not None:
+                patch.setattr(budgets, "_CompilerSearch", type("Search", (budgets._CompilerSearch,), {"best": best}))  # pyright: ignore[reportPrivateUsage]
+            limited = recompute.jax.jit(step, budget=budget)
+            choice = limited.lower(*arguments).choice
+            assert temporaries(choice.compiled) <= min(keeping, temporaries(ordinary.choice.compiled))
+            if best is not None:
+                report = limited.report(*arguments)
+                assert choice.variant is report.variant is Variant.KEEPING and report.less.temporaries == keeping
+                assert "its own jax.checkpoint already recomputes" in str(report)
+                assert [str(compiled).partition(":")[0] for compiled in report.rounds] == [budgets.OWN_CHECKPOINT]
+
+
 def test_a_refusal_states_the_smallest_candidate_of_all_alternatives() -> None:
     """Merged or not, no candidate fits: the error has the least bytes of both."""
     step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
