@@ -116,10 +116,11 @@ class _OrderSearch:
             candidates.append(_SolverRounds(self.problem, loops, surroundings, segments).best())
         except Refusal as error:
             refused = error
-        if candidates and _is_near_optimal(candidates[0].outcome.plans):
+        is_least = self.problem.limits.bytes is None
+        if candidates and not is_least and _is_near_optimal(candidates[0].outcome.plans):
             return candidates[0]
         ordinary = self.problem.evaluate(None, loops)
-        if ordinary.outcome.copies and self.problem.is_kept(ordinary):
+        if ordinary.outcome.copies and (is_least or self.problem.is_kept(ordinary)):
             candidates.append(ordinary)
         if not candidates:
             assert refused is not None, "without candidates the planning failed"

@@ -47,6 +47,10 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
     limit, plain = None if limits.bytes is None else 1.0, (1.0, limits.share(limits.plain))
     rounds = Rounds(pool, limit, plain, measure, problem.stop, problem.stop)
     best = rounds.best(MAX_REWRITES)
+    if best is not None and limits.bytes is None and not problem.stop():
+        # `min` must not need more than the choice without a budget.
+        ordinary = problem.evaluate(None)
+        best = min(best, ordinary, key=lambda result: limits.share(result.peaks))
     if best is None:
         raise Refusal(
             problem.place, _infeasible_reason(problem, [written.peaks for written in rounds.results.values()])
