@@ -157,11 +157,9 @@ def clone_as_planned(
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
         if (step_plan := plans.pop(name, None)) is None:
-            raise Refusal(
-                function, f"the plan has no entry for @{name}; it has entries for {', '.join(sorted(plans)) or 'none'}"
-            )
+            raise Refusal(function, _for_another_program(_missing_entry(name, planned)))
         if step_plan.graph != step.graph.fingerprint:
-            raise Refusal(function, f"the plan is for another program: @{name} is not the step that it was made for")
+            raise Refusal(function, _for_another_program(_different_step(name, step, step_plan.plan)))
         _demand_fit(function, step, step_plan.plan, permission)
         for violation in unknown_operations(step.graph, step_plan.notes):
             raise Refusal(function, f"the plan cannot be carried out: {violation}")
@@ -169,8 +167,31 @@ def clone_as_planned(
         verify_attributes(every_operation(function))
         applied.append(_apply(function, step, step_plan.plan, numbers))
     if plans:
-        raise Refusal(module, f"the plan is for another program: there is no step @{next(iter(plans))} here")
+        raise Refusal(module, _for_another_program(f"there is no step @{next(iter(plans))} here"))
     return Cloned(tuple(applied), ())
+
+
+def _for_another_program(difference: str) -> str:
+    """Return the reason to refuse a plan that was made for another program."""
+    return (
+        f"the plan is for another program: {difference}; make a plan of this program, with the options with which it "
+        "is applied"
+    )
+
+
+def _missing_entry(name: str, planned: Sequence[StepPlan]) -> str:
+    """Describe a step without an entry in the plan."""
+    steps = ", ".join(sorted(f"@{step_plan.function}" for step_plan in planned))
+    return f"the plan has no entry for @{name}; it has entries for {steps or 'none'}"
+
+
+def _different_step(name: str, step: Step, plan: Plan) -> str:
+    """Describe a step that has the name of an entry of the plan, but another graph."""
+    operations, named = len(step.numbered.operations), [op for group in plan.groups for op in group.operations]
+    difference = f"@{name} is not the step that it was made for"
+    if named and max(named) >= operations:
+        return f"{difference}: it has {operations} operations, and the plan names operation {max(named)}"
+    return f"{difference}: its {operations} operations, their sizes or their order differ"
 
 
 def clone_by(

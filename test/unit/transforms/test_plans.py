@@ -64,7 +64,7 @@ def test_a_plan_for_another_program_is_refused() -> None:
     )
     with pytest.raises(Refusal, match="the plan is for another program: @main is not the step that it was made for"):
         rewrite_in_place(other, RecomputeOptions(plan=plans))
-    with pytest.raises(Refusal, match="the plan has no entry for @main; it has entries for step"):
+    with pytest.raises(Refusal, match="the plan has no entry for @main; it has entries for @step; make a plan"):
         rewrite_in_place(
             original("chain.small.mlir").clone(), RecomputeOptions(plan=[replace(plans[0], function="step")])
         )
