@@ -33,6 +33,7 @@ from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation
+from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import by_interface
 from ..support.operations import name_of
@@ -88,7 +89,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     if len(plan.groups) > NAMED_SEGMENTS:
         yield Remark(
             function,
-            f"operations run again in {len(plan.groups) - NAMED_SEGMENTS} more places; "
+            f"operations run again in {counted(len(plan.groups) - NAMED_SEGMENTS, 'more place')}; "
             f"{by_interface('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )

@@ -10,6 +10,7 @@ from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import LoopRow
 from ..analysis.step.descriptions import without_loop_scopes
 from ..rules.costs.cost import FLOPS
+from ..support.counted import counted
 from ..support.units import format_bytes
 from .wrapping import wrap_line
 
@@ -36,8 +37,8 @@ def to_text(explanation: Explanation) -> str:
         f"  device       {format_bytes(timeline.device_bytes)} = arguments {format_bytes(timeline.argument_bytes)} "
         f"+ results {format_bytes(timeline.result_bytes)} + temporaries "
         f"- aliased {format_bytes(timeline.aliased_bytes)}",
-        f"  saved        {format_bytes(explanation.saved_bytes)} in {explanation.residuals} forward values that the "
-        f"backward pass reads, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
+        f"  saved        {format_bytes(explanation.saved_bytes)} in {counted(explanation.residuals, 'forward value')} "
+        f"that the backward pass reads, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
         f"  XLA:CPU      {format_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
         f"  operations   {_operation_counts(explanation)}",
@@ -59,17 +60,18 @@ def to_summary(explanation: Explanation) -> str:
     lines = [*wrap_line(_verdict(explanation)), ""]
     lines += wrap_line(
         f"  the plain step saves {format_bytes(explanation.saved_bytes)} for the backward pass, in "
-        f"{explanation.residuals} values, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
+        f"{counted(explanation.residuals, 'value')}, "
+        f"{format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
         4,
     )
     lines += [*wrap_line(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
     loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
     if loops:
         rows = [_LOOP_COLUMNS, *(_loop_cells(row, explanation) for row in loops)]
-        lines += [*_wrap_table(rows), *_omission_note("loops", explanation.loops, loops), ""]
+        lines += [*_wrap_table(rows), *_omission_note("loop", explanation.loops, loops), ""]
     if segments:
         rows = [_columns(explanation), *(_cells(row, explanation) for row in segments)]
-        lines += [*_wrap_table(rows), *_omission_note("segments", explanation.segments, segments)]
+        lines += [*_wrap_table(rows), *_omission_note("segment", explanation.segments, segments)]
         lines += [*wrap_line(f"  {ROWS_ALONE}", 4), ""]
     elif explanation.segments:
         lines += ["  no segment saves a value for the backward pass", ""]
@@ -96,8 +98,8 @@ def _verdict(explanation: Explanation) -> str:
     # Costs other than FLOPs have no counts for the iterations of loops.
     repeated = sum(row.extra_flops for row in loops) if explanation.cost == FLOPS else 0
     cost = (sum(row.extra_cost for row in recomputed) + repeated) / max(explanation.step_cost, 1)
-    counts = [f"{len(loops)} of {len(explanation.loops)} loops"] if loops else []
-    counts += [f"{len(recomputed)} of {len(explanation.segments)} segments"] if recomputed else []
+    counts = [f"{len(loops)} of {counted(len(explanation.loops), 'loop')}"] if loops else []
+    counts += [f"{len(recomputed)} of {counted(len(explanation.segments), 'segment')}"] if recomputed else []
     is_single = len(recomputed) + len(loops) == 1
     return (
         f"{plain}; {' and '.join(counts)} {'is' if is_single else 'are'} worth recomputing: "
@@ -128,7 +130,8 @@ def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Seque
         return []
     others = [row for row in rows if row not in shown]
     saves = any(not isinstance(row, SegmentRow) or row.saved_bytes for row in others)
-    return [f"  and {len(others)} more {kind}{'' if saves else ', which save nothing'}"]
+    nothing = "" if saves else ", which saves nothing" if len(others) == 1 else ", which save nothing"
+    return [f"  and {counted(len(others), f'more {kind}')}{nothing}"]
 
 
 def _columns(explanation: Explanation) -> tuple[str, ...]:

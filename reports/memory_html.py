@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ..analysis.memory.timeline import Timeline
+from ..support.counted import counted
 from ..support.units import format_bytes
 from .html_page import page
 from .memory_chart_data import chart_data
@@ -207,7 +208,7 @@ def _body(facts: PageFacts) -> str:
         parts += ["<h2>Modules: values for the backward pass</h2>", _table("modules", head, rows)]
     if facts.remarks:
         lines = "".join(f"<li>{escape(remark)}</li>" for remark in facts.remarks)
-        parts.append(f"<details><summary>{len(facts.remarks)} remarks</summary><ul>{lines}</ul></details>")
+        parts.append(f"<details><summary>{counted(len(facts.remarks), 'remark')}</summary><ul>{lines}</ul></details>")
     return "\n".join(parts)
 
 

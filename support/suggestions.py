@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 SIMILAR_NAMES = 3
 """The maximum number of similar names that a message about an unknown name lists."""
@@ -12,8 +12,18 @@ SHORTEST_PREFIX = 3
 
 
 def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) -> list[str]:
-    """Return the names closest to the word, at most `most`."""
-    return get_close_matches(word, list(names), most)
+    """Return the names closest to the word, at most `most`, the closest first; equally close ones in their order."""
+    names = list(names)
+    matcher = SequenceMatcher()
+    matcher.set_seq2(word)
+
+    def similarity(name: str) -> float:
+        matcher.set_seq1(name)
+        return matcher.ratio()
+
+    # `get_close_matches` sorts equally close names in reverse: it selects, and the order is that of the names.
+    close = set(get_close_matches(word, names, max(1, len(names))))
+    return sorted((name for name in names if name in close), key=similarity, reverse=True)[:most]
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:

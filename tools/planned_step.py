@@ -17,6 +17,7 @@ from ..mlir_io.parser import parse_module
 from ..options.loop_schedule import schedule_of
 from ..options.memory_model import ORDER
 from ..reports.curve import Point, SegmentRecomputation
+from ..support.counted import counted
 from ..support.interrupts import Interrupt, stopping
 from ..support.units import format_bytes, readable_bytes
 from ..transforms.take_marks import take_marks
@@ -146,7 +147,7 @@ def _again_lines(point: Point, peak: int) -> Iterator[str]:
         return
     others = point.recomputed_segments[SEGMENTS:]
     listed = ", ".join(map(_segment_cost, point.recomputed_segments[:SEGMENTS]))
-    more = f", and {len(others)} more segments, {sum(row.percent for row in others):.4f} %" if others else ""
+    more = f", and {counted(len(others), 'more segment')}, {sum(row.percent for row in others):.4f} %" if others else ""
     yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
 
 

@@ -17,6 +17,7 @@ from ...options.memory_model import ORDER
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import plan_nothing
 from ...planning.solvers.result import Stop
+from ...support.counted import counted
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
 from ..outcome import RewriteResult
@@ -64,7 +65,7 @@ def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, in
         return f"{words}: nothing can be recomputed"
     least = min(reached, key=problem.limits.share)
     needed = ", ".join(readable_bytes(least[name]) for name in problem.limits.plain)
-    best = f"the best of {len(reached)} candidates needs {needed}"
+    best = f"the best of {counted(len(reached), 'candidate')} needs {needed}"
     return f"{words}: {best}; no lower bound is known; bytes are by the model, {MODEL_ERROR}"
 
 
@@ -103,7 +104,7 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     before, after = problem.limits.plain, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
-    extra = f"{result.outcome.copies} operations run again, {result.outcome.extra_flops} FLOPs more"
+    extra = f"{counted(result.outcome.copies, 'operation')} run again, {result.outcome.extra_flops} FLOPs more"
     # Without loops to cut, a schedule means nothing.
     is_other = result.loops != problem.options.loop_schedule and has_loops(problem.module)
     loops = f", with {result.loops.pass_option}" if is_other else ""

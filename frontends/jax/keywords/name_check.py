@@ -58,7 +58,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
             continue
         if (of_scope := all_values_of_scope(pattern, operations)) is not None:
             raise UnknownName(f"{step}: {option}={pattern!r} names a scope: write {of_scope!r} for the values in it")
-        near = similar_names(pattern, {name for op in operations for name in names_of(op)})
+        near = similar_names(pattern, dict.fromkeys(name for op in operations for name in names_of(op)))
         similar = f"similar names are: {', '.join(near)}" if near else _NAME_VALUES
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
 

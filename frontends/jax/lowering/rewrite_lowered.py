@@ -92,7 +92,7 @@ def _rewritten(
                 lowered = _within(step, options.budget, module, line)
                 return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
             rewritten = rewrite(module, searching_options(options, plain))
-            line.result = f"{rewritten.copies or 'no'} operations are computed again"
+            line.result = _recomputed(rewritten.copies)
         for remark in rewritten.remarks:
             _LOG.debug("%s: %s", name, remark)
     except (Refusal, NotProved) as error:
@@ -196,6 +196,11 @@ def _from_cache(
             return None
     remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)
     return Lowered(name, options, plain, less, rewritten, remarks, stored.why, stored.own_barriers, result, read, cache)
+
+
+def _recomputed(copies: int) -> str:
+    """Describe the result of a rewrite without a budget."""
+    return f"{copies or 'no'} operation{' is' if copies == 1 else 's are'} computed again"
 
 
 def _result_of(within: BudgetedCompile) -> str:

@@ -17,6 +17,7 @@ from ....reports.by_module import ModuleRow
 from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
+from ....support.counted import counted
 from ....support.diagnostics import UNKNOWN, lines_of
 from ....support.units import format_bytes
 from ..compilation.choice import Variant
@@ -264,7 +265,9 @@ def next_steps(report: Report) -> Iterator[str]:
         yield from wrap_line(f"why: {reason_in(report.why)}")
         large = _large_value(report)
         remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
-        yield from wrap_line(f"next: {remedy}")
+        # A message without a remedy is its own reason.
+        if remedy != reason_in(report.why):
+            yield from wrap_line(f"next: {remedy}")
     elif (cheaper := _cheaper(report)) is not None:
         yield from wrap_line(f"next: {cheaper}")
     elif report.rounds:
@@ -347,7 +350,7 @@ def _recomputed(report: Report) -> str:
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
     in_step = sum(count for _, count in report.again)
     left = f", of which {in_step} are left after simplification"
-    total = f"{report.copies} operations{left if named and in_step != report.copies else ''}"
+    total = f"{counted(report.copies, 'operation')}{left if named and in_step != report.copies else ''}"
     return f"{total}{': ' * bool(named)}{', '.join([*named, *others])}"
 
 
@@ -372,7 +375,7 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
         place = f"{value.operation}{_places_of(group)}{position}"
         yield f"  {format_bytes(_bytes(group)):>10}  {place}: {value.reason}"
     if len(groups) > most:
-        yield f"  {format_bytes(sum(map(_bytes, groups[most:]))):>10}  in {len(groups) - most} more places"
+        yield f"  {format_bytes(sum(map(_bytes, groups[most:]))):>10}  in {counted(len(groups) - most, 'more place')}"
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:

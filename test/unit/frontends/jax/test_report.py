@@ -402,6 +402,12 @@ def test_verdicts():
     )
 
 
+def test_a_message_without_a_remedy_is_printed_once():
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    text = str(replace(report, why="step: the plain step runs: a reason", kept=()))
+    assert text.count("a reason") == 1 and "next: step" not in text
+
+
 def test_reasons_are_wrapped_not_cut():
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
     words = " ".join(f"word{number}" for number in range(40))
