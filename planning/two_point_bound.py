@@ -61,7 +61,7 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
     best = TwoPointBound(0)
     for t in range(problem.earliest + 1, len(problem)):
         recomputable = [v for v in problem.reads_of(t) if lasts[v] < t]
-        if not recomputable or t == 0:
+        if not recomputable:
             continue
         pinned_at_t = np.flatnonzero((problem.maker < t) & (lasts >= t))
         makers, summed = problem.maker[pinned_at_t], np.concatenate([[0], np.cumsum(problem.sizes[pinned_at_t])])
