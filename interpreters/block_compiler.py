@@ -15,7 +15,7 @@ determine which results are views, and therefore which value owns a buffer (`rul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, SymbolRefAttr, TupleType
@@ -121,9 +121,8 @@ class BlockCompiler:
         return self._following_layout(op, kernel)
 
     def _kernel(self, op: Operation) -> Kernel | None:
-        """Return the kernel of an operation, without its layout; None if there is none.
-
-        Kernels of users come first, then operations that run blocks or functions, then the tables of kernels.
+        """Return the kernel of an operation from the first of `KERNEL_SOURCES` that has one, without its layout; None
+        if no source has one.
 
         Raises:
             ValueError: The operation cannot be executed, with the reason.
@@ -132,40 +131,11 @@ class BlockCompiler:
             raise ValueError("it operates on a memref; the interpreter executes only operations on values")
         for value in (*op.operands, *op.results):
             shape_at(value)
-        name = name_of(op)
-        if (make := registered_kernel(name)) is not None:
-            return add_result_checks(op, make)
-        if name in CONTROL_FLOW:
-            if any(isinstance(value.type, TupleType) for value in (*op.operands, *op.results)):
-                raise ValueError("it carries a tuple")
-            return CONTROL_FLOW[name](self, op)
-        if isinstance(op, GroupOp):
-            return self._group(op)
-        if isinstance(op, CallOp):
-            return self._call(op, op.callee)
-        if name == "stablehlo.composite":
-            return self._composite(op)
-        if isinstance(op, RngOp):
-            return rng(op, self.generator)
-        return self._kernel_from_tables(op, name)
+        kernels = (make_kernel(self, op) for make_kernel in KERNEL_SOURCES)
+        return next((kernel for kernel in kernels if kernel is not None), None)
 
-    def _kernel_from_tables(self, op: Operation, name: str) -> Kernel | None:
-        """Return the kernel that the tables have for an operation; on a device, its collectives come first."""
-        if self.device is not None and name in ON_DEVICES:
-            return ON_DEVICES[name](op, self.device)
-        if self.device is not None and name in REDUCING_ON_DEVICES:
-            return REDUCING_ON_DEVICES[name](op, self.device, self._combiner(op, op.regions[0].block))
-        if name in STRUCTURED:
-            return self._structured_kernel(op)
-        if name in WITH_COMBINER:
-            return WITH_COMBINER[name](op, self._combiner(op, op.regions[0].block))
-        if name in WITH_TWO_COMBINERS:
-            return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
-        if name in KERNELS:
-            return KERNELS[name](op)
-        return identity_kernel(op)
-
-    def _group(self, op: GroupOp) -> Kernel:
+    def group(self, op: GroupOp) -> Kernel:
+        """Compile the body of a group; a result is a view if its value is one, or comes from outside the group."""
         run = self.block(op.body.block, captures_of(op)).run
         for result, value in zip(op.results, op.terminator.operands, strict=True):
             if value in self.strided:
@@ -174,32 +144,35 @@ class BlockCompiler:
                 self.views.add(result)
         return run
 
-    def _composite(self, op: Operation) -> Kernel:
+    def composite(self, op: Operation) -> Kernel:
+        """Compile the decomposition of `stablehlo.composite`."""
         name = symbol(op, "decomposition")
         types = FunctionType.from_lists(
             [operand.type for operand in op.operands], [result.type for result in op.results]
         )
         if (callee_type := _callee(op, name).function_type) != types:
             raise ValueError(f"its type is {types}, but its decomposition has type {callee_type}")
-        return self._call(op, name)
+        return self.call(op, name)
 
-    def _call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
+    def call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
+        """Compile the function that an operation calls, once for all its calls."""
         name = callee.string_value()
         if name not in self.functions:
             self.functions[name] = self.function(_callee(op, callee))
         return self.functions[name].run
 
-    def _combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
+    def combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
+        """Compile a region on scalars; `numbers`: values that it takes after its arguments."""
         # Operations on scalars have no storages that the observer counts.
         return combiner(BlockCompiler().block(block, (*numbers, *captures_of(op))), block, len(numbers))
 
-    def _structured_kernel(self, op: Operation) -> Kernel:
+    def structured_kernel(self, op: Operation) -> Kernel:
         """Make the kernel of a structured operation. In addition to its arguments, the body takes the loop indices that
         `linalg.index` reads.
         """
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
-        combine = self._combiner(op, block, [inner.result for inner in index_ops])
+        combine = self.combiner(op, block, [inner.result for inner in index_ops])
         return structured_kernel(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
@@ -217,6 +190,87 @@ class BlockCompiler:
         elif name in DENSE_VIEWS or is_view(op):
             self.views.update(op.results)
         return kernel
+
+
+# A function that makes the kernel of an operation, or returns None for an operation that is not its own.
+KernelSource = Callable[[BlockCompiler, Operation], Kernel | None]
+
+
+def _from_user(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    make = registered_kernel(name_of(op))
+    return None if make is None else add_result_checks(op, make)
+
+
+def _from_control_flow(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    make = CONTROL_FLOW.get(name_of(op))
+    if make is None:
+        return None
+    if any(isinstance(value.type, TupleType) for value in (*op.operands, *op.results)):
+        raise ValueError("it carries a tuple")
+    return make(compiler, op)
+
+
+def _from_group(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    return compiler.group(op) if isinstance(op, GroupOp) else None
+
+
+def _from_callee(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    if isinstance(op, CallOp):
+        return compiler.call(op, op.callee)
+    return compiler.composite(op) if name_of(op) == "stablehlo.composite" else None
+
+
+def _from_generator(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    return rng(op, compiler.generator) if isinstance(op, RngOp) else None
+
+
+def _from_devices(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    device, name = compiler.device, name_of(op)
+    if device is None:
+        return None
+    if name in ON_DEVICES:
+        return ON_DEVICES[name](op, device)
+    if name in REDUCING_ON_DEVICES:
+        return REDUCING_ON_DEVICES[name](op, device, compiler.combiner(op, op.regions[0].block))
+    return None
+
+
+def _from_structure(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    return compiler.structured_kernel(op) if name_of(op) in STRUCTURED else None
+
+
+def _from_combiners(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    name = name_of(op)
+    if name in WITH_COMBINER:
+        return WITH_COMBINER[name](op, compiler.combiner(op, op.regions[0].block))
+    if name in WITH_TWO_COMBINERS:
+        return WITH_TWO_COMBINERS[name](op, *(compiler.combiner(op, region.block) for region in op.regions))
+    return None
+
+
+def _from_table(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    make = KERNELS.get(name_of(op))
+    return None if make is None else make(op)
+
+
+def _from_identity(compiler: BlockCompiler, op: Operation) -> Kernel | None:
+    return identity_kernel(op)
+
+
+KERNEL_SOURCES: tuple[KernelSource, ...] = (
+    _from_user,  # first, so that a user's kernel replaces a built-in one
+    _from_devices,  # before the table, whose collectives are those of a single process
+    _from_control_flow,
+    _from_group,
+    _from_callee,
+    _from_generator,
+    _from_structure,
+    _from_combiners,
+    _from_table,
+    _from_identity,
+)
+"""The sources of kernels, in order of precedence: the first one that has a kernel for an operation makes it. Only the
+positions of the first two matter; no operation has a kernel in two of the others."""
 
 
 def _on_copy(index: int, kernel: Kernel) -> Kernel:

@@ -14,9 +14,12 @@ from xdsl.ir import Operation
 from recompute.analysis.memory.timeline import timeline
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
+from recompute.interpreters import register_kernel, registrations_undone
 from recompute.interpreters.block_compiler import TERMINATORS, is_known
+from recompute.interpreters.control_flow import CONTROL_FLOW
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
+from recompute.interpreters.kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from recompute.interpreters.meter import meter, owner_of
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
@@ -47,6 +50,31 @@ def run(body: str, *inputs: Array, result: str = T) -> Array:
 def test_every_operation_is_executed_or_listed_as_not() -> None:
     unknown = {kind.name for kind in (*STABLEHLO.operations, *RECOMPUTE.operations) if not is_known(kind)}
     assert unknown - TERMINATORS == {f"stablehlo.{name}" for name in NOT_EXECUTED}
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("stablehlo.negate", f"%r = stablehlo.negate %x : {T}"),
+        ("stablehlo.optimization_barrier", f"%r = stablehlo.optimization_barrier %x : {T}"),
+        (
+            "stablehlo.while",
+            f"%no = stablehlo.constant dense<false> : tensor<i1>\n"
+            f"%r = stablehlo.while(%v = %x) : {T}\n"
+            f"cond {{ stablehlo.return %no : tensor<i1> }} do {{ stablehlo.return %v : {T} }}",
+        ),
+    ],
+)
+def test_kernel_of_a_user_precedes_the_built_in_one(name: str, body: str) -> None:
+    with registrations_undone():
+        register_kernel(name, lambda op: lambda *operands: (operands[0] + 10,))
+        assert np.array_equal(run(body), X + 10)
+
+
+def test_no_operation_has_two_built_in_kernels() -> None:
+    """The order of these tables in `KERNEL_SOURCES` has no effect."""
+    names = [name for table in (CONTROL_FLOW, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS, KERNELS) for name in table]
+    assert len(names) == len(set(names))
 
 
 class Watch:
