@@ -267,9 +267,9 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
     if not results:
         return _rewrite_by_search(original, replace(options, measure=None))
     choice = choose_by_measurement(original, results, measure, options.workers)
-    if choice.least is not None:
-        chosen = Remark(functions_of(choice.least.module)[0], choice.summary)
-        return replace(choice.least, remarks=(chosen, *choice.least.remarks))
+    if choice.smallest is not None:
+        chosen = Remark(functions_of(choice.smallest.module)[0], choice.summary)
+        return replace(choice.smallest, remarks=(chosen, *choice.smallest.remarks))
     if options.strict:
         raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {UNCHANGED}")
     left = clone_of(original)

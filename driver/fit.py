@@ -232,10 +232,10 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
     except Refusal as error:
         return replace(unfit, reason=error.reason)
     if limits.is_kept:
-        return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.bytes or {}, peaks=plain)
-    if bound is not None and bound.bytes > min((limits.bytes or {}).values(), default=0):
+        return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.limit_bytes or {}, peaks=plain)
+    if bound is not None and bound.bytes > min((limits.limit_bytes or {}).values(), default=0):
         reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries"
-        return replace(unfit, limits=limits.bytes or {}, reason=reason)
+        return replace(unfit, limits=limits.limit_bytes or {}, reason=reason)
     return _fit_recomputed(module, budget, unfit, limits, search)
 
 
@@ -267,7 +267,7 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
 
 
 def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _Search) -> Fit:
-    limit_bytes, stop = limits.bytes or {}, search.stop
+    limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
     try:
         result = rewrite_within(module, budget, stop=stop)

@@ -54,7 +54,7 @@ class StepCandidates:
         step: Step,
         attempts: Sequence[ScoredAttempt],
         forecast: Forecast,
-        share: Callable[[Peaks], float],
+        share_of: Callable[[Peaks], float],
         limits: SegmentLimits | None,
         first: Iterable[StepCandidate] = (),
     ) -> StepCandidates:
@@ -63,10 +63,10 @@ class StepCandidates:
         Args:
             step: The step.
             attempts: The attempts, with their peaks.
-            forecast, share, limits: As in `StepForecasts`.
+            forecast, share_of, limits: As in `StepForecasts`.
             first: Candidates before those of the attempts.
         """
-        forecasts = StepForecasts(step.graph, forecast, share, limits, list(first))
+        forecasts = StepForecasts(step.graph, forecast, share_of, limits, list(first))
         candidates = cls(forecasts, SolverPlans(step.graph, limits, tuple(notes_of(step))))
         thinned, wholes = thinned_attempts(attempts), dict[Attempt, StepCandidate]()
         for at, attempt in enumerate(attempts):

@@ -115,10 +115,10 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     before, keeps_barriers = forecast.without_copies(), forecast.keeps_barriers
     scored = [attempts.score(planned) for planned in islice(attempts.distinct(), options.attempts)]
     if keeps_barriers and not scored[0].peaks.is_steady:
-        scored.append(attempts.chained(scored[0]))
+        scored.append(attempts.chain_groups(scored[0]))
     best = best_attempt(scored, before, keeps_barriers)
     if keeps_barriers and not best.peaks.is_steady and not best.planned.attempt.chain:
-        best = min(best, attempts.chained(best), key=lambda attempt: attempt.peaks.eager)
+        best = min(best, attempts.chain_groups(best), key=lambda attempt: attempt.peaks.eager)
     has_forced_copies = any(map(is_forced, step.phases.order.operations))
     is_free = bool(best.planned.plan.copies) and not has_forced_copies
     veto = why_worse(before, best.peaks, keeps_barriers) if is_free else None
@@ -169,7 +169,7 @@ class _StepAttempts:
         """Forecast the peaks of a planned attempt."""
         return ScoredAttempt(planned, self.forecast.of_plan(planned.plan, planned.segments))
 
-    def chained(self, scored: ScoredAttempt) -> ScoredAttempt:
+    def chain_groups(self, scored: ScoredAttempt) -> ScoredAttempt:
         """Return the attempt with chained copy groups."""
         return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
 
@@ -180,12 +180,12 @@ class _StepAttempts:
     def distinct(self) -> Iterator[PlannedAttempt]:
         """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
         seen = set[Plan]()
-        for planned in self._planned():
+        for planned in self._plan_all():
             if planned.plan not in seen and (planned.plan.copies or not seen):
                 seen.add(planned.plan)
                 yield planned
 
-    def _planned(self) -> Iterator[PlannedAttempt]:
+    def _plan_all(self) -> Iterator[PlannedAttempt]:
         """Yield the plan of each attempt, and its plan with copies for each pass of the gradient if that differs."""
         for attempt in _attempts(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)

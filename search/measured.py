@@ -34,11 +34,11 @@ class MeasuredChoice(Generic[Result]):
     """The choice among measured results.
 
     Attributes:
-        least: The result with the fewest bytes, then FLOPs; None if none saves enough.
+        smallest: The result with the fewest bytes, then FLOPs; None if none saves enough.
         summary: The measured bytes of the unchanged module and of each result, as text.
     """
 
-    least: Result | None
+    smallest: Result | None
     summary: str
 
 
@@ -73,9 +73,9 @@ def choose_by_measurement(
         workers: The number of modules that are measured in parallel.
     """
     with ThreadPoolExecutor(workers) as pool:
-        before, *sizes = pool.map(measure, [original, *(result.module for _, result in results)])
+        plain_bytes, *sizes = pool.map(measure, [original, *(result.module for _, result in results)])
     sized = [(size, result) for size, (_, result) in zip(sizes, results, strict=True)]
     listed = "; ".join(f"{words}: {readable_bytes(size)}" for (words, _), size in zip(results, sizes, strict=True))
-    size, least = min(sized, key=lambda pair: (pair[0], pair[1].extra_flops))
-    summary = f"measured: unchanged: {readable_bytes(before)}; {listed}"
-    return MeasuredChoice(least if size <= before * (1 - WORTH_IT) else None, summary)
+    size_bytes, smallest = min(sized, key=lambda pair: (pair[0], pair[1].extra_flops))
+    summary = f"measured: unchanged: {readable_bytes(plain_bytes)}; {listed}"
+    return MeasuredChoice(smallest if size_bytes <= plain_bytes * (1 - WORTH_IT) else None, summary)

@@ -42,7 +42,7 @@ SEGMENT_CANDIDATES = 8
 """Maximum number of attempts per step."""
 LEVELS = 10
 """The approximate number of combinations of the plans of several steps."""
-NEED_OF_PLAIN_STEP = 1.0
+PLAIN_NEED_SHARE = 1.0
 """Needs are shares of the need of the plain step."""
 
 
@@ -94,8 +94,8 @@ class _Variant:
             work = self.extra_flops + sum(chosen.work for chosen in combination)
             origins = tuple(dict.fromkeys(chosen.origin for chosen in combination))
             kinds = tuple(dict.fromkeys(chosen.origin.kind for chosen in combination))
-            need = max(chosen.need for chosen in combination)
-            yield ModuleCandidate(origins, plans, self.loops, Prediction(need, float(work), kinds))
+            need_share = max(chosen.need_share for chosen in combination)
+            yield ModuleCandidate(origins, plans, self.loops, Prediction(need_share, float(work), kinds))
 
 
 @dataclass
@@ -179,12 +179,12 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
         name = function.sym_name.data
         forecast = Forecast.of(function, step, options.emission).detach()
-        plain = forecast.without_copies()
-        share = partial(_share, offload, references.setdefault(name, plain))
+        plain_peaks = forecast.without_copies()
+        share_of = partial(_need_share, offload, references.setdefault(name, plain_peaks))
         attempts = _attempts(function, step, choosing, forecast)
-        loops_alone = [_without_copies(PlanSource.LOOPS_ALONE, share(plain))] if prepared.rolled.copies else []
+        loops_alone = [_without_copies(PlanSource.LOOPS_ALONE, share_of(plain_peaks))] if prepared.rolled.copies else []
         limits = prepared.limits.of.get(name)
-        steps[name] = StepCandidates.of(step, attempts, forecast, share, limits, loops_alone)
+        steps[name] = StepCandidates.of(step, attempts, forecast, share_of, limits, loops_alone)
     return _Variant(options.loop_schedule, offload, prepared.rolled.extra_flops, steps)
 
 
@@ -198,7 +198,7 @@ def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast:
         return ()
 
 
-def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
+def _need_share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
     """Return the need as a share of the need of the plain step: under the model of XLA:CPU, or in program order if
     values may move to the host, which XLA:CPU cannot do."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
@@ -210,19 +210,20 @@ def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Seque
     if len(per_step) == 1:
         yield from ([candidate] for candidate in per_step[0])
         return
-    needs = sorted({candidate.need for candidates_of_step in per_step for candidate in candidates_of_step})
-    for need in needs[:: max(1, len(needs) // LEVELS)]:
-        yield [_cheapest(candidates_of_step, need) for candidates_of_step in per_step]
+    shares = sorted({candidate.need_share for candidates_of_step in per_step for candidate in candidates_of_step})
+    for share in shares[:: max(1, len(shares) // LEVELS)]:
+        yield [_cheapest(candidates_of_step, share) for candidates_of_step in per_step]
 
 
-def _cheapest(candidates_of_step: Sequence[StepCandidate], need: float) -> StepCandidate:
-    """Return the candidate with the least work within a need, or the candidate with the lowest need."""
-    within = [candidate for candidate in candidates_of_step if candidate.need <= need]
+def _cheapest(candidates_of_step: Sequence[StepCandidate], most_share: float) -> StepCandidate:
+    """Return the candidate with the least work whose need share is at most `most_share`, or, if there is none, the
+    candidate with the lowest need."""
+    within = [candidate for candidate in candidates_of_step if candidate.need_share <= most_share]
     if within:
         return min(within, key=lambda candidate: candidate.work)
-    nothing = _without_copies(PlanSource.NO_COPIES, NEED_OF_PLAIN_STEP)
-    return min(candidates_of_step, key=lambda candidate: candidate.need, default=nothing)
+    nothing = _without_copies(PlanSource.NO_COPIES, PLAIN_NEED_SHARE)
+    return min(candidates_of_step, key=lambda candidate: candidate.need_share, default=nothing)
 
 
-def _without_copies(source: PlanSource, need: float) -> StepCandidate:
-    return StepCandidate(PlanOrigin(source), Plan(), (), need, 0)
+def _without_copies(source: PlanSource, need_share: float) -> StepCandidate:
+    return StepCandidate(PlanOrigin(source), Plan(), (), need_share, 0)

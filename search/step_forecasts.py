@@ -23,19 +23,19 @@ class StepCandidate:
         origin: The source of the plan.
         plan: The plan.
         notes: The marks of the step under the plan.
-        need: The forecast need, as a share of the need of the plain step.
+        need_share: The forecast need, as a share of the need of the plain step.
         work: The extra cost, in the unit that planners minimize; FLOPs by default.
     """
 
     origin: PlanOrigin
     plan: Plan
     notes: tuple[Note, ...]
-    need: float
+    need_share: float
     work: int
 
     @property
     def prediction(self) -> Prediction:
-        return Prediction(self.need, float(self.work), (self.origin.kind,))
+        return Prediction(self.need_share, float(self.work), (self.origin.kind,))
 
 
 @dataclass
@@ -45,14 +45,14 @@ class StepForecasts:
     Attributes:
         graph: The graph of the step.
         forecast: The forecast of the peaks of a plan.
-        share: The function from forecast peaks to the need, as a share of the need of the plain step.
+        share_of: The function from forecast peaks to the need, as a share of the need of the plain step.
         segment_limits: The user's limits on segments, which every plan has to keep; None without limits.
         candidates: The candidates, in the order in which they were forecast.
     """
 
     graph: Graph
     forecast: Forecast
-    share: Callable[[Peaks], float]
+    share_of: Callable[[Peaks], float]
     segment_limits: SegmentLimits | None
     candidates: list[StepCandidate] = field(default_factory=list[StepCandidate])
     _by_plan: dict[Plan, StepCandidate] = field(default_factory=dict[Plan, StepCandidate])
@@ -69,9 +69,9 @@ class StepForecasts:
             return earlier
         if self.segment_limits is not None and self.segment_limits.violation(self.graph, unscored.plan):
             return None
-        need = self.share(peaks or self.forecast.of_plan(unscored.plan, unscored.segments))
+        need_share = self.share_of(peaks or self.forecast.of_plan(unscored.plan, unscored.segments))
         work = unscored.plan.extra_cost(self.graph.cost)
-        candidate = StepCandidate(unscored.origin, unscored.plan, unscored.notes, need, work)
+        candidate = StepCandidate(unscored.origin, unscored.plan, unscored.notes, need_share, work)
         self._by_plan[unscored.plan] = candidate
         self.candidates.append(candidate)
         return candidate

@@ -28,7 +28,7 @@ from recompute.benchmarks.peers.distance import far
 from recompute.benchmarks.peers.peer import Built
 from recompute.benchmarks.peers.random_program import Program, built, program
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
-from recompute.frontends.jax.compilation.choice import chosen
+from recompute.frontends.jax.compilation.choice import choose_variant
 
 FARTHEST, PLAIN_SHARE = 8.0, 0.1
 APART = 1000
@@ -74,7 +74,7 @@ def judged(made: Program) -> StepVerdict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
         lowered = recompute.jax.jit(step.step, **step.options).lower(*step.arguments(made.seed))
-        choice = chosen(lowered)
+        choice = choose_variant(lowered)
     seconds = time.perf_counter() - start
     plain = jax.jit(step.step, **step.options).lower(*step.arguments(made.seed)).compile()
     before, after = temporary_bytes(plain), temporary_bytes(choice.compiled)

@@ -58,7 +58,7 @@ def better(
     status = solver.solve(model.model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
-    copies = model.chosen(solver)
+    copies = model.copies_in(solver)
     if problem.cost_of(copies) >= problem.cost_of(inside):
         return None
     return frozenset(pairs) - frozenset(inside) | copies
@@ -114,7 +114,7 @@ class _Model:
         copies = [run for run in self.runs if run.active is not None]
         self.model.minimize(sum(int(problem.costs[run.op]) * run.active for run in copies))
 
-    def chosen(self, solver: Any) -> frozenset[Pair]:
+    def copies_in(self, solver: Any) -> frozenset[Pair]:
         """Return the copies of the window in a solution."""
         width = len(self.window.candidates) + 1
         copies = [run for run in self.runs if run.active is not None and solver.value(run.active)]

@@ -61,7 +61,7 @@ class BudgetProblem:
         peaks = {name: peak for name, peak in named.items() if name}
         return RewriteResult(written.module, written.outcome, loops, peaks)
 
-    def living(self, result: RewriteResult) -> Mapping[str, int]:
+    def live_peaks(self, result: RewriteResult) -> Mapping[str, int]:
         """Return the peaks in bytes without dead code, which a rewrite drops."""
         if result.module is not None:
             return result.peaks
@@ -79,18 +79,20 @@ class BudgetProblem:
 
     def is_kept(self, result: RewriteResult) -> bool:
         """Return whether the peaks are within the budget; False for the budget `min`."""
-        return self.limits.bytes is not None and self.limits.over(result.peaks) <= 0
+        return self.limits.limit_bytes is not None and self.limits.excess_bytes(result.peaks) <= 0
 
     def eager_excess(self, result: RewriteResult) -> int:
         """Return by how many bytes the peak of an eager executor exceeds the budget, after an allowance of
         `EAGER_SHARE`; 0 for the target `none`, which is for executors in program order."""
-        if not self.options.emission.keeps_barriers or self.limits.bytes is None:
+        if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
-        return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.bytes.values(), default=0)
+        return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.limit_bytes.values(), default=0)
 
     @property
     def wording(self) -> str:
         """The budget, for messages."""
-        if self.limits.bytes is None:
+        if self.limits.limit_bytes is None:
             return f"{self.budget.text}"
-        return f"of {self.budget.text} ({', '.join(map(format_bytes, self.limits.bytes.values()))} of temporaries)"
+        return (
+            f"of {self.budget.text} ({', '.join(map(format_bytes, self.limits.limit_bytes.values()))} of temporaries)"
+        )

@@ -50,26 +50,32 @@ class Budget:
 
 @dataclass(frozen=True)
 class BudgetLimits:
-    """The bytes of temporaries of each public function: of the plain step (`plain`), and their limit (`bytes`), which
-    is None for the budget `min`."""
+    """The temporaries of each public function, and their limits.
 
-    plain: Mapping[str, int]
-    bytes: Mapping[str, int] | None
+    Attributes:
+        plain_bytes: The temporaries of the plain step.
+        limit_bytes: The most temporaries within the budget; None for the budget `min`.
+    """
+
+    plain_bytes: Mapping[str, int]
+    limit_bytes: Mapping[str, int] | None
 
     @property
     def is_kept(self) -> bool:
         """Whether the plain step is within the budget."""
-        return self.bytes is not None and all(self.plain[name] <= most for name, most in self.bytes.items())
+        return self.limit_bytes is not None and all(
+            self.plain_bytes[name] <= limit for name, limit in self.limit_bytes.items()
+        )
 
-    def share(self, peaks: Mapping[str, int]) -> float:
+    def largest_ratio(self, peaks: Mapping[str, int]) -> float:
         """Return the largest ratio of a peak to its limit, or for `min` to the peak of the plain step."""
-        of = self.plain if self.bytes is None else self.bytes
-        return max((peaks[name] / max(most, 1) for name, most in of.items()), default=0.0)
+        reference_bytes = self.plain_bytes if self.limit_bytes is None else self.limit_bytes
+        return max((peaks[name] / max(size, 1) for name, size in reference_bytes.items()), default=0.0)
 
-    def over(self, peaks: Mapping[str, int]) -> int:
+    def excess_bytes(self, peaks: Mapping[str, int]) -> int:
         """Return the largest excess over a limit in bytes; negative if all limits are kept."""
-        limits = self.bytes or {}
-        return max((peaks[name] - most for name, most in limits.items()), default=0)
+        limits = self.limit_bytes or {}
+        return max((peaks[name] - limit for name, limit in limits.items()), default=0)
 
 
 def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
@@ -82,10 +88,12 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
         lines = dict(timelines_of(module, budget.model))
     except DynamicShape as error:
         raise Refusal(error.operation, f"{error.reason}: {LARGEST_SHAPES}") from error
-    plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
+    plain_bytes = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
-        return BudgetLimits(plain, None)
-    return BudgetLimits(plain, {name: _limit_of(module, budget, name, timeline) for name, timeline in lines.items()})
+        return BudgetLimits(plain_bytes, None)
+    return BudgetLimits(
+        plain_bytes, {name: _limit_of(module, budget, name, timeline) for name, timeline in lines.items()}
+    )
 
 
 def _limit_of(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:

@@ -80,8 +80,8 @@ class _OrderSearch:
     def _order_of(self, result: RewriteResult) -> tuple[float, float, int]:
         """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak (only
         for the budget `min`), and the extra cost."""
-        least = self.problem.limits.share(result.peaks) if self.problem.limits.bytes is None else 0.0
-        return self.problem.eager_excess(result) > 0, least, result.outcome.extra_cost
+        need = self.problem.limits.largest_ratio(result.peaks) if self.problem.limits.limit_bytes is None else 0.0
+        return self.problem.eager_excess(result) > 0, need, result.outcome.extra_cost
 
     def _with_loops(self, loops: LoopSchedule) -> RewriteResult | _Skipped:
         """Find the best result with a loop schedule. Raises `Refusal` if no plan is within the budget."""
@@ -90,7 +90,7 @@ class _OrderSearch:
             if self.seen:
                 return _Skipped.SAME_GRAPHS
             self.seen.add(frozenset())
-            return self._best_of(_Surroundings.of_single(self.problem.limits.plain), loops, segments)
+            return self._best_result(_Surroundings.of_single(self.problem.limits.plain_bytes), loops, segments)
         graphs = dict[str, Graph]()
 
         def record_and_plan(graph: Graph) -> Plan:
@@ -102,21 +102,21 @@ class _OrderSearch:
             return _Skipped.SAME_GRAPHS
         self.seen.add(frozenset(graphs))
         costs = [result.outcome.extra_cost for result in self.results if self.problem.eager_excess(result) <= 0]
-        if self.problem.limits.bytes is not None and costs and loops_alone.outcome.extra_cost >= min(costs):
+        if self.problem.limits.limit_bytes is not None and costs and loops_alone.outcome.extra_cost >= min(costs):
             return _Skipped.TOO_MUCH_WORK
         if self.problem.is_kept(loops_alone):
             return loops_alone
-        surroundings = _Surroundings.of(loops_alone.outcome, self.problem.living(loops_alone), graphs)
-        return self._best_of(surroundings, loops, segments)
+        surroundings = _Surroundings.of(loops_alone.outcome, self.problem.live_peaks(loops_alone), graphs)
+        return self._best_result(surroundings, loops, segments)
 
-    def _best_of(self, surroundings: _Surroundings, loops: LoopSchedule, segments: BesideSegments) -> RewriteResult:
+    def _best_result(self, surroundings: _Surroundings, loops: LoopSchedule, segments: BesideSegments) -> RewriteResult:
         """Return the better one of the plan of the solvers and the choice without a budget. Raises `Refusal`."""
         candidates, refused = list[RewriteResult](), None
         try:
             candidates.append(_SolverRounds(self.problem, loops, surroundings, segments).best())
         except Refusal as error:
             refused = error
-        is_least = self.problem.limits.bytes is None
+        is_least = self.problem.limits.limit_bytes is None
         if candidates and not is_least and _is_near_optimal(candidates[0].outcome.plans):
             return candidates[0]
         ordinary = self.problem.evaluate(None, loops)
@@ -161,7 +161,7 @@ class _SolverRounds:
                 if not self.kept:
                     raise
                 break
-            over, early = self.problem.limits.over(result.peaks), self.problem.eager_excess(result)
+            over, early = self.problem.limits.excess_bytes(result.peaks), self.problem.eager_excess(result)
             if over <= 0 and early <= 0:
                 return result
             if over <= 0:
@@ -187,7 +187,7 @@ class _SolverRounds:
         from ...planning.solvers.result import NoPlan
         from ...planning.solvers.solve_graph import SearchOptions, bytes_within, plan_within
 
-        limit, around = self.surroundings.limit_of(graph, self.problem.limits.bytes)
+        limit, around = self.surroundings.limit_of(graph, self.problem.limits.limit_bytes)
         if limit is not None and limit <= 0:
             why = f"the operations around the block alone need {readable_bytes(around)}"
             raise NoPlan(f"no plan is within the budget {self.problem.wording}: {why}")

@@ -48,12 +48,12 @@ class Rounds(Generic[C, T]):
     Attributes:
         pool: The candidates, with their forecasts; others are added while the search runs.
         limit: The maximum need of a candidate, in the unit of `measure`; None for the budget `min`.
-        plain: The forecast need and the measured need of the plain step.
+        plain_needs: The forecast need and the measured need of the plain step.
         measure: Rewrites and measures a candidate, given with its expected need. Returns its need and a result; None if
             its plans do not apply.
         stop: Ends the search once there is a result.
         is_over: Ends the planning of more candidates.
-        needs: The measured needs, by position in the pool: those of earlier searches, extended by this one.
+        measured_needs: The measured needs, by position in the pool: those of earlier searches, extended by this one.
         results: The results of the measured candidates, by position in the pool.
         more: The number of additional candidates, of kinds without a measurement, before a search ends without a
             result.
@@ -61,11 +61,11 @@ class Rounds(Generic[C, T]):
 
     pool: CandidatePool[C]
     limit: float | None
-    plain: tuple[float, float]
+    plain_needs: tuple[float, float]
     measure: Callable[[C, float], tuple[float, T] | None]
     stop: Stop
     is_over: Stop
-    needs: dict[int, float] = field(default_factory=dict[int, float])
+    measured_needs: dict[int, float] = field(default_factory=dict[int, float])
     results: dict[int, T] = field(default_factory=dict[int, T])
     more: int = MORE
 
@@ -73,7 +73,7 @@ class Rounds(Generic[C, T]):
         """Return the maximum number of candidates that `best(rounds)` measures: `rounds`, then candidates of other
         kinds before a limit is refused, and for the budget `min` the best candidate of an earlier search, if its
         result is not stored."""
-        return rounds + (self.more if self.limit else bool(self.needs))
+        return rounds + (self.more if self.limit else bool(self.measured_needs))
 
     def best(self, rounds: int) -> T | None:
         """Measure at most `rounds` candidates beyond those of earlier searches, and `more` of kinds without a
@@ -83,7 +83,7 @@ class Rounds(Generic[C, T]):
             The result within the limit with the least work, or for the budget `min` the result with the least need;
             None if there is none.
         """
-        search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain, dict(self.needs))
+        search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain_needs, dict(self.measured_needs))
         measure, measure_in_time = partial(self._measure, search), partial(self._measure_unless_stopped, search)
         search.run(measure_in_time, rounds, partial(self.pool.search, stop=self.is_over))
         if self.limit and search.best is None and search.unexplored(self.limit):
@@ -100,7 +100,7 @@ class Rounds(Generic[C, T]):
         if result is None:
             return None
         need, self.results[position] = result
-        self.needs[position] = need
+        self.measured_needs[position] = need
         return need
 
     def _measure_unless_stopped(self, search: CalibratedSearch, position: int) -> float | None:
@@ -108,4 +108,4 @@ class Rounds(Generic[C, T]):
 
     def _has_result(self) -> bool:
         """Return whether a result of this search can be returned."""
-        return any(self.limit is None or self.needs[position] <= self.limit for position in self.results)
+        return any(self.limit is None or self.measured_needs[position] <= self.limit for position in self.results)

@@ -42,16 +42,16 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
             written = problem.evaluate(candidate.plans, candidate.loops)
         except Refusal:
             return None
-        return limits.share(written.peaks), written
+        return limits.largest_ratio(written.peaks), written
 
     pool = pool_of(problem.module, problem.options, problem.stop)
-    limit, plain = None if limits.bytes is None else 1.0, (1.0, limits.share(limits.plain))
-    rounds = Rounds(pool, limit, plain, measure, problem.stop, problem.stop)
+    limit, plain_needs = None if limits.limit_bytes is None else 1.0, (1.0, limits.largest_ratio(limits.plain_bytes))
+    rounds = Rounds(pool, limit, plain_needs, measure, problem.stop, problem.stop)
     best = rounds.best(MAX_REWRITES)
-    if best is not None and limits.bytes is None and not problem.stop():
+    if best is not None and limits.limit_bytes is None and not problem.stop():
         # `min` must not need more than the choice without a budget.
         ordinary = problem.evaluate(None)
-        best = min(best, ordinary, key=lambda result: limits.share(result.peaks))
+        best = min(best, ordinary, key=lambda result: limits.largest_ratio(result.peaks))
     if best is None:
         raise Refusal(
             problem.place, _infeasible_reason(problem, [written.peaks for written in rounds.results.values()])
@@ -63,8 +63,8 @@ def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, in
     words = f"no plan is within the budget {problem.wording} {problem.budget.by}"
     if not reached:
         return f"{words}: nothing can be recomputed"
-    least = min(reached, key=problem.limits.share)
-    needed = ", ".join(readable_bytes(least[name]) for name in problem.limits.plain)
+    smallest = min(reached, key=problem.limits.largest_ratio)
+    needed = ", ".join(readable_bytes(smallest[name]) for name in problem.limits.plain_bytes)
     best = f"the best of {counted(len(reached), 'candidate')} needs {needed}"
     return f"{words}: {best}; no lower bound is known; bytes are by the model, {MODEL_ERROR}"
 
@@ -93,7 +93,7 @@ def within_budget(
 
 def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
     result = problem.evaluate(plan_nothing, UNCUT)
-    needed = ", ".join(map(readable_bytes, problem.limits.plain.values()))
+    needed = ", ".join(map(readable_bytes, problem.limits.plain_bytes.values()))
     peak = f"the step needs {needed} at its peak {problem.budget.by}"
     text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
     return replace(result, module=None, remarks=(_remark(problem, text),))
@@ -101,7 +101,7 @@ def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
 
 def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult:
     """Add the remark on a budget that is met."""
-    before, after = problem.limits.plain, result.peaks
+    before, after = problem.limits.plain_bytes, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
     extra = f"{counted(result.outcome.copies, 'operation')} run again, {result.outcome.extra_flops} FLOPs more"

@@ -67,17 +67,17 @@ class Compilers:
     """Functions that compile a step.
 
     Attributes:
-        plain: Compiles the plain step.
-        module: Compiles a rewritten module of the step, with compiler options in addition to its own.
+        compile_plain: Compiles the plain step.
+        compile_rewritten: Compiles a rewritten module of the step, with compiler options in addition to its own.
         key: A text that is equal for compilers that measure the same sizes.
-        keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if it has none, or if `plain`
-            keeps them.
+        compile_keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if it has none, or if
+            `compile_plain` keeps them.
     """
 
-    plain: Callable[[], jax.stages.Compiled]
-    module: CompileModule
+    compile_plain: Callable[[], jax.stages.Compiled]
+    compile_rewritten: CompileModule
     key: str
-    keeping: Callable[[], jax.stages.Compiled] | None = None
+    compile_keeping: Callable[[], jax.stages.Compiled] | None = None
 
 
 BEFORE_PLANS = 0.4
@@ -91,25 +91,25 @@ class CompiledCandidate:
 
     Attributes:
         words: The description of the candidate.
-        prediction: The temporaries in bytes that the model predicts; None for the choice without a budget.
-        needs: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
+        predicted_bytes: The temporaries in bytes that the model predicts; None for the choice without a budget.
+        measured_bytes: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
         extra_flops: The extra FLOPs.
         fits: Whether the candidate is within the budget; None for the budget `min`.
     """
 
     words: str
-    prediction: int | None
-    needs: int | None
+    predicted_bytes: int | None
+    measured_bytes: int | None
     extra_flops: int
     fits: bool | None
 
     def __str__(self) -> str:
-        if self.needs is None:
+        if self.measured_bytes is None:
             return f"{self.words}: cannot be applied"
         verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        predicted = "" if self.prediction is None else f"{format_bytes(self.prediction)} predicted, "
-        needs = f"{format_bytes(self.needs)} by the compiler{verdict}"
-        return f"{self.words}: {predicted}{needs}; {self.extra_flops:.3g} FLOPs more"
+        predicted = "" if self.predicted_bytes is None else f"{format_bytes(self.predicted_bytes)} predicted, "
+        measured = f"{format_bytes(self.measured_bytes)} by the compiler{verdict}"
+        return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class BudgetedCompile:
 
     Attributes:
         budget: The budget as the user wrote it.
-        temporaries: The bytes that the budget leaves for temporaries; None for the budget `min`.
-        plain: The temporaries of the plain step in bytes.
+        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        plain_bytes: The temporaries of the plain step.
         rounds: The candidates that were compiled.
         rewritten: The rewrite by the best candidate; None if the plain step runs.
         compiled: The rewritten step, or else the plain one, compiled.
@@ -129,8 +129,8 @@ class BudgetedCompile:
     """
 
     budget: str
-    temporaries: int | None
-    plain: int
+    limit_bytes: int | None
+    plain_bytes: int
     rounds: tuple[CompiledCandidate, ...]
     rewritten: Rewritten | None
     compiled: jax.stages.Compiled
@@ -144,17 +144,17 @@ class BudgetedCompile:
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
             return f"its own jax.checkpoint already recomputes: with it the plain step needs {needed}"
-        if self.temporaries is None:
-            return f"no candidate needs less than the plain step, {readable_bytes(self.plain)} of temporaries"
-        needed = f"{readable_bytes(self.plain)} of temporaries"
+        if self.limit_bytes is None:
+            return f"no candidate needs less than the plain step, {readable_bytes(self.plain_bytes)} of temporaries"
+        needed = f"{readable_bytes(self.plain_bytes)} of temporaries"
         return f"no recomputation is needed: the plain step needs {needed}, within the budget {self.budget}"
 
 
 def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
     """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
-    record = {name: getattr(result, name) for name in ("budget", "temporaries", "plain", "is_keeping")}
-    needs = temporary_bytes(result.compiled)
-    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "needs": needs}
+    record = {name: getattr(result, name) for name in ("budget", "limit_bytes", "plain_bytes", "is_keeping")}
+    temporaries = temporary_bytes(result.compiled)
+    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "temporary_bytes": temporaries}
 
 
 def within_from(
@@ -162,11 +162,12 @@ def within_from(
 ) -> BudgetedCompile | None:
     """Restore the result of a search from its cache record and the step compiled again. Return None if the temporaries
     of the step differ from the record."""
-    if temporary_bytes(compiled) != record["needs"]:
+    if temporary_bytes(compiled) != record["temporary_bytes"]:
         return None
     rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
-    budget, temporaries, plain = record["budget"], record["temporaries"], record["plain"]
-    return BudgetedCompile(budget, temporaries, plain, rounds, rewritten, compiled, is_keeping=record["is_keeping"])
+    budget, limit_bytes, plain_bytes = record["budget"], record["limit_bytes"], record["plain_bytes"]
+    is_keeping = record["is_keeping"]
+    return BudgetedCompile(budget, limit_bytes, plain_bytes, rounds, rewritten, compiled, is_keeping=is_keeping)
 
 
 def compile_within(
@@ -199,24 +200,24 @@ def compile_within(
     # The time that the plain step takes to compile counts: the user waits for the whole.
     with stopping(options.time_limit) as stop:
         line.at("compiling the plain step")
-        plain = compilers.plain()
+        plain = compilers.compile_plain()
         plain_bytes = reported_bytes(module, plain, "a budget")
-        limit = limit_of_step(module, budget, plain)
-        if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
-            return BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain)
+        limit_bytes = limit_of_step(module, budget, plain)
+        if limit_bytes is not None and plain_bytes <= limit_bytes and not options.selection.segment_budgets:
+            return BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain)
         results, refusals = list[BudgetedCompile](), list[Refusal]()
         for options in alternatives:
-            if results and (limit is not None or stop()):
+            if results and (limit_bytes is not None or stop()):
                 break
-            search = _CompilerSearch(name, module, options, budget, plain_bytes, limit, compilers, line, stop)
+            search = _CompilerSearch(name, module, options, budget, plain_bytes, limit_bytes, compilers, line, stop)
             try:
                 results.append(replace(search.best(), plain_step=plain))
             except Refusal as error:
                 refusals.append(error)
-        if limit is None and results:
-            results.append(BudgetedCompile(budget, limit, plain_bytes, (), None, plain, plain))
-        if compilers.keeping is not None and (limit is None or not results):
-            results += _with_own_barriers(budget, limit, plain, compilers.keeping())
+        if limit_bytes is None and results:
+            results.append(BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain))
+        if compilers.compile_keeping is not None and (limit_bytes is None or not results):
+            results += _with_own_barriers(budget, limit_bytes, plain, compilers.compile_keeping())
         if not results:
             raise min(refusals, key=_least_bytes)
         # Of equal sizes, the plain step needs no proof and the least work.
@@ -226,21 +227,21 @@ def compile_within(
 
 
 def _with_own_barriers(
-    budget: str, limit: int | None, plain: jax.stages.Compiled, keeping: jax.stages.Compiled
+    budget: str, limit_bytes: int | None, plain: jax.stages.Compiled, keeping: jax.stages.Compiled
 ) -> list[BudgetedCompile]:
     """Return the plain step that keeps its own barriers as a result, if it is within the limit.
 
     Args:
         budget: The budget as the user wrote it.
-        limit: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
         plain: The plain step, compiled.
         keeping: The plain step with its own barriers, compiled.
     """
-    plain_bytes, needs = temporary_bytes(plain), temporary_bytes(keeping)
-    if plain_bytes is None or needs is None or (limit is not None and needs > limit):
+    plain_bytes, kept_bytes = temporary_bytes(plain), temporary_bytes(keeping)
+    if plain_bytes is None or kept_bytes is None or (limit_bytes is not None and kept_bytes > limit_bytes):
         return []
-    compiled = CompiledCandidate(OWN_CHECKPOINT, None, needs, 0, None if limit is None else True)
-    return [BudgetedCompile(budget, limit, plain_bytes, (compiled,), None, keeping, plain, is_keeping=True)]
+    compiled = CompiledCandidate(OWN_CHECKPOINT, None, kept_bytes, 0, None if limit_bytes is None else True)
+    return [BudgetedCompile(budget, limit_bytes, plain_bytes, (compiled,), None, keeping, plain, is_keeping=True)]
 
 
 def _least_bytes(error: Refusal) -> float:
@@ -271,7 +272,7 @@ class _CompilerSearch:
 
     Attributes:
         plain_bytes: The temporaries of the plain step in bytes.
-        limit: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
         stop: A predicate that ends the search with the best candidate so far.
         rounds: The candidates that were compiled so far.
         most_compiled: The maximum number of rewritten steps that the search compiles.
@@ -283,7 +284,7 @@ class _CompilerSearch:
     options: RecomputeOptions
     budget: str
     plain_bytes: int
-    limit: int | None
+    limit_bytes: int | None
     compilers: Compilers
     line: ProgressLine
     stop: Stop
@@ -293,21 +294,22 @@ class _CompilerSearch:
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
-        is_over, plain = self._is_over(), (1.0, float(self.plain_bytes))
+        is_over, plain_needs = self._stop_of_planning(), (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
-        search = Rounds(pool, self.limit, plain, self._measure, self.stop, is_over, known)
+        search = Rounds(pool, self.limit_bytes, plain_needs, self._measure, self.stop, is_over, known)
         # The choice without a budget is compiled too, for `min` and before a refusal.
         self.most_compiled = search.most_measured(MOST_COMPILED) + 1
         best, is_stopped = search.best(MOST_COMPILED), self.stop()
-        if self.limit is None or best is None:
-            best = self._ordinary(pool, list(search.results.values()), best) or best
+        if self.limit_bytes is None or best is None:
+            best = self._try_no_budget(pool, list(search.results.values()), best) or best
         if best is None:
-            raise self._not_reached(pool, is_stopped)
-        compiled = best.compiled if best.is_final else self.compilers.module(best.rewritten.module, {})
+            raise self._refusal(pool, is_stopped)
+        compiled = best.compiled if best.is_final else self.compilers.compile_rewritten(best.rewritten.module, {})
         is_complete = is_compiled() and not self.stop()
+        rounds = tuple(self.rounds)
         return BudgetedCompile(
-            self.budget, self.limit, self.plain_bytes, tuple(self.rounds), best.rewritten, compiled, None, is_complete
+            self.budget, self.limit_bytes, self.plain_bytes, rounds, best.rewritten, compiled, is_complete=is_complete
         )
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
@@ -315,35 +317,35 @@ class _CompilerSearch:
         compiles, most = len(self.rounds), self.most_compiled
         self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
         try:
-            rewritten = self._rewritten(candidate)
+            rewritten = self._rewrite(candidate)
         except (Refusal, NotProved):
             self.rounds.append(CompiledCandidate(candidate.words, int(predicted), None, 0, None))
             return None
-        compiled = self._compiled(rewritten, candidate.words, int(predicted))
+        compiled = self._compile(rewritten, candidate.words, int(predicted))
         return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
 
-    def _compiled(self, rewritten: Rewritten, words: str, predicted: int | None) -> _Candidate:
+    def _compile(self, rewritten: Rewritten, words: str, predicted_bytes: int | None) -> _Candidate:
         # With a limit the last candidate is likely to run; with "min" the first, which has the lowest prediction.
-        is_final = self.limit is not None or not self.rounds
-        compiled = self.compilers.module(rewritten.module, {} if is_final else MEASURING)
-        needs = reported_bytes(self.module, compiled, "a budget")
-        fits = None if self.limit is None else needs <= self.limit
-        self.rounds.append(CompiledCandidate(words, predicted, needs, rewritten.extra_flops, fits))
+        is_final = self.limit_bytes is not None or not self.rounds
+        compiled = self.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
+        measured_bytes = reported_bytes(self.module, compiled, "a budget")
+        fits = None if self.limit_bytes is None else measured_bytes <= self.limit_bytes
+        self.rounds.append(CompiledCandidate(words, predicted_bytes, measured_bytes, rewritten.extra_flops, fits))
         _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
         return _Candidate(rewritten, compiled, is_final)
 
-    def _ordinary(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
+    def _try_no_budget(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
         """Return the choice without a budget if it keeps the limit, or for `min` needs less than the best candidate;
-        otherwise None. The pool keeps its need for later searches.
+        otherwise None. The pool keeps its size for later searches.
 
         `min` must not need more than no budget at all, and a budget that this choice keeps is never refused, even
         after a time limit."""
         if best is not None and self.stop():
             return None
-        most = float("inf") if self.limit is None else self.limit
+        most_bytes = float("inf") if self.limit_bytes is None else self.limit_bytes
         if best is not None:
-            most = reported_bytes(self.module, best.compiled, "a budget") - 1
-        if pool.unbudgeted.get(self.compilers.key, 0.0) > most:
+            most_bytes = reported_bytes(self.module, best.compiled, "a budget") - 1
+        if pool.unbudgeted.get(self.compilers.key, 0.0) > most_bytes:
             return None
         try:
             rewritten = rewrite(self.module, self.options)
@@ -352,10 +354,10 @@ class _CompilerSearch:
         if not rewritten.copies:
             return None
         alike = next((candidate for candidate in tried if _work(rewritten) == _work(candidate.rewritten)), None)
-        ordinary = alike or self._compiled(rewritten, WITHOUT_BUDGET, None)
-        needs = reported_bytes(self.module, ordinary.compiled, "a budget")
-        pool.unbudgeted[self.compilers.key] = float(needs)
-        return ordinary if alike is None and needs <= most else None
+        ordinary = alike or self._compile(rewritten, WITHOUT_BUDGET, None)
+        ordinary_bytes = reported_bytes(self.module, ordinary.compiled, "a budget")
+        pool.unbudgeted[self.compilers.key] = float(ordinary_bytes)
+        return ordinary if alike is None and ordinary_bytes <= most_bytes else None
 
     def _pool(self, is_over: Stop) -> Pool:
         marked = clone_of(self.module)
@@ -367,11 +369,12 @@ class _CompilerSearch:
             _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
         return pool_of(marked, options, is_over)
 
-    def _is_over(self) -> Stop:
+    def _stop_of_planning(self) -> Stop:
+        """Return a predicate that ends the planning: at the work limit of the solvers, or with the search."""
         is_over = limited()
         return lambda: is_over() or self.stop()
 
-    def _rewritten(self, candidate: ModuleCandidate) -> Rewritten:
+    def _rewrite(self, candidate: ModuleCandidate) -> Rewritten:
         selection = selection_without_budgets(self.options.selection)
         options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
         rewritten = rewrite(self.module, options)
@@ -379,7 +382,7 @@ class _CompilerSearch:
             raise Refusal(self.module, "nothing is recomputed")
         return rewritten
 
-    def _not_reached(self, pool: Pool, is_stopped: bool) -> BudgetNotReached:
+    def _refusal(self, pool: Pool, is_stopped: bool) -> BudgetNotReached:
         """Return the refusal: a line with the smallest size that this search or an earlier one on the step measured,
         and a line for each candidate that this search compiled.
 
@@ -389,7 +392,7 @@ class _CompilerSearch:
         if self.compilers.key in pool.unbudgeted:
             sizes.append(pool.unbudgeted[self.compilers.key])
         least_bytes = int(min(sizes)) if sizes else None
-        limit = f"{format_bytes(self.limit or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
+        limit = f"{format_bytes(self.limit_bytes or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
         least, remedy = "nothing can be recomputed", ""
         if least_bytes is not None:
             least = f"the smallest compiled candidate needs {readable_bytes(least_bytes)}"
@@ -400,13 +403,13 @@ class _CompilerSearch:
             seconds = f"{self.options.time_limit:g} s"
             failure = f"no plan for the budget {self.budget} was found within the time limit of {seconds}"
             remedy = "; give the search more time with time_limit="
-        lines = [*map(str, self.rounds), *self._earlier(pool, least_bytes)]
+        lines = [*map(str, self.rounds), *self._lines_of_earlier_search(pool, least_bytes)]
         reason = "\n  ".join([f"{failure}, {limit}: {least}{remedy}", *lines])
         return BudgetNotReached(self.module, reason, least_bytes)
 
-    def _earlier(self, pool: Pool, least_bytes: int | None) -> Iterator[str]:
+    def _lines_of_earlier_search(self, pool: Pool, least_bytes: int | None) -> Iterator[str]:
         """Yield a line on the smallest candidate if not this search, but an earlier one on the step compiled it."""
-        if least_bytes is None or least_bytes in [compiled.needs for compiled in self.rounds]:
+        if least_bytes is None or least_bytes in [compiled.measured_bytes for compiled in self.rounds]:
             return
         is_unbudgeted = pool.unbudgeted.get(self.compilers.key) == least_bytes
         words = WITHOUT_BUDGET if is_unbudgeted else "a candidate of an earlier search"

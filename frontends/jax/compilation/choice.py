@@ -55,13 +55,13 @@ class CompiledStep:
     sizes: Mapping[Variant, int | None]
 
 
-def chosen(lowered: Lowered) -> CompiledStep:
+def choose_variant(lowered: Lowered) -> CompiledStep:
     """Compile the variants that the option `measure` requires, and choose the variant that runs.
 
     Raises `Refusal` with the option `strict` if the plain step needs fewer temporaries.
     """
     variants = _variants(lowered)
-    best, sizes, compiled = _from_cache(lowered, variants) or _measured(lowered, variants)
+    best, sizes, compiled = _from_cache(lowered, variants) or _measure(lowered, variants)
     rewritten = lowered.merged if best is Variant.MERGED else lowered.rewritten if best is Variant.RECOMPUTED else None
     why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
     return CompiledStep(compiled, why, best, rewritten, sizes)
@@ -71,32 +71,32 @@ Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
 """The variant that runs, the bytes of temporaries of each compiled variant, and the variant that runs, compiled."""
 
 
-def _measured(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
+def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
     """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
 
     A variant that is only measured is compiled without optimizations where this gives the same bytes, and compiled
     again if it is the smallest.
     """
-    first, *others = ranked(lowered, variants)
-    compiled = {first: _compiled(lowered, first)}
+    first, *others = rank_variants(lowered, variants)
+    compiled = {first: _compile(lowered, first)}
     if not others:
         return first, {}, compiled[first]
     options = MEASURING if "cpu" in private.platforms(lowered.plain) else None
     measured = {first: temporary_bytes(compiled[first])}
-    measured |= {variant: temporary_bytes(_compiled(lowered, variant, options)) for variant in others}
+    measured |= {variant: temporary_bytes(_compile(lowered, variant, options)) for variant in others}
     sizes = {variant: measured[variant] for variant in Variant if variant in measured}
-    best = _least(sizes)
+    best = _smallest(sizes)
     if best not in compiled:
-        compiled[best] = _compiled(lowered, best)
+        compiled[best] = _compile(lowered, best)
         sizes[best] = temporary_bytes(compiled[best])
-        best = _least({variant: sizes[variant] for variant in Variant if variant in compiled})
+        best = _smallest({variant: sizes[variant] for variant in Variant if variant in compiled})
     lowered.cache.keep_choice(
         lowered.options.measure, best.name, {variant.name: size for variant, size in sizes.items()}
     )
     return best, sizes, compiled[best]
 
 
-def ranked(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant]:
+def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
     be smaller within the error of the model.
 
@@ -131,7 +131,7 @@ def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | Non
     if stored is None:
         return None
     best, sizes = Variant[stored[0]], {Variant[name]: size for name, size in stored[1].items()}
-    compiled = _compiled(lowered, best)
+    compiled = _compile(lowered, best)
     return (best, sizes, compiled) if temporary_bytes(compiled) == sizes[best] else None
 
 
@@ -157,7 +157,7 @@ def _variants(lowered: Lowered) -> list[Variant]:
     return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
 
 
-def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
     if lowered.within is not None and options is None:
         return lowered.within.compiled
     if variant is Variant.MERGED:
@@ -167,7 +167,7 @@ def _compiled(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | N
     return lowered.compile(options) if variant is Variant.RECOMPUTED else lowered.compile_plain(options, keeping=True)
 
 
-def _least(sizes: Mapping[Variant, int | None]) -> Variant:
+def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
     """Return the variant with the fewest bytes; of the variants within 1 % of it, the last one. If a size is unknown,
     return the first variant that is not merged."""
     measured = {variant: size for variant, size in sizes.items() if size is not None}

@@ -22,7 +22,7 @@ from .. import private
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes
 from ..compilation.budgeted import BudgetedCompile
-from ..compilation.choice import CompiledStep, chosen
+from ..compilation.choice import CompiledStep, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..keywords.jit_options import JitOptions
 from ..reports.step_report import Report, compared
@@ -81,7 +81,7 @@ class Lowered:
         """The variant that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.at("compiling")
-            return chosen(self)
+            return choose_variant(self)
 
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:

@@ -141,7 +141,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
         remedy = why_plain.SMALLER_BUDGET
-        if result.is_keeping or result.temporaries is None:
+        if result.is_keeping or result.limit_bytes is None:
             remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
         why = why_plain.because(name, result.nothing_to_do, remedy)
     else:
@@ -205,12 +205,12 @@ def _recomputed(copies: int) -> str:
 
 def _result_of(within: BudgetedCompile) -> str:
     """Describe the result of a search for a budget: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
-    needs = within.compiled.memory_analysis()
-    after = within.plain if needs is None else int(needs.temp_size_in_bytes)
-    before = format_bytes(within.plain)
-    if within.rewritten is None and not within.is_keeping and within.temporaries is not None:
+    sizes = within.compiled.memory_analysis()
+    after = within.plain_bytes if sizes is None else int(sizes.temp_size_in_bytes)
+    before = format_bytes(within.plain_bytes)
+    if within.rewritten is None and not within.is_keeping and within.limit_bytes is not None:
         return f"{before} of temporaries, within the budget {within.budget} as it is"
-    kept = "the minimum that was found" if within.temporaries is None else f"within the budget {within.budget}"
+    kept = "the minimum that was found" if within.limit_bytes is None else f"within the budget {within.budget}"
     return f"{before} -> {format_bytes(after)} of temporaries, {kept}"
 
 

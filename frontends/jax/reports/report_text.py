@@ -286,22 +286,22 @@ def _cheaper(report: Report) -> str | None:
     if not plain.temporaries or less.temporaries is None or not plain.flops or less.flops is None:
         return None
     needs, extra = less.temporaries, less.flops / plain.flops - 1
-    runs = next((candidate for candidate in report.rounds if candidate.needs == needs), None)
+    runs = next((candidate for candidate in report.rounds if candidate.measured_bytes == needs), None)
     if runs is not None:
         # With equal sizes the candidates of the search differ only in their work.
         near = [
             candidate
             for candidate in report.rounds
-            if candidate.needs is not None
-            and candidate.needs <= NEARLY * needs
+            if candidate.measured_bytes is not None
+            and candidate.measured_bytes <= NEARLY * needs
             and candidate.extra_flops <= MUCH_CHEAPER * runs.extra_flops
         ]
         best = min(near, key=lambda candidate: candidate.extra_flops, default=None)
-        if best is None or best.needs is None:
+        if best is None or best.measured_bytes is None:
             return None
         return _NEARLY_AS_SMALL.format(
-            share=_budget_of(best.needs, plain.temporaries),
-            size=format_bytes(best.needs),
+            share=_budget_of(best.measured_bytes, plain.temporaries),
+            size=format_bytes(best.measured_bytes),
             least=format_bytes(needs),
             work=f"{best.extra_flops / runs.extra_flops:.0%}".replace("%", " %"),
         )

@@ -19,7 +19,7 @@ def choice_of(sizes_and_flops: list[tuple[int, int]]) -> tuple[int | None, str]:
     original = ModuleOp([])
     sizes = {id(result.module): size for (_, result), (size, _) in zip(results, sizes_and_flops, strict=True)}
     choice = choose_by_measurement(original, results, lambda module: sizes.get(id(module), 1000), 1)
-    indices = [n for n, (_, result) in enumerate(results) if result is choice.least]
+    indices = [n for n, (_, result) in enumerate(results) if result is choice.smallest]
     return next(iter(indices), None), choice.summary
 
 

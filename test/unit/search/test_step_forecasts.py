@@ -34,9 +34,9 @@ def test_each_plan_is_forecast_once() -> None:
     forecasts = StepForecasts(step.graph, forecast, share, None)
     plan = planner_within("60%")(step.graph)
     candidate = forecasts.candidate_of(unscored(plan))
-    assert candidate is not None and forecasts.candidates == [candidate] and candidate.need < 1
+    assert candidate is not None and forecasts.candidates == [candidate] and candidate.need_share < 1
     assert forecasts.candidate_of(unscored(Plan(plan.groups, plan.kept))) is candidate
-    assert forecasts.judge(need_of, unscored(plan)) == candidate.need
+    assert forecasts.judge(need_of, unscored(plan)) == candidate.need_share
     assert forecasts.judge(need_of, unscored(plan), work_limit=candidate.work) == LESS_WORK_NEXT
     assert len(shares) == 1
 

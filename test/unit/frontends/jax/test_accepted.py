@@ -16,7 +16,7 @@ import pytest
 import recompute
 from recompute.examples.closeness import Closeness
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
-from recompute.frontends.jax.compilation.choice import chosen
+from recompute.frontends.jax.compilation.choice import choose_variant
 from recompute.test.unit.frontends.jax.steps import Case, batch, dense, descent, forward, jax, jnp, tree, weights
 from recompute.test.unit.frontends.jax.test_equal import CASES, dropout
 
@@ -99,7 +99,7 @@ def test_no_more_than_the_plain_step(name: str):
     case = {**NEW, **KNOWN}[name]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
-        choice = chosen(recompute.jax.jit(case.step, **case.options).lower(*case.arguments(), **case.keywords))
+        choice = choose_variant(recompute.jax.jit(case.step, **case.options).lower(*case.arguments(), **case.keywords))
     plain = jax.jit(case.step, **case.options).lower(*case.arguments(), **case.keywords).compile()
     ours, theirs = temporary_bytes(choice.compiled), temporary_bytes(plain)
     assert ours is not None and theirs is not None and ours <= theirs

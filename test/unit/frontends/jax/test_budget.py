@@ -59,9 +59,9 @@ def test_fractional_budget_limits_xla_temporaries(share: float, plain: Any) -> N
     lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
     compiled, within = lowered.compile(), lowered.within
     assert within is not None and 1 <= len(within.rounds) <= MOST_COMPILED
-    assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.temporaries, abs=1)
+    assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.limit_bytes, abs=1)
     assert temporaries(compiled) == min(
-        actual.needs for actual in within.rounds if actual.fits and actual.needs is not None
+        actual.measured_bytes for actual in within.rounds if actual.fits and actual.measured_bytes is not None
     )
     assert lowered.rewritten is not None and lowered.rewritten.proof is not None and lowered.rewritten.proof.proved
     assert far_apart(compiled(*five_layers()), plain(*five_layers())) == []
@@ -120,7 +120,9 @@ def test_later_candidates_are_compiled_unoptimized(monkeypatch: pytest.MonkeyPat
     assert within is not None and len(within.rounds) > 1
     assert levels[: len(within.rounds) + 1] == [False, False, *([True] * (len(within.rounds) - 1))]
     assert levels[len(within.rounds) + 1 :] in ([], [False])
-    assert temporaries(within.compiled) == min(actual.needs for actual in within.rounds if actual.needs is not None)
+    assert temporaries(within.compiled) == min(
+        actual.measured_bytes for actual in within.rounds if actual.measured_bytes is not None
+    )
 
 
 def test_budget_met_by_plain_step_gives_no_warning(plain: Any) -> None:
@@ -277,10 +279,10 @@ def test_an_earlier_measurement_within_the_limit_is_kept_after_the_time_limit() 
         lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
         stop=lambda: True,
         is_over=never,
-        needs={1: 900.0},
+        measured_needs={1: 900.0},
         results={0: 2000.0},
     )
-    rounds.needs[0] = 2000.0
+    rounds.measured_needs[0] = 2000.0
     assert rounds.best(MOST_COMPILED) == 900.0
 
 

@@ -133,7 +133,7 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
     sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
-    chosen = choice.chosen(lowered)
+    chosen = choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.why is not None
     assert "the plain step runs: compiled it needs 100 B of temporaries, and 200 B recomputed" in chosen.why
@@ -253,7 +253,7 @@ def test_step_with_own_barriers_needs_no_more_memory(measure: bool | str):
     lowered = recompute.jax.jit(checkpointed(), measure=measure).lower(*arguments)
     assert lowered.own_barriers and kept < dropped
     if measure is not False:
-        assert temporaries(choice.chosen(lowered).compiled) <= kept
+        assert temporaries(choice.choose_variant(lowered).compiled) <= kept
 
 
 ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
@@ -277,8 +277,8 @@ def test_at_most_two_ways_are_compiled(
     table = dict(zip(ALL, (*predicted, None), strict=True))
     monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
     lowered: Any = None
-    assert choice.ranked(lowered, ALL) == expected
-    assert choice.ranked(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
+    assert choice.rank_variants(lowered, ALL) == expected
+    assert choice.rank_variants(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
 
 
 def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
@@ -286,13 +286,13 @@ def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tup
 
     `sizes`: the bytes of each variant in the order of `ALL`.
     """
-    seen, compile = list[tuple[Variant, bool]](), choice._compiled  # pyright: ignore[reportPrivateUsage]
+    seen, compile = list[tuple[Variant, bool]](), choice._compile  # pyright: ignore[reportPrivateUsage]
 
     def counted(lowered: Any, way: Variant, options: Any = None) -> Any:
         seen.append((way, options is not None))
         return compile(lowered, way, options)
 
-    monkeypatch.setattr(choice, "_compiled", counted)
+    monkeypatch.setattr(choice, "_compile", counted)
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: sizes[ALL.index(seen[-1][0])])
     return seen
 
@@ -311,7 +311,7 @@ def test_variant_that_is_only_measured_is_unoptimized(
 ):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
     seen = ways_compiled(monkeypatch, sizes)
-    chosen = choice.chosen(lowered)
+    chosen = choice.choose_variant(lowered)
     assert seen == expected and chosen.variant is expected[-1 if len(expected) == 3 else 0][0]
     assert "opt-barrier" in str(chosen.compiled.as_text())
 
@@ -320,7 +320,7 @@ def test_measuring_gives_the_bytes_of_the_compiler():
     """Check that XLA:CPU's temporaries and FLOPs do not depend on the optimization level."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
     for way in (Variant.RECOMPUTED, Variant.PLAIN):
-        full, measured = (choice._compiled(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
+        full, measured = (choice._compile(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
         assert temporaries(full) == temporaries(measured)
         analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
         assert analyses[0]["flops"] == analyses[1]["flops"]

@@ -66,7 +66,7 @@ def test_merged_variant_is_chosen_if_smallest():
     """Merge every fourth layer, with a policy that saves products."""
     actual = lowered(every=4, policy=DOTS)
     assert is_proved(actual)
-    chosen = choice.chosen(actual)
+    chosen = choice.choose_variant(actual)
     assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is actual.merged
     others = actual.compile(), actual.compile_plain(keeping=True), actual.compile_plain()
     assert all(temporaries(chosen.compiled) < 0.98 * temporaries(other) for other in others)
@@ -83,7 +83,7 @@ def test_merged_step_runs_without_warning():
 
 @pytest.mark.slow
 def test_not_merged_where_the_rewritten_step_needs_less():
-    chosen = choice.chosen(lowered(every=2))
+    chosen = choice.choose_variant(lowered(every=2))
     assert chosen.variant is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
     merged, less = chosen.sizes[Variant.MERGED], chosen.sizes[Variant.RECOMPUTED]
     assert merged is not None and less is not None and less < 0.95 * merged
@@ -94,7 +94,7 @@ def test_ahead_of_time_compilation_does_not_measure():
     actual = lowered(every=4, policy=DOTS)
     compiled = actual.compile()
     assert temporaries(compiled) == temporaries(actual.less.compile(keeping_barriers(("cpu",))))
-    assert temporaries(compiled) > temporaries(choice.chosen(actual).compiled)
+    assert temporaries(compiled) > temporaries(choice.choose_variant(actual).compiled)
 
 
 @pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
@@ -102,26 +102,26 @@ def test_merged_variant_loses_ties(tied: Variant, monkeypatch: pytest.MonkeyPatc
     actual, ways = lowered(every=2), list[Variant]()
     if tied is Variant.PLAIN and not actual.drops_barriers:
         pytest.skip("XLA keeps the barriers of the plain step, so that it is the variant KEEPING")
-    compiled_variant = choice._compiled  # pyright: ignore[reportPrivateUsage]
+    compiled_variant = choice._compile  # pyright: ignore[reportPrivateUsage]
 
     def compiled(lowered: Any, way: Variant, options: Any = None) -> Any:
         ways.append(way)
         return compiled_variant(lowered, way, options)
 
-    monkeypatch.setattr(choice, "_compiled", compiled)
+    monkeypatch.setattr(choice, "_compile", compiled)
     monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if ways[-1] in (Variant.MERGED, tied) else 200)
-    monkeypatch.setattr(choice, "ranked", lambda lowered, ways: ways)
-    assert choice.chosen(actual).variant is tied
+    monkeypatch.setattr(choice, "rank_variants", lambda lowered, ways: ways)
+    assert choice.choose_variant(actual).variant is tied
 
 
 def test_missing_measurement_chooses_recomputed_variant(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: None)
-    assert choice.chosen(lowered(every=2)).variant is Variant.RECOMPUTED
+    assert choice.choose_variant(lowered(every=2)).variant is Variant.RECOMPUTED
 
 
 def test_report_names_chosen_variant_and_sizes():
     report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
-    chosen = choice.chosen(lowered(every=4, policy=DOTS))
+    chosen = choice.choose_variant(lowered(every=4, policy=DOTS))
     assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
     assert report.less.temporaries == temporaries(chosen.compiled)
     text = report.details()
@@ -247,7 +247,10 @@ def test_checkpoint_names_do_not_disable_merging():
 
 def test_never_without_measuring():
     actual = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
-    assert Variant.MERGED not in choice.chosen(actual).sizes and choice.chosen(actual).variant is Variant.RECOMPUTED
+    assert (
+        Variant.MERGED not in choice.choose_variant(actual).sizes
+        and choice.choose_variant(actual).variant is Variant.RECOMPUTED
+    )
 
 
 def test_unproved_merge_is_dropped(monkeypatch: pytest.MonkeyPatch):

@@ -238,7 +238,7 @@ def test_a_budget(share: float, folder: Path, rewrites: list[str], compiled: lis
     cached = lower(mlp().step, *arguments, budget=share)
     assert compiled == [share < 1] and rewrites == [] and answer(cached) == expected
     assert cached.within is not None and fresh.within is not None
-    assert (cached.within.rounds, cached.within.plain) == (fresh.within.rounds, fresh.within.plain)
+    assert (cached.within.rounds, cached.within.plain_bytes) == (fresh.within.rounds, fresh.within.plain_bytes)
     assert temporaries(cached.within.compiled) == temporaries(fresh.within.compiled)
 
 
