@@ -22,7 +22,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import (
+    DiagnosticException,
+    ParseError,
+    UnregisteredConstructException,
+    VerifyException,
+)
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -47,6 +52,20 @@ _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASC
 """A resource entry: its name and its content in hexadecimal."""
 BRANCHES = frozenset({"cf.br", "cf.cond_br", "cf.switch"})
 """Terminators of functions with several blocks, which are not supported."""
+MALFORMED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+    DiagnosticException,
+    UnregisteredConstructException,
+)
+"""What xDSL's parsers and constructors raise for some malformed texts instead of `ParseError`: an unchecked index,
+attribute, enumeration or conversion, or a constraint that an attribute violates (`VerifyException`). The user gets one
+kind of error. Any other exception, such as `MemoryError`, does not come from the text, and is not converted."""
 NAME_OF_UNKNOWN = "op_name__"
 """The attribute in which xDSL stores the name of an unregistered operation."""
 
@@ -109,8 +128,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             limit, levels = sys.getrecursionlimit(), len(self._operations)
             message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
             raise ParseError(self._current_token.span, message) from error
-        except Exception as error:
-            # xDSL raises assertions, KeyErrors and the like for some malformed texts; the user gets one kind of error.
+        except MALFORMED as error:
             words = " ".join(str(part) for part in error.args) or type(error).__name__
             raise ParseError(self._current_token.span, f"malformed input: {words}") from error
         if module is not self._last_parsed:

@@ -11,7 +11,7 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from recompute.driver.verified import verify_module
-from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.parser import ModuleParser, parse_module
 from recompute.mlir_io.printer import print_module
 
 SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
@@ -208,3 +208,23 @@ def test_a_text_of_aliases_alone_is_an_empty_module():
     assert not list(module.ops)
     with pytest.raises(ParseError, match="expected an operation, such as"):
         parse_module("!pair = tuple<f32, f32>\n)")
+
+
+def test_error_of_an_xdsl_constructor_becomes_a_parse_error() -> None:
+    """xDSL raises `ValueError` for an iterator type that does not exist."""
+    maps = "affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>"
+    text = (
+        f'%r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["paralel"]}} '
+        "ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) { ^bb0(%a: f32, %b: f32): linalg.yield %a : f32 }"
+    )
+    with pytest.raises(ParseError, match="malformed input: 'paralel' is not a valid IteratorType"):
+        parse_module(text)
+
+
+def test_error_that_does_not_come_from_the_text_is_not_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(parser: ModuleParser) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(ModuleParser, "parse_operation", fail)
+    with pytest.raises(MemoryError):
+        parse_module('"a.b"() : () -> ()')
