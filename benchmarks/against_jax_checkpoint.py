@@ -24,10 +24,8 @@ from pathlib import Path
 import jax
 import jaxlib
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from examples.export import BUILDERS
-from examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
+from recompute.examples.export import BUILDERS
+from recompute.examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
 from recompute.support.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +52,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Comparison:
+    """The costs of the forms of one example in one size, by the name of the form."""
+
     example: str
     size: str
     costs: dict[str, Cost]
@@ -70,12 +70,14 @@ class Comparison:
 
 
 def lower_all(example: str, size: str, pipeline: str) -> dict[str, jax.stages.Lowered]:
+    """Lower the three forms of an example: plain, under `jax.checkpoint`, and rewritten by a pipeline of passes."""
     plain = BUILDERS[example](size).lower()
     checkpoint = BUILDERS[example](size, checkpoint=True).lower()
     return {PLAIN: plain, CHECKPOINT: checkpoint, OURS: recompute(plain, pipeline)}
 
 
 def cost_of(lowered: jax.stages.Lowered) -> Cost:
+    """Compile a form with barriers kept, and return its cost as XLA reports it."""
     start = time.perf_counter()
     compiled = compile_keeping_barriers(lowered)
     seconds = time.perf_counter() - start
@@ -92,6 +94,7 @@ def cost_of(lowered: jax.stages.Lowered) -> Cost:
 
 
 def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -> Comparison:
+    """Measure the forms of an example. `unstaggered`: whether to add our form without `recompute-stagger`."""
     lowered = lower_all(example, size, pipeline)
     if unstaggered:
         lowered[UNSTAGGERED] = recompute(lowered[PLAIN], UNSTAGGERED_PIPELINE)
@@ -99,6 +102,7 @@ def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -
 
 
 def table(comparison: Comparison) -> Iterator[str]:
+    """Yield the lines of a comparison, a row for each form, with ratios to the plain step and to `jax.checkpoint`."""
     plain, checkpoint = comparison.costs[PLAIN], comparison.costs[CHECKPOINT]
     yield (
         f"{comparison.example + ' ' + comparison.size:21} {'temporaries':>11} {'/plain':>7} {'/ckpt':>7} "
@@ -126,6 +130,7 @@ def measured(comparisons: list[Comparison]) -> str:
 
 
 def main() -> None:
+    """Measure the named examples, print their tables, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
     parser.add_argument("--size", choices=("small", "large"), default="large")

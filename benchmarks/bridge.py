@@ -10,44 +10,32 @@ only ratios are printed. The text route prints and parses on both sides; MLIR's 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
-from time import process_time
 from typing import Any
 
 from recompute import rewrite
-from recompute.benchmarks.speed import LAYERS
+from recompute.benchmarks.speed import gpt_step
+from recompute.benchmarks.timing import cpu_seconds
 from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.timing import TimedPart, time_parts
-from recompute.test.imports import ROOT
 
 
 def lowered_step(width: int) -> tuple[Any, float]:
     """Return the step as JAX lowers it, and the CPU seconds that XLA needs to compile it."""
-    sys.path.insert(0, str(ROOT))
-    from examples.models import gpt
-
-    gpt.LAYERS = LAYERS
-    gpt.SIZES["small"] = gpt.Config(batch=2, length=128, width=width, heads=width // 64, vocabulary=2048)
-    lowered = gpt.build("small", train=True).lower()
-    return lowered, seconds(lowered.compile)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = process_time()
-    work()
-    return process_time() - start
+    lowered = gpt_step(width).lower()
+    return lowered, cpu_seconds(lowered.compile)
 
 
 def least(rounds: int, *works: Callable[[], object]) -> list[float]:
     """Return the minimum seconds of each function; every round runs all of them."""
-    return [min(times) for times in zip(*([seconds(work) for work in works] for _ in range(rounds)), strict=True)]
+    return [min(times) for times in zip(*([cpu_seconds(work) for work in works] for _ in range(rounds)), strict=True)]
 
 
 def main() -> None:
+    """Time both directions of both routes, and print ratios of CPU seconds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--width", type=int, default=768)
@@ -81,7 +69,7 @@ def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
     for _ in range(rounds):
         module = read(theirs)
         with time_parts() as parts:
-            took = seconds(lambda arguments=module: rewrite(arguments))
+            took = cpu_seconds(lambda arguments=module: rewrite(arguments))
         result.append((took, parts))
     took, parts = min(result, key=lambda entry: entry[0])
     stages = {name: part.seconds for name, part in parts.parts.items()}

@@ -29,8 +29,6 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_p
 
 import jax
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from recompute.analysis.memory.peaks import Peaks
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
@@ -68,9 +66,12 @@ class Row:
 
     @property
     def use(self) -> float | None:
+        """The temporaries as a share of the budget; None if the budget was refused."""
         return None if self.needs is None else self.needs / self.budget
 
     def missed(self) -> Iterator[str]:
+        """Describe the bars that the row misses: the budget, the number of compiles, and the FLOPs of
+        `jax.checkpoint`."""
         if self.needs is not None and self.needs > self.budget:
             yield f"{self.example} {self.label}: {self.needs:.3f} of the plain step, above the budget"
         if self.compiles > COMPILES:
@@ -103,7 +104,8 @@ class Budgeted:
 
 
 def examples(names: Sequence[str], size: str) -> Iterator[Budgeted]:
-    from examples.export import BUILDERS
+    """Yield the examples with these names, or all of them."""
+    from recompute.examples.export import BUILDERS
 
     for name in names or BUILDERS:
         step, twin = BUILDERS[name](size), BUILDERS[name](size, checkpoint=True)
@@ -112,6 +114,7 @@ def examples(names: Sequence[str], size: str) -> Iterator[Budgeted]:
 
 
 def peers(names: Sequence[str], size: str) -> Iterator[Budgeted]:
+    """Yield the models of `benchmarks/peers` with these names, or all of them."""
     from recompute.benchmarks.peers.peer import ALL
     from recompute.benchmarks.peers.registry import PEERS
 
@@ -125,7 +128,8 @@ def peers(names: Sequence[str], size: str) -> Iterator[Budgeted]:
 
 
 def rows_of(step: Budgeted) -> Iterator[Row]:
-    from examples.with_jax import compile_keeping_barriers
+    """Yield a row for each of `SHARES`, and one whose budget is the temporaries of the step with `jax.checkpoint`."""
+    from recompute.examples.with_jax import compile_keeping_barriers
 
     with step.context():
         compiled: Any = JIT(step.function, **step.options).lower(*step.arguments).compile()
@@ -141,6 +145,14 @@ def rows_of(step: Budgeted) -> Iterator[Row]:
 
 
 def row_of(step: Budgeted, label: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
+    """Compile a step within a budget.
+
+    Args:
+        label: The name of the budget in the table.
+        share: The budget, as a share of the plain step's temporaries.
+        plain, flops: The temporaries in bytes and the FLOPs of the plain step.
+        theirs: The FLOPs of `jax.checkpoint` relative to the plain step's; None to compare with nothing.
+    """
     import recompute
 
     start = time.perf_counter()
@@ -184,6 +196,7 @@ def in_order(size: str) -> int:
 
 
 def main() -> None:
+    """Print a row for each budget of each step, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="all if none is named")
     parser.add_argument("--size", choices=("small", "large"), default="large")

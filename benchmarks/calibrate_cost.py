@@ -62,12 +62,14 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def products(element: str, sizes: Sizes, rounds: int) -> Rate:
+    """Return the FLOPs per second of matrix products with elements of this type."""
     left = np.random.default_rng(0).standard_normal((sizes.matrix, sizes.matrix)).astype(element)
     out = np.empty_like(left)
     return rate(lambda: np.matmul(left, left, out=out), 2.0 * sizes.matrix**3, rounds)
 
 
 def elementwise(function: Callable[..., object], sizes: Sizes, rounds: int, operands: int) -> Rate:
+    """Return the elements per second of an elementwise operation on arrays that fit in a cache."""
     provided = np.random.default_rng(0).standard_normal(sizes.cached).astype(np.float32)
     out = np.empty_like(provided)
     return rate(lambda: function(*[provided] * operands, out=out), float(sizes.cached), rounds)
@@ -80,6 +82,7 @@ def copies(sizes: Sizes, rounds: int) -> Rate:
 
 
 def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Rate]]:
+    """Measure this machine. Return the device, and the rates in operations or bytes per second, by label."""
     rates = {
         "products f32": products("float32", sizes, rounds),
         "products f64": products("float64", sizes, rounds),
@@ -98,6 +101,7 @@ def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Ra
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the rates, and write the device file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", required=True, help="the file to write, *.json")
     parser.add_argument("--name", default="this machine")

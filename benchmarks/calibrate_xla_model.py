@@ -22,12 +22,10 @@ import jax
 import jaxlib
 from xdsl.dialects.builtin import ModuleOp
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from examples.export import BUILDERS
-from examples.with_jax import compile_keeping_barriers, with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
+from recompute.examples.export import BUILDERS
+from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
@@ -57,10 +55,12 @@ class Measured:
 
 
 def variants(example: str) -> tuple[str, ...]:
+    """Return the options `segments` with which an example is measured; "" is the plain step."""
     return ("", "auto", *(MARKINGS if example == RANKED else ()))
 
 
 def prepared(example: str, segments: str) -> ModuleOp:
+    """Parse an example, and rewrite it unless `segments` is empty."""
     name = f"{example}.large.mlir"
     module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
     if segments:
@@ -70,17 +70,20 @@ def prepared(example: str, segments: str) -> ModuleOp:
 
 
 def xla_bytes(example: str, module: ModuleOp) -> int:
+    """Return the temporaries in bytes that XLA:CPU allocates for a module, with barriers kept."""
     lowered = with_module(BUILDERS[example]("large").lower(), print_module(module))
     return compile_keeping_barriers(lowered).memory_analysis().temp_size_in_bytes
 
 
 def model_bytes(module: ModuleOp) -> int:
+    """Return the temporaries in bytes that our model of XLA:CPU predicts for a module."""
     copy = module.clone()
     inline(copy)
     return xla_timeline(functions_of(copy)[0]).peak_bytes
 
 
 def main() -> None:
+    """Print both sizes of each variant, and exit with 1 if their ratio is outside the bar."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
     parser.add_argument("--write", action="store_true", help="write the file that the tests read")

@@ -32,6 +32,7 @@ ROUNDS = 4
 
 
 def text_of(name: str) -> str:
+    """Return the text of an example, named as `gpt.large`."""
     return (ROOT / "examples" / "stablehlo" / f"{name}.mlir").read_text()
 
 
@@ -96,6 +97,7 @@ def _once(loaded: Any, arguments: Sequence[Any]) -> float:
 
 
 def main() -> None:
+    """Print the tables of plans or of times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["plans", "times"])
     parser.add_argument("names", nargs="+", help="of examples: gpt.large")

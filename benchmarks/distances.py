@@ -22,14 +22,13 @@ from typing import Any
 import jax
 import jaxlib
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from examples.closeness import Closeness
-from examples.export import BUILDERS
-from examples.models.step import random_inputs
-from examples.with_jax import DROPS_BARRIERS, compile_without
 from recompute.benchmarks.forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
+from recompute.benchmarks.markdown import insert_tables, markdown_table
 from recompute.benchmarks.rounding_steps import STEPS
+from recompute.examples.closeness import Closeness
+from recompute.examples.export import BUILDERS
+from recompute.examples.models.step import random_inputs
+from recompute.examples.with_jax import DROPS_BARRIERS, compile_without
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "bits.md"
@@ -67,27 +66,33 @@ DIAGNOSES = (
 
 @dataclass(frozen=True)
 class Row:
+    """The distances of a step's results under one setting, by the pair of forms: the second measured from the first."""
+
     step: str
     setting: str
     distances: dict[tuple[str, str], Closeness]
 
     def other_numbers(self) -> Iterator[str]:
+        """Describe the forms whose results under XLA are far from numpy's, by more than `OTHER_NUMBERS`."""
         for of in (PLAIN, OURS):
             if not self.distances[NUMPY, of].relative <= OTHER_NUMBERS:
                 yield f"{self.setting}: XLA's numbers for {of} are not those of numpy: {self.distances[NUMPY, of]}"
 
     @property
     def is_equal(self) -> bool:
+        """Whether all forms give the same bits under XLA."""
         return not any(entry.differing for (base, _), entry in self.distances.items() if base != NUMPY)
 
 
 def forms_of(name: str) -> Forms:
+    """Return the forms of an example or of one of `STEPS`, in the small size."""
     if name in STEPS:
         return Forms.of(STEPS[name](False), STEPS[name](True))
     return Forms.of(BUILDERS[name]("small"), BUILDERS[name]("small", checkpoint=True))
 
 
 def measure(name: str, forms: Forms, setting: Setting, seeds: int) -> Row:
+    """Compile the forms with a setting, and return the largest distances over inputs drawn from `seeds` seeds."""
     compiled = {
         form: compile_without(lowered, *setting.without, **setting.options) for form, lowered in forms.lowered.items()
     }
@@ -103,6 +108,7 @@ def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int
 
 
 def between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
+    """Return the distance of the results of one form from those of another, in one run."""
     return Closeness.of(run[base], run[other])
 
 
@@ -115,16 +121,18 @@ def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
 
 
 def cell(result: Closeness) -> str:
+    """Return a distance as text: results that differ, units of rounding, and the relative distance."""
     return f"{len(result.differing)} / {result.units:.2g} / {result.relative:.1e}" if result.differing else "0"
 
 
 def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the table of rows, with a column for each pair of forms."""
     head = ["step", "results", "flags", *(other if base == PLAIN else f"{other} from {base}" for base, other in pairs)]
-    lines = [head, ["---"] * len(head)]
-    for row in rows:
-        results = row.distances[pairs[0]].leaves
-        lines.append([row.step, str(results), row.setting, *(cell(row.distances[pair]) for pair in pairs)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [
+        [row.step, row.distances[pairs[0]].leaves, row.setting, *(cell(row.distances[pair]) for pair in pairs)]
+        for row in rows
+    ]
+    return markdown_table(head, lines)
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
@@ -136,16 +144,8 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
     }
 
 
-def with_tables(page: str, made: Mapping[str, str]) -> str:
-    for name, text in made.items():
-        before, place, others = page.partition(f"<!-- {name} -->\n")
-        _, end, after = others.partition("<!-- end -->")
-        assert place and end, f"the page has no place for {name}"
-        page = f"{before}{place}{text}\n{end}{after}"
-    return page
-
-
 def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(KNOWN)}; all if none is named")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many inputs to run on (default: %(default)s)")
@@ -159,6 +159,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
+    """Print the tables, and exit with the failures if there are any."""
     options = arguments()
     rows, failures = list[Row](), list[str]()
     for name in options.steps or KNOWN:
@@ -170,7 +171,7 @@ def main() -> None:
     made = tables(rows)
     print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *made.values()]))
     if options.write and not failures:
-        PAGE.write_text(with_tables(PAGE.read_text(), made))
+        PAGE.write_text(insert_tables(PAGE.read_text(), made))
     sys.exit("\n".join(failures) or None)
 
 

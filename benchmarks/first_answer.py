@@ -15,8 +15,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,6 +31,7 @@ from recompute.analysis.memory import peaks
 from recompute.analysis.memory.xla.memory import Plain
 from recompute.benchmarks.peers.peer import ALL, Built
 from recompute.benchmarks.peers.registry import PEERS
+from recompute.benchmarks.timing import run_python
 
 STEPS = ("gpt", "linen gpt adamw")
 BUDGETS = {"gpt": 0.5, "linen gpt adamw": 0.6, "unet": 0.4}
@@ -56,6 +55,7 @@ class Seconds:
 
     @property
     def before(self) -> float:
+        """The seconds outside compilations: tracing, lowering and, for `recompute.jax.jit`, what it adds."""
         return self.total - self.compiling
 
 
@@ -121,10 +121,12 @@ class Bench:
         return min(runs, key=lambda run: run.total)
 
     def plain(self, name: str, remat: str | None = None) -> Seconds:
+        """Measure `jax.jit` on a step, plain or under its framework's remat."""
         built = PEERS[name].build(remat, self.size)
         return self.of(built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile())
 
     def ours(self, name: str, remat: str | None = None, **options: Any) -> Seconds:
+        """Measure `recompute.jax.jit` on a step. `options`: those in addition to the options of `jax.jit`."""
         built = PEERS[name].build(remat, self.size)
 
         def run(arguments: Any) -> Any:
@@ -134,6 +136,7 @@ class Bench:
         return self.of(built, run)
 
     def default(self) -> Iterator[str]:
+        """Measure what `recompute.jax.jit` adds with all defaults."""
         for name in STEPS:
             plain, ours = self.plain(name), self.ours(name)
             yield f"{name}: added / XLA's compile time: {(ours.before - plain.before) / plain.compiling:.3f}"
@@ -154,6 +157,7 @@ class Bench:
             yield f"{name}: added with the cache / XLA's compile time: {added:.3f}"
 
     def checkpoint(self) -> Iterator[str]:
+        """Measure a step whose author has placed `jax.checkpoint` on every block."""
         name = "gpt"
         own, ours, unmarked = self.plain(name, ALL), self.ours(name, ALL), self.ours(name)
         yield f"{name} with jax.checkpoint: first answer / its own: {ours.total / own.total:.2f}"
@@ -161,6 +165,7 @@ class Bench:
         yield f"{name} with jax.checkpoint: temporaries / unmarked: {temporaries(ours) / temporaries(unmarked):.3f}"
 
     def budget(self) -> Iterator[str]:
+        """Measure the search for a budget."""
         for name, share in BUDGETS.items():
             plain = self.plain(name)
             for budget in (share, "min"):
@@ -209,18 +214,20 @@ class Bench:
             file.flush()
             code = "from recompute.tools.start import opt; raise SystemExit(opt())"
             command = ("-c", code, file.name, "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
-            seconds = min(process_seconds(*command) for _ in range(self.rounds))
+            seconds = min(run_python(command).cpu_seconds for _ in range(self.rounds))
         yield f"{name}: recompute-opt / XLA's compile time: {seconds / plain.compiling:.2f}"
 
     def imports(self) -> Iterator[str]:
+        """Measure the import of `recompute.jax` relative to that of JAX."""
         nothing, theirs, ours = (
-            min(process_seconds("-c", code) for _ in range(self.rounds))
+            min(run_python(("-c", code)).cpu_seconds for _ in range(self.rounds))
             for code in ("", "import jax", "import jax, recompute.jax")
         )
         yield f"import of recompute.jax / import of jax: {(ours - theirs) / (theirs - nothing):.2f}"
 
 
 def call(step: Callable[..., Any], *arguments: Any) -> float:
+    """Return the wall time of one call in seconds, from ready arguments to ready results."""
     jax.block_until_ready(arguments)
     start = perf_counter()
     jax.block_until_ready(step(*arguments))
@@ -233,21 +240,13 @@ def compiled_of(run: Seconds) -> Any:
 
 
 def temporaries(run: Seconds) -> int:
+    """Return the bytes of temporaries of a compiled step."""
     return compiled_of(run).memory_analysis().temp_size_in_bytes
 
 
 def flops(run: Seconds) -> float:
+    """Return the FLOPs of a compiled step, as XLA counts them."""
     return float(compiled_of(run).cost_analysis()["flops"])
-
-
-def process_seconds(*arguments: str) -> float:
-    """Return the CPU seconds of a Python process with these arguments."""
-    child = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"the child process failed with exit status {child.returncode}: {' '.join(arguments)}")
-    return usage.ru_utime + usage.ru_stime
 
 
 ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
@@ -260,6 +259,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
 
 
 def main() -> None:
+    """Print the lines of the chosen rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"of {', '.join(ROWS)}")
     parser.add_argument("--size", choices=("small", "large"), default="large")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from examples.models.step import Step
-from examples.with_jax import with_module
+from recompute.examples.models.step import Step
+from recompute.examples.with_jax import with_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
@@ -38,6 +34,7 @@ class Forms:
 
     @classmethod
     def of(cls, step: Step, checkpointed: Step) -> Forms:
+        """Lower a step, and rewrite it in each form. `checkpointed`: the step with `jax.checkpoint` on every block."""
         plain, checkpoint = step.lower(), checkpointed.lower()
         original = parse_module(plain.as_text(debug_info=True))
         inlined, ours = original.clone(), original.clone()

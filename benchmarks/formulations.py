@@ -41,6 +41,7 @@ class Published:
 
 
 def checkmate(problem: Problem, budget: int, seconds: float) -> Published:
+    """Solve Checkmate's integer program for a budget in bytes, within a time limit in seconds."""
     began = perf_counter()
     written = _Checkmate(problem, budget)
     program = CoverProgram(np.array(written.costs), np.array(written.low), written.rows)

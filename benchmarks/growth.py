@@ -136,7 +136,8 @@ def report(name: str, sizes: Sequence[int]) -> bool:
 
 @rare_collections()
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Seconds of every stage, and how they grow.")
+    """Print seconds and exponents for each kind of step, and return 1 if an exponent is above the bar."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all by default")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of operations")
     options = parser.parse_args()

@@ -11,14 +11,15 @@ relative to the previous size (1 is linear). The exit status is 1 if an exponent
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from math import log
 from pathlib import Path
+
+from recompute.benchmarks.timing import run_python
 
 BAR = 1.15
 # Below this many seconds the difference of two processes is noise.
@@ -107,14 +108,10 @@ def checked(name: str, size: int) -> tuple[int, float, int]:
         writer.start()
         writer.join()
         length = path.stat().st_size
-        command = [sys.executable, "-m", "recompute.tools.recompute_check", str(path), str(path)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert process.stdout is not None
-        output = process.stdout.read().decode()
-        _, status, usage = os.wait4(process.pid, 0)
-    if status or not output.startswith("proved equal"):
-        raise SystemExit(f"not proved: {output[:400]}")
-    return length, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
+        check = run_python(("-m", "recompute.tools.recompute_check", str(path), str(path)))
+    if not check.output.startswith("proved equal"):
+        raise SystemExit(f"not proved: {check.output[:400]}")
+    return length, check.cpu_seconds, check.peak_bytes
 
 
 def report(name: str, idle: float) -> bool:
@@ -134,9 +131,15 @@ def report(name: str, idle: float) -> bool:
 
 
 def main() -> int:
+    """Print the measurements of each shape, and return 1 if an exponent is above the bar."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}; all by default")
+    names = parser.parse_args().shapes
+    if unknown := sorted(set(names) - set(SHAPES)):
+        parser.error(f"unknown shape {unknown[0]}: expected some of {', '.join(SHAPES)}")
     _, idle, _ = checked("functions", 1)
     print(f"one function: {idle:.2f} s")
-    return not all([report(name, idle) for name in sys.argv[1:] or SHAPES])
+    return not all([report(name, idle) for name in names or SHAPES])
 
 
 if __name__ == "__main__":

@@ -142,10 +142,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
+        """The allocator's peak with recomputation, as a multiple of the plain peak."""
         return self.ours_bytes / self.plain_bytes
 
     @property
     def ratio_of_temporaries(self) -> float:
+        """The ratio of the peaks without inputs and results."""
         return (self.ours_bytes - self.fixed_bytes) / max(self.plain_bytes - self.fixed_bytes, 1)
 
     def missed(self) -> list[str]:
@@ -160,6 +162,7 @@ class Row:
         return bars
 
     def cells(self) -> list[str]:
+        """Return the cells of the row, by the columns of `HEADER`."""
         numpy = "not executed" if self.numpy is None else f"{self.numpy:.2g}"
         sizes = (f"{size:,}" for size in (self.plain_bytes, self.ours_bytes, self.fixed_bytes))
         ratios = (f"{ratio:.3f}" for ratio in (self.ratio, self.ratio_of_temporaries, self.xla_ratio))
@@ -182,6 +185,7 @@ HEADER = [
 
 
 def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> Row:
+    """Run the plain and the recomputed step in IREE and in XLA, and the plain one in numpy if `in_numpy` is true."""
     lowered = step.lower()
     text = lowered.as_text(debug_info=True)
     changed = str(rewrite(text, RecomputeOptions(pipeline=PIPELINE)).text)

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.markdown import insert_tables
 from recompute.benchmarks.peers import tables
 from recompute.benchmarks.peers.distance import Distances, Leaf
 from recompute.benchmarks.peers.forms import FORMS
@@ -38,6 +39,7 @@ def row_of(*arguments: str) -> Any:
 
 
 def measured(name: str, size: str) -> dict[str, Any]:
+    """Measure costs and distances of a step, in processes of their own. Return them as values of JSON."""
     print(f"{name} ...", file=sys.stderr, flush=True)
     row = row_of(name, "--size", size)
     if "skipped" in row:
@@ -82,11 +84,13 @@ def text(rows: Mapping[str, Any]) -> dict[str, str]:
 
 
 def versions(rows: Mapping[str, Any]) -> str:
+    """Return a sentence on the versions of JAX and the platforms of the measurements."""
     result = sorted({f"jax {row['jax']} on {row['platform']}" for row in rows.values() if "jax" in row})
     return f"Measured with {', '.join(result)}."
 
 
 def too_far(rows: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each bar of distances that a step misses."""
     for name, row in rows.items():
         if "distances" in row:
             result = Distances(tuple(Leaf(**leaf) for leaf in row["distances"]["leaves"]))
@@ -100,14 +104,12 @@ def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path
         place = f"<!-- {name} -->\n"
         path = next((path for path, page in written.items() if place in page), None)
         assert path is not None, f"no page has a place for {name}"
-        before, _, others = written[path].partition(place)
-        _, end, after = others.partition("<!-- end -->")
-        assert end, f"the place for {name} has no end"
-        written[path] = f"{before}{place}{table}\n{end}{after}"
+        written[path] = insert_tables(written[path], {name: table})
     return written
 
 
 def main() -> None:
+    """Measure or read the rows, print the tables, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=PEERS, metavar="STEP", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--size", choices=("small", "large"), default="large")

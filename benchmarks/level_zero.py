@@ -11,7 +11,6 @@ multiples of the values at the default level.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from time import process_time
 from typing import Any
@@ -21,7 +20,6 @@ import jax
 from recompute.benchmarks.peers.peer import ALL, LARGE
 from recompute.benchmarks.peers.registry import PEERS
 from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers
-from recompute.test.imports import ROOT
 
 
 def compiled(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
@@ -33,12 +31,14 @@ def compiled(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, 
 
 
 def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
+    """Compile a step at both levels, and return the ratios of temporaries, FLOPs and CPU seconds as text."""
     full, level_zero = compiled(lower(), options), compiled(lower(), {**(options or {}), **MEASURING})
     parts = zip(("temporaries", "FLOPs", "seconds"), level_zero, full, strict=True)
     return ", ".join(f"{name} {zero / of_full:.4f}" for name, zero, of_full in parts if of_full)
 
 
 def peer_rows(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the forms of a model of `benchmarks/peers`, each with its ratios."""
     for form, remat, options in (("plain", None, None), ("remat", ALL, keeping_barriers(("cpu",)))):
         built = PEERS[name].build(remat, LARGE)
         with built.context():
@@ -47,16 +47,16 @@ def peer_rows(name: str) -> Iterator[tuple[str, str]]:
 
 
 def example_rows(name: str) -> Iterator[tuple[str, str]]:
-    sys.path.insert(0, str(ROOT))
-    from examples.export import BUILDERS
+    """Yield the forms of an example, each with its ratios."""
+    from recompute.examples.export import BUILDERS
 
     yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
     yield "remat", row(lambda: BUILDERS[name](LARGE, checkpoint=True).lower(), keeping_barriers(("cpu",)))
 
 
 def main() -> None:
-    sys.path.insert(0, str(ROOT))
-    from examples.export import BUILDERS
+    """Print a line for each form of each step."""
+    from recompute.examples.export import BUILDERS
 
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -53,6 +53,7 @@ KINDS = {
 
 
 def blocks_for(operations: int) -> int:
+    """Return the number of blocks of a step with about this many operations."""
     return max(2, operations // OPERATIONS_PER_BLOCK)
 
 

@@ -16,17 +16,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
 
 import jax
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import recompute
-from examples.models.step import Step
+from recompute.examples.models.step import Step
 
 NAMES = ("transformer", "flax_transformer", "lstm", "accumulation", "devices", "ode")
 SCHEDULES = ("keep(30%)", "periodic(auto)")
@@ -37,27 +34,33 @@ Needs = tuple[int, float]
 
 
 def bar(name: str) -> float:
+    """Return the largest ratio of temporaries to those of remat that is accepted."""
     return 1.02 if name == "accumulation" else 1.03
 
 
 def built(name: str, size: str, checkpoint: bool = False) -> Step:
-    return import_module(f"examples.loops.{name}").build(size, checkpoint)
+    """Build a step of `examples/loops`, plain or with remat inside its loops."""
+    return import_module(f"recompute.examples.loops.{name}").build(size, checkpoint)
 
 
 def needs(compiled: Any) -> Needs:
+    """Return the bytes of temporaries and the FLOPs of a compiled step."""
     return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
 
 
 def least(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Needs:
+    """Compile with default flags and with barriers kept, and return the smaller result."""
     return min(needs(compile_with(None)), needs(compile_with(KEEPING)))
 
 
 def ours(step: Step, **options: Any) -> Needs:
+    """Compile by `recompute.jax.jit` with these options, and return bytes and FLOPs."""
     jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donated, **options)
     return needs(jitted.lower(*step.arguments).compile())
 
 
 def row(name: str, size: str) -> Iterator[str]:
+    """Print the row of one step, and yield a line for each bar that it misses."""
     step, twin = built(name, size), built(name, size, checkpoint=True)
     plain = least(step.lower().compile)
     theirs = least(twin.lower().compile)
@@ -75,6 +78,7 @@ def row(name: str, size: str) -> Iterator[str]:
 
 
 def main() -> int:
+    """Print the rows, and return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--size", choices=("small", "large"), default="large")

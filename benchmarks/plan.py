@@ -3,7 +3,7 @@
     python -m recompute.benchmarks.plan                            # gpt24L, with its bars
     python -m recompute.benchmarks.plan pytorch                    # at the peaks of PyTorch's partitioner, same costs
     python -m recompute.benchmarks.plan times --python PYTHON      # alternating with that partitioner; needs torch
-    python -m recompute.benchmarks.plan nets --seconds 60          # irregular networks of joint_graphs.py
+    python -m recompute.benchmarks.plan nets --seconds 60          # irregular networks of planner_graphs.py
     python -m recompute.benchmarks.plan nets --net unet --share 0.3 --seconds 600 --effort long
     python -m recompute.benchmarks.plan formulations --seconds 60  # beside Checkmate's integer program, on small graphs
     python -m recompute.benchmarks.plan scale                      # 4,000 to 100,000 operations
@@ -25,8 +25,7 @@ from pathlib import Path
 from time import perf_counter
 
 from recompute.benchmarks.formulations import Published, checkmate
-from recompute.benchmarks.joint_graphs import NETS, chain, graph, inception, lstm, unet
-from recompute.benchmarks.layered import layered
+from recompute.benchmarks.planner_graphs import NETS, chain, graph, inception, layered, lstm, unet
 from recompute.planning.solvers.effort import EFFORTS
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
@@ -54,16 +53,26 @@ EXPONENTS = {0.6: 1.25, 0.3: 1.5}
 
 
 def gpt() -> Problem:
+    """Read the joint graph of the 24-layer GPT."""
     return read_graph(gzip.decompress((GRAPHS / "gpt24L.json.gz").read_bytes()).decode(), "gpt24L")
 
 
 def plain_peak(problem: Problem) -> int:
+    """Return the peak of the plain step in bytes, in program order."""
     return evaluate(problem, sequence_of(problem, ())).peak_bytes
 
 
 def row(
     name: str, problem: Problem, budget: int, seconds: float | None = None, effort: str = "full"
 ) -> tuple[Result | Infeasible, float]:
+    """Plan within a budget, print the line of the result, and return it with its wall time in seconds.
+
+    Args:
+        name: The label of the line.
+        budget: The budget in bytes.
+        seconds: The time limit; None for none.
+        effort: A key of `EFFORTS`.
+    """
     began = perf_counter()
     result = solve(problem, budget, best=Incumbent(problem, budget, seconds), effort=EFFORTS[effort]())
     taken = perf_counter() - began
@@ -76,6 +85,7 @@ def row(
 
 
 def bars() -> Iterator[str]:
+    """Plan the GPT at the shares of `BARS`, and yield a line for each bar that is missed."""
     problem = gpt()
     peak = plain_peak(problem)
     row("warm-up", problem, peak // 2)
@@ -88,6 +98,7 @@ def bars() -> Iterator[str]:
 
 
 def pytorch() -> Iterator[str]:
+    """Plan the GPT at the peaks of PyTorch's partitioners, and yield a line for each peak at which ours costs more."""
     problem = gpt()
     for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
         budget, percent = theirs["peak_bytes"], problem.percent(theirs["rec_cost"])
@@ -120,6 +131,7 @@ def times(python: str) -> Iterator[str]:
 
 
 def nets(options: argparse.Namespace) -> Iterator[str]:
+    """Plan the networks of `planner_graphs.py` and layered graphs, and yield a line for each gap above its bar."""
     problems = {name: read_graph(json.dumps(graph(name)), name) for name in NETS}
     problems |= {"layered 100": layered(100), "layered 250": layered(250)}
     for name in options.net or problems:
@@ -149,6 +161,7 @@ def small() -> Iterator[tuple[str, Problem]]:
 
 
 def formulations(seconds: float) -> Iterator[str]:
+    """Plan small graphs by our solver and by Checkmate's program, and yield a line for each that ours loses."""
     for name, problem in small():
         plain, least = plain_peak(problem), largest_working_set(problem).bytes
         for share in (0.9, 0.8, 0.7):
@@ -182,6 +195,7 @@ def published_row(problem: Problem, budget: int, theirs: Published) -> float | N
 
 
 def scale() -> Iterator[str]:
+    """Plan chains of increasing size, and yield a line for each gap, time or exponent above its bar."""
     for irregular in (False, True):
         times: dict[float, list[tuple[int, float]]] = {share: [] for share in EXPONENTS}
         for operations in (4_000, 20_000, 100_000):
@@ -200,6 +214,7 @@ def scale() -> Iterator[str]:
 
 
 def main() -> int:
+    """Print the chosen table, and return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "what", nargs="?", choices=("bars", "pytorch", "times", "nets", "formulations", "scale"), default="bars"

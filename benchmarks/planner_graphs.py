@@ -1,11 +1,16 @@
-"""Joint forward and backward graphs of networks, built without a framework, for the planner's benchmarks and tests.
+"""Graphs for the planner's benchmarks and tests: joint graphs of networks, and random layered graphs.
 
-    python -m recompute.benchmarks.joint_graphs unet > unet.json
+    python -m recompute.benchmarks.planner_graphs unet > unet.json      # the joint graph as JSON
 
-Layers are written in forward order. The backward pass follows from the values that each layer's gradient reads: the
-inputs of the layer, its result, or none. The gradient of a concatenation is one buffer; the gradients of the parts are
-views of it. The cost of an operation is its FLOPs plus 16 for each byte that it reads or writes, as in graphs that
-partitioners write.
+Joint graphs have a forward and a backward pass, and are built without a framework. Layers are written in forward order.
+The backward pass follows from the values that each layer's gradient reads: the inputs of the layer, its result, or
+none. The gradient of a concatenation is one buffer; the gradients of the parts are views of it. The cost of an
+operation is its FLOPs plus 16 for each byte that it reads or writes, as in graphs that partitioners write.
+
+Layered graphs are as in Bartan et al. (Moccasin, ICML 2023), without forward and backward pass and without blocks. The
+number of layers is about the square root of the number of operations. Each operation reads one to four earlier results,
+mostly of the layer before and sometimes of an earlier one, so few results are live for long. Sizes and costs are
+uniform. Operations may run again anywhere. The graphs are drawn here, not taken from the paper's files.
 """
 
 from __future__ import annotations
@@ -15,7 +20,10 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any
+
+from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 
 BYTES = 4
 Node = dict[str, Any]
@@ -48,6 +56,8 @@ class Net:
     backward: bool = False
 
     def node(self, name: str, deps: Sequence[int], size: int, flops: int = 0, alias: int = -1, kind: str = "op") -> int:
+        """Add a node of `size` elements, and return its number. `alias`: the node of which it is a view; -1 for
+        none."""
         moved = 0 if alias != -1 or kind != "op" else size + sum(self.sizes[dep] for dep in deps)
         cost = flops + 16 * BYTES * moved
         number = len(self.nodes)
@@ -59,6 +69,7 @@ class Net:
         return number
 
     def given(self, size: int) -> int:
+        """Add an input of `size` elements."""
         return self.node("input", (), size, kind="input")
 
     def layer(self, name: str, inputs: Sequence[int], size: int, flops: int, needs: str = "in", weight: int = 0) -> int:
@@ -69,21 +80,27 @@ class Net:
         return result
 
     def matmul(self, x: int, size: int, inner: int, columns: int = 4) -> int:
+        """Add a product whose result has `size` elements, each a sum of `inner` products, with `columns` columns."""
         return self.layer("matmul", [x], size, 2 * size * inner, weight=inner * columns)
 
     def relu(self, x: int) -> int:
+        """Add a ReLU, whose gradient reads its result."""
         return self.layer("relu", [x], self.sizes[x], 0, "out")
 
     def norm(self, x: int) -> int:
+        """Add a normalization, whose gradient reads its input."""
         return self.layer("norm", [x], self.sizes[x], 5 * self.sizes[x])
 
     def add(self, x: int, y: int) -> int:
+        """Add a sum, whose gradient reads nothing."""
         return self.layer("add", [x, y], self.sizes[x], 0, "")
 
     def multiply(self, x: int, y: int) -> int:
+        """Add a product of two values element by element, whose gradient reads both."""
         return self.layer("multiply", [x, y], self.sizes[x], 0)
 
     def concat(self, parts: Sequence[int]) -> int:
+        """Add a concatenation, whose gradient reads nothing."""
         return self.layer("concat", parts, sum(self.sizes[part] for part in parts), 0, "")
 
     def finished(self) -> dict[str, Any]:
@@ -119,6 +136,7 @@ class Net:
 
 
 def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
+    """Return a U-Net with skips between its halves. `size`: the elements of the highest level, halved at each level."""
     net = Net()
     x, skips = net.given(size // 8), list[int]()
     for level in range(depth):
@@ -137,6 +155,7 @@ def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
 
 
 def densenet(blocks: int = 3, layers: int = 8, size: int = 1 << 16) -> Net:
+    """Return a DenseNet: each layer reads the concatenation of all earlier layers of its block."""
     net = Net()
     x = net.matmul(net.given(size), 2 * size, 64)
     for block in range(blocks):
@@ -150,6 +169,7 @@ def densenet(blocks: int = 3, layers: int = 8, size: int = 1 << 16) -> Net:
 
 
 def inception(blocks: int = 9, size: int = 1 << 18) -> Net:
+    """Return an Inception network: blocks with four branches of different sizes."""
     net = Net()
     x = net.matmul(net.given(size), size, 27)
     for block in range(blocks):
@@ -164,6 +184,7 @@ def inception(blocks: int = 9, size: int = 1 << 18) -> Net:
 
 
 def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
+    """Return an LSTM, unrolled over time, whose loss reads every step."""
     net = Net()
     h = c = net.matmul(net.given(size), size, 128)
     seen = list[int]()
@@ -177,6 +198,7 @@ def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
 
 
 def experts(layers: int = 4, count: int = 4, size: int = 1 << 17) -> Net:
+    """Return a network of residual mixtures of experts, whose experts have different sizes."""
     net = Net()
     x = net.matmul(net.given(size), size, 64)
     for layer in range(layers):
@@ -195,6 +217,7 @@ def experts(layers: int = 4, count: int = 4, size: int = 1 << 17) -> Net:
 
 
 def encoder_decoder(layers: int = 5, size: int = 1 << 17) -> Net:
+    """Return a Transformer whose decoder layers all read the result of the encoder."""
     net = Net()
     memory = _transformer(net, net.matmul(net.given(size), size, 64), layers, None)
     x = _transformer(net, net.matmul(net.given(size // 2), size // 2, 64), layers, memory)
@@ -232,6 +255,25 @@ def chain(operations: int, irregular: bool = False) -> Net:
     return net
 
 
+def layered(operations: int, seed: int = 1) -> Problem:
+    """Draw a layered graph of this many operations, with costs and sizes from 1 to 100."""
+    draw, width = random.Random(seed), isqrt(operations)
+    rows, used = list[OperationRow](), set[int]()
+    for op in range(operations):
+        start = op // width * width
+        reads = {_source(draw, start, width) for _ in range(draw.randint(1, 4))} if start else set[int]()
+        used |= reads
+        rows.append(OperationRow(f"f{op}", draw.randint(1, 100), sorted(reads), [draw.randint(1, 100)]))
+    return problem_of(rows, [op for op in range(operations) if op not in used], earliest=0)
+
+
+def _source(draw: random.Random, start: int, width: int) -> int:
+    back = 1
+    while draw.random() < 0.25 and start - (back + 1) * width >= 0:
+        back += 1
+    return start - back * width + draw.randrange(width)
+
+
 NETS = {
     "unet": unet,
     "densenet": densenet,
@@ -243,10 +285,12 @@ NETS = {
 
 
 def graph(name: str) -> dict[str, Any]:
+    """Return a network of `NETS` with its backward pass, as values of JSON."""
     return NETS[name]().finished()
 
 
 def main() -> None:
+    """Print the graph of a network as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("net", choices=NETS)
     print(json.dumps(graph(parser.parse_args().net)))

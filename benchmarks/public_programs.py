@@ -65,6 +65,7 @@ class Table:
     lines: list[str] = field(default_factory=list[str])
 
     def note(self, row: str, place: str, reason: object) -> None:
+        """Count a program in a row, and keep a line with its place and the last line of the reason."""
         self.counts[row] += 1
         last = [line.strip() for line in str(reason).strip().splitlines() if line.strip(" ^|")]
         self.lines.append(f"{row}: {place}: {(last or [''])[-1][:200]}")
@@ -76,6 +77,8 @@ class Hang(Exception):
 
 @contextmanager
 def limited() -> Generator[None]:
+    """Provide a context that raises `Hang` after `LIMIT_S` seconds."""
+
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise Hang(f"more than {LIMIT_S} s")
 
@@ -88,6 +91,7 @@ def limited() -> Generator[None]:
 
 
 def parts_of(path: Path) -> list[str]:
+    """Split a file into its programs, without parts that consist of comments."""
     parts = re.split(r"^// -----.*$", path.read_text(errors="replace"), flags=re.MULTILINE)
     return [part for part in parts if re.search(r"^\s*[^/\s]", part, re.MULTILINE)]
 
@@ -358,6 +362,7 @@ def measure(
 
 
 def main() -> int:
+    """Print the counts, and return 1 if a criterion is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--files", action="append", metavar="GLOB", help="the files, relative to the checkout")

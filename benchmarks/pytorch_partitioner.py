@@ -23,6 +23,7 @@ LAYERS, BATCH, LENGTH, WIDTH, HEADS, WORDS = 24, 8, 256, 512, 8, 4096
 
 
 def block(x: Any, w: Any) -> Any:
+    """Apply a Transformer block."""
     y = torch.nn.functional.layer_norm(x, (WIDTH,), w["a"], w["b"])
     q, k, v = (y @ w["qkv"]).split(WIDTH, dim=2)
     q, k, v = (t.view(BATCH, LENGTH, HEADS, -1).transpose(1, 2) for t in (q, k, v))
@@ -35,6 +36,7 @@ def block(x: Any, w: Any) -> Any:
 
 
 def loss(tokens: Any, targets: Any, mask: Any, table: Any, *weights: Any) -> Any:
+    """Return the loss of the GPT."""
     x = table[tokens]
     names = ("a", "b", "qkv", "out", "c", "d", "up", "down")
     for layer in range(LAYERS):
@@ -44,6 +46,8 @@ def loss(tokens: Any, targets: Any, mask: Any, table: Any, *weights: Any) -> Any
 
 
 def arguments() -> list[Any]:
+    """Return the weights and tokens of the GPT, as fake tensors without data."""
+
     def weight(*shape: int) -> Any:
         return torch.empty(*shape).requires_grad_()
 
@@ -72,6 +76,7 @@ def partitioned(budget: float) -> tuple[int, float]:
 
 
 def main() -> None:
+    """Print a line of JSON for each budget on the command line: number of nodes and seconds of the partitioner."""
     for budget in map(float, sys.argv[1:]):
         nodes, seconds = partitioned(budget)
         print(json.dumps({"budget": budget, "nodes": nodes, "seconds": seconds}), flush=True)

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from examples.models.step import Step, maybe_checkpoint, shape
+from recompute.examples.models.step import Step, maybe_checkpoint, shape
 
 Parameters = dict[str, jax.Array]
 Turn = Callable[[jax.Array], jax.Array]
@@ -39,10 +39,13 @@ def layer_norm(scale: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def same(x: jax.Array) -> jax.Array:
+    """Return the argument: attention without rotary positions."""
     return x
 
 
 def attention(p: Parameters, x: jax.Array, turn: Turn, heads: int = 2) -> jax.Array:
+    """Apply attention to x of shape (batch, length, width). `turn` changes the queries and keys before their
+    product."""
     batch, length, width = x.shape
     parts = jnp.split(x @ p["qkv"], 3, axis=-1)
     q, k, v = (t.reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3) for t in parts)
@@ -51,6 +54,8 @@ def attention(p: Parameters, x: jax.Array, turn: Turn, heads: int = 2) -> jax.Ar
 
 
 def transformer_block(turn: Turn = same):
+    """Return a Transformer block that applies `turn` to queries and keys."""
+
     def block(p: Parameters, x: jax.Array) -> jax.Array:
         x = x + attention(p, layer_norm(p["norm1"], x), turn)
         return x + jax.nn.gelu(layer_norm(p["norm2"], x) @ p["up"]) @ p["down"]
@@ -59,6 +64,7 @@ def transformer_block(turn: Turn = same):
 
 
 def transformer_layers(width: int) -> list[Parameters]:
+    """Return the shapes of the weights of `LAYERS` Transformer blocks."""
     vectors = {"norm1": shape(width), "norm2": shape(width)}
     matrices = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 2 * width), "down": (2 * width, width)}
     return [vectors | {name: shape(*sides) for name, sides in matrices.items()} for _ in range(LAYERS)]
@@ -161,6 +167,7 @@ def group_norm(checkpoint: bool) -> Step:
 
 
 def adam_update(p: Any, moments: dict[str, Any], gradient: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the parameters and moments after one step of Adam."""
     mu = jax.tree.map(lambda m, g: FIRST * m + (1 - FIRST) * g, moments["mu"], gradient)
     nu = jax.tree.map(lambda n, g: SECOND * n + (1 - SECOND) * g**2, moments["nu"], gradient)
     updated = jax.tree.map(lambda p, m, n: p - RATE * m / (jnp.sqrt(n) + 1e-8), p, mu, nu)

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import process_time
 
+from recompute.benchmarks.timing import ProcessCost, cpu_seconds, run_python
+from recompute.examples.export import as_text
+from recompute.examples.models import gpt
+from recompute.examples.models.step import Step
 from recompute.test.imports import ROOT
 
 LAYERS = 12
-ROAD = "import sys; from recompute.tools.recompute_opt import main; sys.exit(main(sys.argv[1:]))"
+WHOLE_RUN = "import sys; from recompute.tools.recompute_opt import main; sys.exit(main(sys.argv[1:]))"
 PARSE = """
 import gc, sys
 from time import process_time
@@ -44,55 +46,38 @@ sys.exit(main())
 """
 
 
-def write_step(path: Path, width: int) -> float:
-    """Write the step as MLIR, and return the CPU seconds that XLA needs to compile it."""
-    sys.path.insert(0, str(ROOT))
-    from examples.export import as_text
-    from examples.models import gpt
-
+def gpt_step(width: int) -> Step:
+    """Return the training step of a GPT with `LAYERS` layers, batch 2, and 128 tokens of `width` features."""
     gpt.LAYERS = LAYERS
     gpt.SIZES["small"] = gpt.Config(batch=2, length=128, width=width, heads=width // 64, vocabulary=2048)
-    step = gpt.build("small", train=True)
+    return gpt.build("small", train=True)
+
+
+def write_step(path: Path, width: int) -> float:
+    """Write the step as MLIR, and return the CPU seconds that XLA needs to compile it."""
+    step = gpt_step(width)
     path.write_text(as_text(step))
-    lowered = step.lower()
-    start = process_time()
-    lowered.compile()
-    return process_time() - start
-
-
-def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
-    """Run Python with `recompute` from `parent`; return its CPU seconds, its peak memory in KiB, and its output."""
-    command = [sys.executable, "-c", code, *arguments]
-    child = subprocess.Popen(
-        command,
-        cwd=parent,
-        env={**os.environ, "PYTHONPATH": str(parent)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert child.stdout is not None
-    output = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        shown = " ".join(command[2:])[:200]
-        raise SystemExit(f"the child process failed with exit status {child.returncode}: {shown} in {parent}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output
+    return cpu_seconds(step.lower().compile)
 
 
 def measure(parent: Path, step: Path, result: dict[str, list[float]]) -> None:
-    seconds, memory, _ = run(parent, ROAD, str(step), "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
-    result["whole run"].append(seconds)
-    result["peak of memory"].append(memory)
-    result["parse"].append(float(run(parent, PARSE, str(step))[2]))
-    result["--version"].append(run(parent, VERSION)[0])
+    """Run the stages of the checkout below `parent` on a step, and append the numbers to the lists of `FIGURES`."""
+
+    def run(code: str, *arguments: str) -> ProcessCost:
+        return run_python(("-c", code, *arguments), parent, {"PYTHONPATH": str(parent)})
+
+    whole = run(WHOLE_RUN, str(step), "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
+    result["whole run"].append(whole.cpu_seconds)
+    result["peak of memory"].append(whole.peak_bytes)
+    result["parse"].append(float(run(PARSE, str(step)).output))
+    result["--version"].append(run(VERSION).cpu_seconds)
 
 
 FIGURES = ("whole run", "peak of memory", "parse", "--version")
 
 
 def main() -> None:
+    """Alternate runs of both checkouts, and print the ratios of the minima."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", type=Path, help="a folder with an earlier checkout in its folder `recompute`")
     parser.add_argument("--rounds", type=int, default=3)

@@ -14,7 +14,7 @@ their ratio; whether the foreign form is proved; and the guess that was made abo
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -39,6 +39,7 @@ draw = np.random.default_rng(0)
 
 
 def normal(*shape: int) -> jax.Array:
+    """Draw an array from a normal distribution with deviation 0.2."""
     return jnp.asarray(draw.normal(0, 0.2, shape), jnp.float32)
 
 
@@ -69,6 +70,7 @@ batch_norm.defvjp(_batch_norm_forward, lambda saved, gradient: tuple(GRADIENT.bi
 
 
 def convolution(x, w, stride=1, groups=1):
+    """Convolve x of shape (batch, height, width, channels), with the same extent at stride 1."""
     numbers = ("NHWC", "HWIO", "NHWC")
     return lax.conv_general_dilated(
         x, w, (stride, stride), "SAME", dimension_numbers=numbers, feature_group_count=groups
@@ -76,25 +78,30 @@ def convolution(x, w, stride=1, groups=1):
 
 
 def layer_norm(x):
+    """Normalize the last axis."""
     return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + EPSILON)
 
 
 def max_pool(x):
+    """Halve height and width by maxima."""
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
 
 
 def residual(x, p):
+    """Apply a residual block with batch normalization."""
     y = jax.nn.relu(batch_norm(convolution(x, p["a"]), p["s"], p["t"]))
     return jax.nn.relu(x + batch_norm(convolution(y, p["b"]), p["s"], p["t"]))
 
 
 def inverted(x, p):
+    """Apply an inverted residual block with depthwise convolution (MobileNet)."""
     y = jnp.clip(batch_norm(convolution(x, p["up"]), p["s"], p["t"]), 0, 6)
     y = jnp.clip(batch_norm(convolution(y, p["depth"], groups=y.shape[-1]), p["s"], p["t"]), 0, 6)
     return x + convolution(y, p["down"])
 
 
 def squeezed(x, p):
+    """Apply an inverted block whose channels are gated (squeeze and excitation)."""
     y = jax.nn.silu(convolution(x, p["up"]))
     y = jax.nn.silu(convolution(y, p["depth"], groups=y.shape[-1]))
     gate = jax.nn.sigmoid(jax.nn.silu(y.mean((1, 2)) @ p["squeeze"]) @ p["excite"])
@@ -102,11 +109,13 @@ def squeezed(x, p):
 
 
 def convnext(x, p):
+    """Apply a ConvNeXt block."""
     y = layer_norm(convolution(x, p["depth"], groups=x.shape[-1]))
     return x + jax.nn.gelu(y @ p["up"]) @ p["down"]
 
 
 def attention(x, p):
+    """Apply a Transformer block to x of shape (batch, length, width)."""
     batch, length, width = x.shape
     heads = lambda x: x.reshape(batch, length, 4, width // 4).transpose(0, 2, 1, 3)
     query, key, value = map(heads, jnp.split(layer_norm(x) @ p["qkv"], 3, -1))
@@ -116,10 +125,12 @@ def attention(x, p):
 
 
 def dense(x, p):
+    """Apply a dense layer with ReLU."""
     return jax.nn.relu(x @ p["w"] + p["b"])
 
 
 def pooled(x, p):
+    """Apply a convolution with ReLU, and pool if the image is larger than 4 pixels."""
     return max_pool(jax.nn.relu(convolution(x, p["a"]))) if x.shape[1] > 4 else jax.nn.relu(convolution(x, p["a"]))
 
 
@@ -130,25 +141,30 @@ def shared(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
 
 
 def cross_entropy(logits, labels):
+    """Return the mean cross entropy of logits and labels."""
     return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], -1))
 
 
 def sgd(p, g, state):
+    """Return the parameters after a step of gradient descent, and the unchanged state."""
     return jax.tree.map(lambda p, g: p - 0.1 * g, p, g), state
 
 
 def momentum(p, g, state):
+    """Return the parameters and the velocity after a step with momentum."""
     state = jax.tree.map(lambda v, g: 0.9 * v + g, state, g)
     return jax.tree.map(lambda p, v: p - 0.1 * v, p, state), state
 
 
 def adam(p, g, state):
+    """Return the parameters and both moments after a step of Adam, without bias correction."""
     first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state[0], g)
     second = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state[1], g)
     return jax.tree.map(lambda p, m, v: p - 0.01 * m / (jnp.sqrt(v) + 1e-8), p, first, second), (first, second)
 
 
 def lamb(p, g, state):
+    """Return the parameters and both moments after a step of LAMB."""
     moved, state = adam(p, g, state)
     norm = lambda x: jnp.sqrt(jnp.sum(x * x)) + 1e-6
     return jax.tree.map(lambda p, q: p + norm(p) / norm(p - q) * 0.01 * (q - p), p, moved), state
@@ -253,6 +269,7 @@ def foreign(step: jax.stages.Lowered, form: Callable[[Any], None]) -> str:
 
 
 def temporaries(step: jax.stages.Lowered) -> int:
+    """Return the bytes of temporaries of a step, compiled with barriers kept."""
     return compile_keeping_barriers(step).memory_analysis().temp_size_in_bytes
 
 
@@ -298,8 +315,14 @@ def row(name: str) -> str:
 
 
 def main() -> None:
+    """Print a row for each of the named steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all by default")
+    names = parser.parse_args().steps
+    if unknown := sorted(set(names) - set(STEPS)):
+        parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(STEPS)}")
     print(f"{'step':<20}{'form':<10}{'named':>8}{'foreign':>8}{'ratio':>8}")
-    for name in sys.argv[1:] or STEPS:
+    for name in names or STEPS:
         print(row(name), flush=True)
 
 

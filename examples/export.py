@@ -19,10 +19,7 @@ from pathlib import Path
 
 import jax
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-from examples.models import (  # noqa: E402
+from recompute.examples.models import (
     branches,
     chain,
     gpt,
@@ -36,8 +33,9 @@ from examples.models import (  # noqa: E402
     tied,
     unet,
 )
-from examples.models.step import Step  # noqa: E402
+from recompute.examples.models.step import Step
 
+HERE = Path(__file__).resolve().parent
 BUILDERS: dict[str, Callable[..., Step]] = {
     "chain": chain.build,
     "mlp": mlp.build,

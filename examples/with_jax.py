@@ -19,11 +19,9 @@ import jax
 from jax._src.interpreters.mlir import make_ir_context
 from jaxlib.mlir import ir
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from examples.closeness import Closeness
-from examples.models import mlp
-from examples.models.step import random_inputs
+from recompute.examples.closeness import Closeness
+from recompute.examples.models import mlp
+from recompute.examples.models.step import random_inputs
 
 PIPELINE = "recompute{segments=auto}"
 DROPS_BARRIERS = "cse_barrier_expander"

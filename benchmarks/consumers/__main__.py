@@ -25,8 +25,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..markdown import insert_tables
 from .measure import BUG, PASSES, Row, rows_of
-from .page import tables, with_tables
+from .page import tables
 from .steps import CASES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
@@ -46,16 +47,19 @@ def measured(name: str, options: Sequence[str]) -> Iterator[Row]:
 
 
 def cells(row: Row) -> list[str]:
+    """Return the cells of a row, in the order of its columns."""
     return [row.step, row.options, row.outcome, row.proof, row.numpy, row.xla, row.ours, row.theirs]
 
 
 def line_of(row: Row) -> str:
+    """Return a row as a line of text, with its reason at the end."""
     widths = (28, 12, 10, 6, 8, 8, 18, 18)
     text = " ".join(f"{cell:{width}}" for cell, width in zip(cells(row), widths, strict=True))
     return f"{text} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
 
 
 def main() -> int:
+    """Measure the named steps, print a line for each set of options, and exit with 1 if any line is a bug."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(CASES)}; all if none is named")
     parser.add_argument("--options", nargs="*", default=(), choices=PASSES, help="all that fit the step if none is")
@@ -75,7 +79,7 @@ def main() -> int:
             print(json.dumps(row.as_data()) if options.json else line_of(row), flush=True)
     failed = any(row.is_bug for row in rows)
     if options.write and not failed:
-        PAGE.write_text(with_tables(PAGE.read_text(), tables(rows)))
+        PAGE.write_text(insert_tables(PAGE.read_text(), tables(rows)))
     return int(failed)
 
 

@@ -28,11 +28,13 @@ rounded.defvjp(
 
 @case(usual)
 def custom_vjp(ck: Around) -> Any:
+    """Build a step with a function that has a reverse rule of its own."""
     return descend(lambda w, x: jnp.sin(jnp.exp(rounded(jnp.sin(x @ w)))), ck)
 
 
 @jax.custom_jvp
 def softened(x: Any) -> Any:
+    """Return log(1 + exp(x)); its derivative is defined beside it."""
     return jnp.log1p(jnp.exp(x))
 
 
@@ -43,11 +45,14 @@ def _softened_jvp(primals: Any, tangents: Any) -> Any:
 
 @case(usual)
 def custom_jvp(ck: Around) -> Any:
+    """Build a step with a function that has a forward rule of its own."""
     return descend(lambda w, x: jnp.tanh(softened(jnp.sin(x @ w))), ck)
 
 
 @case(lambda: ([w + 1j * w.T for w in weights()], normal(9, BATCH, WIDTH) + 1j * normal(8, BATCH, WIDTH)))
 def complex_numbers(ck: Around) -> Any:
+    """Build a step with complex numbers."""
+
     def block(w: Any, x: Any) -> Any:
         y = jnp.sin(0.1 * (x @ w))
         return y / (1 + jnp.abs(y)) * jnp.exp(1j * jnp.angle(y + 0.5))
@@ -75,6 +80,7 @@ def int8_products(ck: Around) -> Any:
 
 @case(lambda: (weights(3, dtype=jnp.bfloat16), normal(9, BATCH, WIDTH, dtype=jnp.bfloat16)))
 def bf16(ck: Around) -> Any:
+    """Build a step in bf16."""
     return descend(layer, ck)
 
 
@@ -117,6 +123,8 @@ def fp8(ck: Around) -> Any:
 
 @case(usual)
 def sorts(ck: Around) -> Any:
+    """Build a step with a sort and `top_k`."""
+
     def block(w: Any, x: Any) -> Any:
         y = jnp.sort(jnp.sin(x @ w), -1)
         best, at = lax.top_k(jnp.exp(y), 4)
@@ -165,6 +173,8 @@ for _kind in ("threefry2x32", "rbg", "unsafe_rbg"):
 
 @case(usual)
 def fourier(ck: Around) -> Any:
+    """Build a step with Fourier transforms."""
+
     def block(w: Any, x: Any) -> Any:
         spectrum = jnp.fft.rfft(jnp.sin(x @ w), axis=0)
         return jnp.tanh(jnp.fft.irfft(spectrum * jnp.exp(-jnp.abs(spectrum)), BATCH, axis=0))
@@ -208,6 +218,8 @@ def convolutions(ck: Around) -> Any:
 
 @case(lambda: ([normal(i, 4, 4, 3, 3, scale=0.3) for i in range(3)], normal(9, 2, 4, 12, 12)))
 def windows(ck: Around) -> Any:
+    """Build a step with convolutions and reductions over windows."""
+
     def block(w: Any, x: Any) -> Any:
         y = jnp.sin(lax.conv(x, w, (1, 1), "SAME"))
         high = lax.reduce_window(y, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 1, 1), "SAME")
@@ -239,4 +251,5 @@ def empty_arrays(ck: Around) -> Any:
 
 @case(lambda: ([jnp.float32(0.3), jnp.float32(0.7), jnp.float32(-0.2)], jnp.float32(1.5)))
 def scalars(ck: Around) -> Any:
+    """Build a step on scalars."""
     return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(w * x))), ck)

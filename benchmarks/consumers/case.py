@@ -56,14 +56,17 @@ def case(arguments: Callable[[], tuple[Any, ...]], name: str = "", **options: An
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function itself: the counterpart of `jax.checkpoint` for the plain step."""
     return function
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0, dtype: Any = jnp.float32) -> jax.Array:
+    """Draw an array from the normal distribution, scaled."""
     return (jax.random.normal(jax.random.key(seed, impl="threefry2x32"), shape) * scale).astype(dtype)
 
 
 def weights(count: int = 3, width: int = WIDTH, dtype: Any = jnp.float32) -> list[jax.Array]:
+    """Return square matrices of shape (width, width), one for each block."""
     return [normal(index, width, width, scale=0.3, dtype=dtype) for index in range(count)]
 
 

@@ -15,6 +15,8 @@ from .case import BATCH, WIDTH, Around, case, descend, layer, normal, scanned, s
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.array([1, 0, 1], bool)))
 def cond_in_blocks(ck: Around) -> Any:
+    """Build a step with a conditional in each block."""
+
     def block(w: Any, x: Any, flag: Any) -> Any:
         return lax.cond(flag, lambda x: jnp.sin(jnp.exp(jnp.sin(x @ w))), lambda x: jnp.tanh(x) @ w, x)
 
@@ -29,6 +31,8 @@ def cond_in_blocks(ck: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.array(2)))
 def switch_in_blocks(ck: Around) -> Any:
+    """Build a step with a switch in each block."""
+
     def block(w: Any, x: Any, index: Any) -> Any:
         return lax.switch(index, [jnp.sin, jnp.tanh, lambda h: jnp.exp(jnp.sin(h))], jnp.sin(x @ w))
 
@@ -43,6 +47,8 @@ def switch_in_blocks(ck: Around) -> Any:
 
 @case(stacked)
 def cond_in_scan(ck: Around) -> Any:
+    """Build a step with nested conditionals in a scan."""
+
     def body(w: Any, x: Any) -> Any:
         def yes(x: Any) -> Any:
             return lax.cond(x[0, 0] > 0, jnp.tanh, lambda x: jnp.sin(jnp.exp(jnp.sin(x))), x)
@@ -101,6 +107,8 @@ def forward_mode_of_while(ck: Around) -> Any:
 
 @case(usual)
 def bounded_fori(ck: Around) -> Any:
+    """Build a step with a `fori_loop` of constant bounds in each block."""
+
     def block(w: Any, x: Any) -> Any:
         return lax.fori_loop(0, 4, lambda i, x: layer(w, x) + 0.1 * i, x)
 
@@ -109,6 +117,8 @@ def bounded_fori(ck: Around) -> Any:
 
 @jax.custom_vjp
 def fixed_point(w: Any, x: Any) -> Any:
+    """Iterate until two values are close, at most 20 times."""
+
     def go_on(state: Any) -> Any:
         return (state[2] < 20) & (jnp.abs(state[0] - state[1]).max() > 1e-3)
 

@@ -89,6 +89,8 @@ def sum_and_scatter(ck: Around) -> Any:
 
 @case(usual)
 def ring(ck: Around) -> Any:
+    """Build a step in which each device reads the block's input of its neighbour."""
+
     def block(w: Any, x: Any) -> Any:
         other = lax.ppermute(jnp.sin(x), "d", [(0, 1), (1, 0)])
         return layer(w, x + other)
@@ -98,6 +100,8 @@ def ring(ck: Around) -> Any:
 
 @case(usual)
 def transposed(ck: Around) -> Any:
+    """Build a step with `all_to_all` along both axes."""
+
     def block(w: Any, x: Any) -> Any:
         turned = lax.all_to_all(jnp.sin(jnp.exp(jnp.sin(x @ w))), "d", 1, 0, tiled=True)
         return lax.all_to_all(jnp.tanh(turned), "d", 0, 1, tiled=True)
@@ -209,6 +213,7 @@ def gradient_in_map(ck: Around) -> Any:
 
 
 def constrained(x: Any, *axes: Any) -> Any:
+    """Return the value with a sharding constraint."""
     return lax.with_sharding_constraint(x, NamedSharding(mesh(), P(*axes)))
 
 

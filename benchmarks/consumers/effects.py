@@ -26,6 +26,7 @@ def _host(function: Any, x: jax.Array) -> jax.Array:
 
 @jax.custom_vjp
 def host_sine(x: jax.Array) -> jax.Array:
+    """Compute a sine in numpy on the host."""
     return _host(np.sin, x)
 
 
@@ -34,6 +35,8 @@ host_sine.defvjp(lambda x: (host_sine(x), x), lambda x, g: (_host(np.cos, x) * g
 
 @case(usual)
 def debug_in_block(ck: Around) -> Any:
+    """Build a step with a debug callback in each block."""
+
     def block(w: Any, x: Any) -> Any:
         y = layer(w, x)
         jax.debug.callback(_ignore, y.sum())
@@ -44,6 +47,7 @@ def debug_in_block(ck: Around) -> Any:
 
 @case(usual)
 def print_in_step(ck: Around) -> Any:
+    """Build a step that prints outside its gradient, in order."""
     step = descend(layer, ck)
 
     def printing(ws: Any, x: Any) -> Any:
@@ -56,6 +60,7 @@ def print_in_step(ck: Around) -> Any:
 
 @case(usual)
 def pure_callback_in_block(ck: Around) -> Any:
+    """Build a step with a pure callback in each block."""
     return descend(lambda w, x: jnp.tanh(host_sine(jnp.exp(jnp.sin(x @ w)))), ck)
 
 
@@ -80,6 +85,8 @@ def ordered_io(ck: Around) -> Any:
 
 @case(stacked)
 def callbacks_in_scan(ck: Around) -> Any:
+    """Build a step with pure and debug callbacks in a scan."""
+
     def body(w: Any, x: Any) -> Any:
         y = host_sine(jnp.exp(jnp.sin(x @ w)))
         jax.debug.callback(_ignore, y[0, 0])
@@ -90,6 +97,8 @@ def callbacks_in_scan(ck: Around) -> Any:
 
 @case(stacked, twin=False)
 def ordered_debug_in_scan(ck: Around) -> Any:
+    """Build a step with ordered debug callbacks in a scan."""
+
     def body(w: Any, x: Any) -> Any:
         y = layer(w, x)
         jax.debug.callback(_ignore, jax.lax.stop_gradient(y[0, 0]), ordered=True)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
@@ -19,10 +18,8 @@ import jax
 import numpy as np
 from xdsl.utils.exceptions import DiagnosticException
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
-
-from examples.closeness import Closeness
-from examples.with_jax import compile_keeping_barriers, with_module
+from recompute.examples.closeness import Closeness
+from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -79,6 +76,7 @@ class Row:
         return self.outcome == BUG or not is_equal or self.far or self.xla != "ok"
 
     def as_data(self) -> dict[str, Any]:
+        """Return the row as values of JSON."""
         return asdict(self)
 
 
@@ -104,6 +102,7 @@ class Measured:
         return jax.block_until_ready(compile_keeping_barriers(lowered)(*self.case.arguments()))
 
     def options(self) -> Sequence[str]:
+        """Return the sets of options that apply to the step, by their names in `PASSES`."""
         result = [*ALWAYS]
         if COLLECTIVES.search(self.text):
             result.append("collectives")
@@ -168,6 +167,7 @@ def _crossed(text: str, form: str) -> str:
 
 
 def rows_of(case: Case, options: Sequence[str] = ()) -> Iterator[Row]:
+    """Yield a row for each set of options; by default, all that apply. An exception becomes a row with a bug."""
     measured = Measured(case)
     for name in options or measured.options():
         try:

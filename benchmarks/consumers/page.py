@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from ..markdown import markdown_table
 from .measure import REFUSED, UNCHANGED, Row
 
 HEAD = ("step", "outcome", "proof", "numpy", "XLA", "ours", "`jax.checkpoint`")
@@ -20,18 +21,9 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
         (of[0].step, of[0].outcome, _short(of[0].reason)) for of in steps if of[0].outcome in (REFUSED, UNCHANGED)
     ]
     return {
-        "consumers": _table(HEAD, (_cells(of) for of in steps)),
-        "reasons": _table(("step", "outcome", "reason"), reasons),
+        "consumers": markdown_table(HEAD, (_cells(of) for of in steps)),
+        "reasons": markdown_table(("step", "outcome", "reason"), reasons),
     }
-
-
-def with_tables(page: str, made: dict[str, str]) -> str:
-    for name, text in made.items():
-        before, place, others = page.partition(f"<!-- {name} -->\n")
-        _, end, after = others.partition("<!-- end -->")
-        assert place and end, f"the page has no place for {name}"
-        page = f"{before}{place}{text}\n{end}{after}"
-    return page
 
 
 def _cells(rows: Sequence[Row]) -> list[str]:
@@ -53,11 +45,3 @@ def _farthest(distances: Iterable[str]) -> str:
 def _short(reason: str) -> str:
     """Return the first remark, or the text of an error without its position."""
     return reason.partition("error: ")[2] or reason.split("; ")[0]
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    def written() -> Iterator[str]:
-        for line in (head, ["---"] * len(head), *lines):
-            yield f"| {' | '.join(line)} |"
-
-    return "\n".join(written())

@@ -78,6 +78,8 @@ def functions_with_odd_names(ck: Around) -> Any:
 
 @case(usual)
 def scopes_with_odd_names(ck: Around) -> Any:
+    """Build a step whose scope names have quotes, control characters and slashes."""
+
     def loss(ws: Any, x: Any) -> Any:
         for name, w in zip(('a "quoted" one', "tab\tand\\back", "über/jvp(x) {b}"), ws, strict=True):
             with jax.named_scope(name):

@@ -12,7 +12,7 @@ the ratio of FLOPs, seconds to rewrite and compile, the step that runs, and whet
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
 from functools import partial
@@ -63,9 +63,15 @@ def row(name: str) -> str:
 
 
 def main() -> None:
+    """Print a row for each of the named steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all by default")
+    names = parser.parse_args().steps
+    if unknown := sorted(set(names) - set(STEPS)):
+        parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(STEPS)}")
     warnings.simplefilter("ignore", recompute.jax.NothingSaved)
     print(f"{'step':<32}{'by hand':>8}{'ours':>8}{'ratio':>8}{'FLOPs':>8}{'s':>7}")
-    for name in sys.argv[1:] or STEPS:
+    for name in names or STEPS:
         print(row(name), flush=True)
 
 

@@ -18,6 +18,7 @@ def _integers(most, *shape):
 
 @step
 def mlp_blocks(wrap):
+    """Build a step with unrolled residual MLP blocks."""
     return jax.value_and_grad(loss_of(unrolled, wrap)), (layers(8), normal(256, 32))
 
 
@@ -41,6 +42,8 @@ def _cross_entropy(x, embedding, tokens):
 
 @step
 def transformer(wrap):
+    """Build a step with attention layers and a cross entropy."""
+
     def loss(p, embedding, tokens):
         return _cross_entropy(unrolled(wrap, p, embedding[tokens], _attention), embedding, tokens)
 
@@ -49,6 +52,8 @@ def transformer(wrap):
 
 @step
 def chunked_cross_entropy(wrap):
+    """Build a step whose cross entropy runs in a loop over chunks of the tokens."""
+
     def loss(p, embedding, tokens):
         x = unrolled(wrap, p, embedding[tokens], _attention)
         chunk = wrap(lambda total, part: (total + _cross_entropy(part[0], embedding, part[1]), None))
@@ -59,6 +64,8 @@ def chunked_cross_entropy(wrap):
 
 @step
 def mixture_of_experts(wrap):
+    """Build a step with layers of experts and a router."""
+
     def block(x, p):
         shares = jax.nn.softmax(x @ p["gate"])
         hidden = jnp.tanh(jnp.einsum("td,edh->teh", x, p["up"]))
@@ -71,6 +78,8 @@ def mixture_of_experts(wrap):
 
 @step
 def unet(wrap):
+    """Build a step with a convolutional U-Net and its skips."""
+
     def convolution(x, w):
         dimensions = ("NHWC", "HWIO", "NHWC")
         return jax.nn.silu(lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=dimensions))
@@ -94,6 +103,8 @@ def unet(wrap):
 
 @step
 def fake_quantization(wrap):
+    """Build a step with rounded weights and activations, and straight-through gradients."""
+
     def quantized(w):
         scale = jnp.max(jnp.abs(w)) / 127
         return w + lax.stop_gradient(jnp.round(w / scale) * scale - w)
@@ -107,6 +118,8 @@ def fake_quantization(wrap):
 
 @step
 def loss_scaling(wrap):
+    """Build a step in bf16 with a scaled loss, whose update is skipped if a gradient is not finite."""
+
     def update(p, x, scale):
         def loss(p):
             half = lambda tree: jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), tree)
@@ -130,6 +143,8 @@ def _dropped(x, key):
 
 @step
 def dropout_scanned(wrap):
+    """Build a step with dropout in layers that a scan runs."""
+
     def loss(p, x, key):
         body = lambda x, layer: (_dropped(mlp(x, layer[0]), layer[1]), None)
         return mean_square(lax.scan(wrap(body), x, (p, jax.random.split(key, 8)))[0])
@@ -139,6 +154,8 @@ def dropout_scanned(wrap):
 
 @step
 def dropout_unrolled(wrap):
+    """Build a step with dropout in unrolled layers."""
+
     def loss(p, x, key):
         block = wrap(lambda x, q, key: _dropped(mlp(x, q), key))
         for index in range(6):
@@ -150,6 +167,8 @@ def dropout_unrolled(wrap):
 
 @step
 def batch_norm(wrap):
+    """Build a step with batch normalization and its running statistics."""
+
     def block(x, q, running):
         statistics = x.mean(0), x.var(0)
         y = jnp.tanh(((x - statistics[0]) * lax.rsqrt(statistics[1] + 1e-5)) @ q["up"]) @ q["down"]
@@ -168,6 +187,8 @@ def batch_norm(wrap):
 
 @step
 def graph_network(wrap):
+    """Build a step with message passing between the nodes of a graph."""
+
     def loss(p, nodes, senders, receivers):
         def block(x, q):
             return x + jax.ops.segment_sum(jnp.tanh(x[senders] @ q["up"]), receivers, 64) @ q["down"]
@@ -179,6 +200,8 @@ def graph_network(wrap):
 
 @step
 def coupling_flow(wrap):
+    """Build a step with a normalizing flow of coupling layers."""
+
     def block(x, q):
         kept, changed = jnp.split(x, 2, -1)
         scale, shift = jnp.split(jnp.tanh(kept @ q["up"]) @ q["down"], 2, -1)
@@ -197,6 +220,8 @@ def coupling_flow(wrap):
 
 @step
 def low_rank_adaption(wrap):
+    """Build a step that trains low-rank additions to frozen weights (LoRA)."""
+
     def loss(adapters, p, x):
         def block(x, q):
             own, adapter = q
@@ -209,6 +234,8 @@ def low_rank_adaption(wrap):
 
 @step
 def variational_autoencoder(wrap):
+    """Build a step with a variational autoencoder, which draws its code."""
+
     def loss(p, x, noise):
         code = unrolled(wrap, p["encoder"], x)
         decoded = unrolled(wrap, p["decoder"], code + jnp.exp(0.1 * code) * noise)

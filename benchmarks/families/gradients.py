@@ -39,6 +39,8 @@ def _adapted(w, x):
 
 @step
 def maml_unrolled(wrap):
+    """Build a step with a gradient through an unrolled inner gradient descent (MAML)."""
+
     def loss(w, tasks):
         def of_task(x):
             adapted = w
@@ -53,6 +55,8 @@ def maml_unrolled(wrap):
 
 @step
 def maml_scan(wrap):
+    """Build a step with a gradient through an inner gradient descent in a scan (MAML)."""
+
     def loss(w, tasks):
         def of_task(x):
             adapted, _ = lax.scan(wrap(lambda w, _: (_adapted(w, x), None)), w, None, length=8)
@@ -65,6 +69,8 @@ def maml_scan(wrap):
 
 @step
 def learned_optimizer(wrap):
+    """Build a step with a gradient through the updates of a learned optimizer."""
+
     def loss(rule, w, batches):
         def body(carry, x):
             w, momentum = carry
@@ -95,16 +101,20 @@ def _force_field(wrap, network):
 
 @step
 def forces_scanned(wrap):
+    """Build a step of energies and forces, with the layers in a scan."""
     return _force_field(wrap, scanned)
 
 
 @step
 def forces_unrolled(wrap):
+    """Build a step of energies and forces, with unrolled layers."""
     return _force_field(wrap, unrolled)
 
 
 @step
 def gradient_penalty(wrap):
+    """Build a step whose loss contains the norm of a gradient by the inputs."""
+
     def loss(p, x):
         critic = lambda x: jnp.sum(unrolled(wrap, p, x), -1)
         slopes = jax.vmap(jax.grad(lambda x: critic(x[None])[0]))(x)
@@ -167,16 +177,20 @@ def _adversaries(wrap, network):
 
 @step
 def adversaries_unrolled(wrap):
+    """Build a step of a generator and a discriminator, with unrolled layers."""
     return _adversaries(wrap, unrolled)
 
 
 @step
 def adversaries_scanned(wrap):
+    """Build a step of a generator and a discriminator, with the layers in scans."""
     return _adversaries(wrap, scanned)
 
 
 @step
 def actor_critic(wrap):
+    """Build a step that updates an actor and a critic."""
+
     def update(actor, critic, states, returns):
         value_of = lambda critic: unrolled(wrap, critic, states).mean(-1)
         first, of_critic = jax.value_and_grad(lambda critic: mean_square(value_of(critic) - returns))(critic)
@@ -190,6 +204,7 @@ def actor_critic(wrap):
 
 @step
 def sharpness_aware(wrap):
+    """Build a step with a second gradient at perturbed weights (SAM)."""
     loss = loss_of(unrolled, wrap)
 
     def update(p, x):
@@ -202,6 +217,8 @@ def sharpness_aware(wrap):
 
 @step
 def two_losses(wrap):
+    """Build a step with the gradients of two losses."""
+
     def update(p, x):
         first, entry = jax.value_and_grad(loss_of(unrolled, wrap))(p, x)
         second, other = jax.value_and_grad(lambda p: jnp.mean(jnp.abs(unrolled(wrap, p, x))))(p)
@@ -237,6 +254,7 @@ def _accumulated(wrap, first):
 
 @step
 def accumulated(wrap):
+    """Build a step that accumulates gradients over microbatches in a loop."""
     zeros = lambda p: jax.tree.map(jnp.zeros_like, (jnp.float32(0), p))
     return _accumulated(wrap, lambda gradient, p, batches: (zeros(p), batches))
 
@@ -249,6 +267,7 @@ def accumulated_peeled(wrap):
 
 @step
 def accumulated_unrolled(wrap):
+    """Build a step that accumulates gradients over unrolled microbatches."""
     gradient = jax.value_and_grad(loss_of(unrolled, wrap))
 
     def update(p, batches):

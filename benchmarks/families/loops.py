@@ -14,6 +14,8 @@ from .parts import descend, layer_of, layers, loss_of, mean_square, mlp, normal,
 
 @step
 def two_forward_loops(wrap):
+    """Build a step with two scans in a row."""
+
     def loss(p, batches):
         codes = lax.map(wrap(lambda x: jnp.tanh(jnp.sin(x @ p["e"]) @ p["f"])), batches)
         recurrence = wrap(lambda h, z: (jnp.tanh(h @ p["r"] + z), jnp.mean(h)))
@@ -26,6 +28,8 @@ def two_forward_loops(wrap):
 
 @step
 def encoder_and_decoder(wrap):
+    """Build a step with a scan for the encoder, and one for the decoder that reads its result."""
+
     def loss(p, x, y):
         memory = jnp.tanh(scanned(wrap, p["encoder"], x))
         return mean_square(scanned(wrap, p["decoder"], y, lambda y, q: mlp(y + memory, q)))
@@ -70,6 +74,8 @@ def proximal_policy(wrap):
 
 @step
 def scan_cond_scan(wrap):
+    """Build a step with a scan whose body runs another scan under a condition."""
+
     def loss(p, x):
         inner = lambda x: lax.scan(wrap(lambda x, _: (mlp(x, p), None)), x, None, length=8)[0]
         outer = lambda x, _: (lax.cond(jnp.max(x) < 4.0, inner, lambda x: x, x), None)
@@ -81,6 +87,8 @@ def scan_cond_scan(wrap):
 
 @step
 def cond_scan(wrap):
+    """Build a step with a scan inside a conditional."""
+
     def loss(p, x):
         return mean_square(lax.cond(jnp.mean(x) < 4.0, lambda x: scanned(wrap, p, x), lambda x: x * 2, x))
 
@@ -89,6 +97,8 @@ def cond_scan(wrap):
 
 @step
 def scan_switch(wrap):
+    """Build a step with a switch inside a scan."""
+
     def loss(p, x):
         branches = [mlp, lambda x, q: jnp.tanh(x @ q["up"] @ q["down"]), lambda x, q: x]
         body = lambda x, chosen: (lax.switch(chosen[0] % 3, branches, x, chosen[1]), None)
@@ -99,6 +109,8 @@ def scan_switch(wrap):
 
 @step
 def bounded_while(wrap):
+    """Build a step with a scan that passes its value on unchanged once a condition holds."""
+
     def loss(p, x):
         def body(carry, q):
             x, is_done = carry
@@ -112,6 +124,8 @@ def bounded_while(wrap):
 
 @step
 def cond_in_blocks(wrap):
+    """Build a step with a conditional in each unrolled block."""
+
     def loss(p, x):
         for index in range(6):
             x = lax.cond(x[0, 0] > -9, wrap(mlp), lambda x, q: x, x, layer_of(p, index))
@@ -122,6 +136,8 @@ def cond_in_blocks(wrap):
 
 @step
 def map_over_layers(wrap):
+    """Build a step with `lax.map` over the weights, each applied to the same input."""
+
     def loss(p, x):
         return mean_square(lax.map(wrap(lambda q: mlp(mlp(x, q), q)), p))
 
@@ -150,6 +166,8 @@ def scan_in_scan_both(wrap):
 
 @step
 def runge_kutta(wrap):
+    """Build a step with an integrator of fourth order in a scan."""
+
     def loss(p, x):
         slope = lambda x: jnp.tanh(x @ p["up"]) @ p["down"]
 
@@ -167,6 +185,8 @@ def runge_kutta(wrap):
 
 @step
 def equilibrium(wrap):
+    """Build a step with a fixed-point iteration."""
+
     def loss(p, x):
         body = wrap(lambda _, z: jnp.tanh(z @ p["up"] @ p["down"] + x))
         return mean_square(lax.fori_loop(0, 12, body, jnp.zeros_like(x)))
@@ -176,6 +196,8 @@ def equilibrium(wrap):
 
 @step
 def gated_recurrence(wrap):
+    """Build a step with a gated recurrence over time."""
+
     def loss(p, inputs):
         def cell(h, x):
             gate = jax.nn.sigmoid(x @ p["zx"] + h @ p["zh"])
@@ -211,6 +233,8 @@ def state_space(wrap):
 
 @step
 def recurrence_with_attention(wrap):
+    """Build a step with a recurrence whose cell attends to a memory."""
+
     def loss(p, inputs, memory):
         def cell(h, x):
             weights = jax.nn.softmax(h @ memory.T)

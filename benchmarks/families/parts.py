@@ -25,6 +25,7 @@ def step(make: Callable[[Wrap], Any]) -> Callable[[Wrap], Any]:
 
 
 def normal(*shape: int) -> jax.Array:
+    """Draw an array from a normal distribution with deviation 0.3."""
     return jnp.asarray(draw.normal(0, 0.3, shape), jnp.float32)
 
 
@@ -34,6 +35,7 @@ def layers(count: int, width: int = 32, hidden: int = 128) -> dict[str, jax.Arra
 
 
 def layer_of(stacked: Any, index: int) -> Any:
+    """Return the weights of one layer from stacked weights."""
     return jax.tree.map(lambda leaf: leaf[index], stacked)
 
 
@@ -55,6 +57,7 @@ def scanned(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
 
 
 def mean_square(x: Any) -> Any:
+    """Return the mean of the squares of all elements."""
     return jnp.mean(x**2)
 
 
@@ -69,8 +72,10 @@ def descend(p: Any, gradient: Any, rate: float = 0.1) -> Any:
 
 
 def add(left: Any, right: Any) -> Any:
+    """Add two trees of arrays."""
     return jax.tree.map(jnp.add, left, right)
 
 
 def global_norm(tree: Any) -> Any:
+    """Return the Euclidean norm of all leaves together."""
     return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(tree)))

@@ -67,6 +67,7 @@ def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequen
 
 
 def in_setting(forms: Mapping[str, Form], setting: Setting, platform: str) -> dict[str, Cost]:
+    """Compile and run each form with one setting of the compiler, and return its costs."""
     made, plain = dict[str, Cost](), list[np.ndarray]()
     for name, form in forms.items():
         start = time.process_time()
@@ -100,6 +101,7 @@ def _data(leaf: Any) -> Any:
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
+    """Return the number of results whose bits, shapes or types differ."""
     pairs = zip(plain, other, strict=True)
     return sum(a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs)
 

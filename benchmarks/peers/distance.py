@@ -31,6 +31,8 @@ class Leaf:
 
     @property
     def is_close(self) -> bool:
+        """Whether recomputation is at most `TIMES_THEIRS` as far from the plain step as remat, or within `ALWAYS`
+        units."""
         return self.ours <= max(TIMES_THEIRS * self.theirs, ALWAYS)
 
 
@@ -43,6 +45,7 @@ class Distances:
 
     @property
     def close_share(self) -> float:
+        """The share of the results that are close."""
         return sum(leaf.is_close for leaf in self.leaves) / len(self.leaves)
 
     def far(self) -> list[Leaf]:
@@ -51,6 +54,7 @@ class Distances:
         return sorted(result, key=lambda leaf: -leaf.ours)
 
     def missed(self) -> Iterator[str]:
+        """Describe the bars that are missed: the share of close results, and the largest distance."""
         if self.close_share < SHARE:
             yield f"{1 - self.close_share:.0%} of the results are farther than {TIMES_THEIRS} × theirs and {ALWAYS:g}"
         if worst := [leaf for leaf in self.leaves if not leaf.ours <= MOST]:
@@ -72,6 +76,7 @@ def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Dis
 
 
 def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) -> list[Leaf]:
+    """Run the three forms on the inputs of a seed, and return the distances of each result."""
     result = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(result["plain"])]
     # Trees may differ in what is no array, such as a model's own field that says if it is under remat.
@@ -80,12 +85,14 @@ def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) ->
 
 
 def far(plain: np.ndarray, other: np.ndarray) -> float:
+    """Return the distance of two arrays in units of rounding; infinite for different shapes or types."""
     if plain.shape != other.shape or plain.dtype != other.dtype:
         return math.inf
     return 0.0 if plain.tobytes() == other.tobytes() else units_of_rounding(plain, other)
 
 
 def worst(result: Sequence[Sequence[Leaf]]) -> Distances:
+    """Return the largest distances of each result over all inputs."""
     columns = zip(*result, strict=True)
     return Distances(
         tuple(

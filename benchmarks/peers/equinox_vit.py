@@ -13,6 +13,8 @@ CLASSES = 10
 
 
 class Block(eqx.Module):
+    """A block of attention and MLP, with normalization before each."""
+
     norm1: eqx.nn.LayerNorm
     norm2: eqx.nn.LayerNorm
     attention: eqx.nn.MultiheadAttention
@@ -36,6 +38,8 @@ class Block(eqx.Module):
 
 
 class ViT(eqx.Module):
+    """A vision transformer that classifies images of shape (3, side, side)."""
+
     patches: eqx.nn.Conv2d
     places: jax.Array
     blocks: list[Block]
@@ -60,6 +64,7 @@ class ViT(eqx.Module):
 
 
 def build(remat: Remat, size: str) -> Built:
+    """Build the training step in a size, plain or with remat."""
     rows, side, width, layers = (4, 16, 32, 3) if size == SMALL else (32, 64, 96, 5)
 
     def model(seed: int) -> Any:

@@ -42,6 +42,7 @@ def options_of(peer: Peer) -> dict[str, dict[str, Any]]:
 
 
 def drawn(built: Built) -> tuple[Any, ...]:
+    """Return arguments with values."""
     return built.arguments(0)
 
 
@@ -68,10 +69,12 @@ def forms_of(
 
 
 def theirs(built: Built, provided: Given) -> Form:
+    """Lower a step by `jax.jit`."""
     return Form(built, jax.jit(built.step, **built.options).lower(*provided(built)))
 
 
 def ours(built: Built, options: Mapping[str, Any], provided: Given) -> Form:
+    """Lower a step by `recompute.jax.jit` with these options, and time the rewrite alone."""
     arguments = provided(built)
     # JAX keeps what it traced and lowered: what is timed after this is ours.
     jax.jit(built.step, **built.options).lower(*arguments)

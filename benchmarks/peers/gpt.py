@@ -17,6 +17,8 @@ Weights = dict[str, Any]
 
 @dataclass(frozen=True)
 class Size:
+    """The shape of the model and of a batch: `rows` texts of `length` tokens out of `words`."""
+
     rows: int
     length: int
     width: int
@@ -26,10 +28,12 @@ class Size:
 
 
 def size_of(size: str) -> Size:
+    """Return the shape for `SMALL` or `LARGE`."""
     return Size(8, 32, 32, 2, 3, 64) if size == SMALL else Size(8, 256, 128, 4, 4, 512)
 
 
 def weights_of(seed: int, size: Size) -> Weights:
+    """Draw the weights."""
     draw, wide = np.random.default_rng(seed), size.width
 
     def block() -> Weights:
@@ -51,11 +55,13 @@ def weights_of(seed: int, size: Size) -> Weights:
 
 
 def normalized(x: jax.Array, scale: jax.Array) -> jax.Array:
+    """Normalize the last axis, and multiply by `scale`."""
     mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
     return (x - mean) * jax.lax.rsqrt(spread + 1e-5) * scale
 
 
 def attention(w: Weights, x: jax.Array, heads: int) -> jax.Array:
+    """Apply causal attention to x of shape (rows, length, width)."""
     rows, length, width = x.shape
     q, k, v = jnp.split((x @ w["qkv"]).reshape(rows, length, heads, -1), 3, axis=-1)
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(width // heads)
@@ -65,11 +71,13 @@ def attention(w: Weights, x: jax.Array, heads: int) -> jax.Array:
 
 
 def block(w: Weights, x: jax.Array, heads: int) -> jax.Array:
+    """Apply a block of attention and MLP to x of shape (rows, length, width)."""
     x = x + attention(w, normalized(x, w["norm1"]), heads)
     return x + jax.nn.gelu(normalized(x, w["norm2"]) @ w["up"]) @ w["down"]
 
 
 def loss_of(size: Size, remat: Remat, named: bool) -> Any:
+    """Return the loss by weights, tokens and following tokens. `named`: whether the blocks have scope names."""
     run = checkpointed(lambda w, x: block(w, x, size.heads), remat)
 
     def loss(weights: Weights, tokens: jax.Array, following: jax.Array) -> jax.Array:
@@ -83,6 +91,7 @@ def loss_of(size: Size, remat: Remat, named: bool) -> Any:
 
 
 def build(remat: Remat, size: str, named: bool) -> Built:
+    """Build the training step in a size, plain or with remat."""
     shape = size_of(size)
     step = descent(loss_of(shape, remat, named))
     return Built(step, lambda seed: (weights_of(seed, shape), *texts(seed, shape.rows, shape.length, shape.words)))

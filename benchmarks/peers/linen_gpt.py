@@ -15,6 +15,8 @@ from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
 
 
 class Block(nn.Module):
+    """A block of causal attention and MLP."""
+
     heads: int
 
     @nn.compact
@@ -27,6 +29,8 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
+    """A decoder-only Transformer over tokens of shape (rows, length)."""
+
     size: Size
     remat: Remat
 
@@ -44,6 +48,8 @@ class GPT(nn.Module):
 
 
 def loss_of(model: GPT) -> Any:
+    """Return the loss by parameters, tokens and following tokens."""
+
     def loss(parameters: Any, tokens: jax.Array, following: jax.Array, key: jax.Array) -> jax.Array:
         logits = model.apply({"params": parameters}, tokens, rngs={"dropout": key})
         return optax.softmax_cross_entropy_with_integer_labels(logits, following).mean()
@@ -52,6 +58,7 @@ def loss_of(model: GPT) -> Any:
 
 
 def build(remat: Remat, size: str) -> Built:
+    """Build the step that returns the loss and its gradients."""
     shape = size_of(size)
     model = GPT(shape, remat)
     step = jax.value_and_grad(loss_of(model))
@@ -59,6 +66,7 @@ def build(remat: Remat, size: str) -> Built:
 
 
 def build_adamw(remat: Remat, size: str) -> Built:
+    """Build the step with an update by AdamW and donated state."""
     shape = size_of(size)
     model, optimizer = GPT(shape, remat), optax.adamw(1e-3)
 

@@ -16,6 +16,8 @@ CLASSES = 10
 
 
 class ResNetBlock(nn.Module):
+    """A residual block of two convolutions with batch normalization."""
+
     channels: int
     stride: int = 1
 
@@ -31,6 +33,8 @@ class ResNetBlock(nn.Module):
 
 
 class ResNet(nn.Module):
+    """A residual network that classifies images of shape (rows, side, side, 3)."""
+
     channels: tuple[int, ...]
     remat: Remat
 
@@ -47,6 +51,7 @@ class ResNet(nn.Module):
 
 
 def build(remat: Remat, size: str) -> Built:
+    """Build the training step in a size, plain or with remat."""
     rows, side, channels = (4, 16, (8, 8, 16)) if size == SMALL else (32, 32, (32, 32, 32, 64, 64, 64))
     model, optimizer = ResNet(channels, remat), optax.sgd(0.1, momentum=0.9)
 

@@ -15,6 +15,8 @@ WORDS = 128
 
 
 class Layer(nn.Module):
+    """A residual LSTM layer over x of shape (rows, length, width); `unroll` steps in each iteration."""
+
     width: int
     unroll: int
 
@@ -25,6 +27,8 @@ class Layer(nn.Module):
 
 
 class Tagger(nn.Module):
+    """A stack of LSTM layers that predicts a token for each token."""
+
     width: int
     layers: int
     unroll: int
@@ -40,6 +44,7 @@ class Tagger(nn.Module):
 
 
 def build(remat: Remat, size: str, unrolled: bool) -> Built:
+    """Build the training step, scanned or unrolled over time, in a size, plain or with remat."""
     rows, length, width, layers = (4, 6, 16, 3) if size == SMALL else (64, 12 if unrolled else 64, 64, 4)
     model = Tagger(width, layers, length if unrolled else 1, remat)
 

@@ -19,10 +19,13 @@ SPLIT = {"qkv": (None, "model"), "out": ("model", None), "up": (None, "model"), 
 
 
 def mesh_of(kind: AxisType) -> Mesh:
+    """Return the mesh, with axes of one kind."""
     return jax.make_mesh((4, 2), ("data", "model"), axis_types=(kind, kind))
 
 
 def placed(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Put the weights on the mesh by `SPLIT`, and the batch split over the axis `data`."""
+
     def spec(path: Any, _: Any) -> NamedSharding:
         return NamedSharding(mesh, PartitionSpec(*SPLIT.get(getattr(path[-1], "key", ""), ())))
 
@@ -60,6 +63,7 @@ def build_mapped(remat: Remat, size: str) -> Built:
 
 
 def explicit_block(w: Any, x: jax.Array) -> jax.Array:
+    """Apply a residual dense block to x of shape (rows, length, width), with shardings in the types."""
     hidden = jax.nn.gelu(gpt.normalized(x, w["norm"]) @ w["up"])
     # The sum over shards must say where its result lies.
     return x + jnp.einsum("btf,fd->btd", hidden, w["down"], out_sharding=PartitionSpec("data"))

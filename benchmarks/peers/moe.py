@@ -30,6 +30,7 @@ def block(w: dict[str, Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def loss_of(remat: Remat) -> Any:
+    """Return the loss: the cross entropy, and the balancing term of all blocks."""
     run = checkpointed(block, remat)
 
     def loss(weights: Any, tokens: jax.Array, following: jax.Array) -> jax.Array:
@@ -44,6 +45,7 @@ def loss_of(remat: Remat) -> Any:
 
 
 def weights_of(seed: int, width: int, layers: int, words: int) -> Any:
+    """Draw the weights."""
     draw = np.random.default_rng(seed)
 
     def block_weights() -> dict[str, Any]:
@@ -55,6 +57,7 @@ def weights_of(seed: int, width: int, layers: int, words: int) -> Any:
 
 
 def build(remat: Remat, size: str) -> Built:
+    """Build the training step in a size, plain or with remat."""
     rows, length, width, layers, words = (2, 32, 16, 3, 64) if size == SMALL else (8, 128, 64, 5, 256)
     step = descent(loss_of(remat))
     return Built(step, lambda seed: (weights_of(seed, width, layers, words), *texts(seed, rows, length, words)))

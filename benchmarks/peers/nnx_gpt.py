@@ -14,6 +14,8 @@ from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
 
 
 class Block(nnx.Module):
+    """A block of causal attention and MLP."""
+
     def __init__(self, size: Size, rngs: nnx.Rngs):
         self.norm1 = nnx.RMSNorm(size.width, rngs=rngs)
         self.attend = nnx.MultiHeadAttention(size.heads, size.width, decode=False, rngs=rngs)
@@ -27,6 +29,8 @@ class Block(nnx.Module):
 
 
 class GPT(nnx.Module):
+    """A decoder-only Transformer over tokens of shape (rows, length)."""
+
     def __init__(self, size: Size, remat: Remat, rngs: nnx.Rngs):
         self.tokens = nnx.Embed(size.words, size.width, rngs=rngs)
         self.places = nnx.Embed(size.length, size.width, rngs=rngs)
@@ -43,6 +47,7 @@ class GPT(nnx.Module):
 
 
 def build(remat: Remat, size: str) -> Built:
+    """Build the training step in a size, plain or with remat."""
     shape = size_of(size)
     graph = nnx.graphdef(GPT(shape, remat, nnx.Rngs(0)))
 

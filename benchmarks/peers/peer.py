@@ -62,6 +62,8 @@ def checkpointed(function: Callable[..., Any], remat: Remat) -> Callable[..., An
 
 
 def descent(loss: Callable[..., Any], rate: float = 0.01) -> Callable[..., Any]:
+    """Return a step of gradient descent on a loss; it returns the loss and the new weights."""
+
     def step(weights: Any, *batch: Any) -> Any:
         value, gradient = jax.value_and_grad(loss)(weights, *batch)
         return value, jax.tree.map(lambda w, g: w - rate * g, weights, gradient)
@@ -70,6 +72,7 @@ def descent(loss: Callable[..., Any], rate: float = 0.01) -> Callable[..., Any]:
 
 
 def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
+    """Return the mean cross entropy of logits of shape (..., classes) and integer labels."""
     chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], axis=-1)
     return -chosen.mean()
 
@@ -86,6 +89,7 @@ def texts(seed: int, rows: int, length: int, words: int) -> tuple[jax.Array, jax
 
 
 def images(seed: int, rows: int, side: int, classes: int) -> tuple[jax.Array, jax.Array]:
+    """Return images of shape (rows, side, side, 3), and their labels."""
     draw = np.random.default_rng(seed)
     pixels = jnp.asarray(draw.normal(0, 1, (rows, side, side, 3)), jnp.float32)
     return pixels, jnp.asarray(draw.integers(0, classes, rows, dtype=np.int32))

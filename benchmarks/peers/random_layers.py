@@ -31,47 +31,61 @@ class Layer:
 
 
 def square(draw: np.random.Generator, width: int) -> Weights:
+    """Draw a square matrix."""
     return {"w": matrix(draw, width, width)}
 
 
 def wide(draw: np.random.Generator, width: int) -> Weights:
+    """Draw the two matrices of an MLP with a hidden layer of four times the width."""
     return {"up": matrix(draw, width, 4 * width), "down": matrix(draw, 4 * width, width)}
 
 
 def pair(draw: np.random.Generator, width: int) -> Weights:
+    """Draw two square matrices."""
     return {"w": matrix(draw, width, width), "v": matrix(draw, width, width)}
 
 
 def scale(draw: np.random.Generator, width: int) -> Weights:
+    """Draw a vector of factors near 1."""
     return {"scale": jnp.asarray(draw.uniform(0.5, 1.5, width), jnp.float32)}
 
 
 def nothing(draw: np.random.Generator, width: int) -> Weights:
+    """Return no weights."""
     return {}
 
 
 def stacked(draw: np.random.Generator, width: int) -> Weights:
+    """Draw three square matrices in one array."""
     return {"w": jnp.stack([matrix(draw, width, width) for _ in range(3)])}
 
 
 def kernel(draw: np.random.Generator, width: int) -> Weights:
+    """Draw the kernel of a one-dimensional convolution."""
     return {"k": matrix(draw, 3, width, width)}
 
 
 def image_kernel(draw: np.random.Generator, width: int) -> Weights:
+    """Draw the kernel of a two-dimensional convolution."""
     return {"k": matrix(draw, 3, 3, width, width)}
 
 
 def projections(draw: np.random.Generator, width: int) -> Weights:
+    """Draw the four matrices of attention."""
     return {name: matrix(draw, width, width) for name in "qkvo"}
 
 
 def joined(draw: np.random.Generator, width: int) -> Weights:
+    """Draw a matrix that maps two concatenated values to one."""
     return {"w": matrix(draw, 2 * width, width)}
 
 
 @jax.custom_vjp
 def squashed(x: Array) -> Array:
+    """Map x to x / (1 +
+    x
+    ), with a gradient of its own.
+    """
     return x / (1 + jnp.abs(x))
 
 
@@ -87,14 +101,17 @@ squashed.defvjp(_squashed_forward, _squashed_backward)
 
 
 def mlp(w: Weights, x: Array) -> Array:
+    """Apply a residual MLP."""
     return x + jax.nn.gelu(x @ w["up"]) @ w["down"]
 
 
 def norm(x: Array) -> Array:
+    """Normalize the last axis."""
     return (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
 
 
 def attend(w: Weights, x: Array) -> Array:
+    """Apply residual attention with two heads to x of shape (rows, length, width)."""
     q, k, v = ((x @ w[name]).reshape(*x.shape[:2], 2, -1) for name in "qkv")
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(q.shape[-1])
     mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), v).reshape(x.shape)
@@ -102,23 +119,28 @@ def attend(w: Weights, x: Array) -> Array:
 
 
 def conv(k: Array, x: Array, letters: str) -> Array:
+    """Convolve, with the same extent, along the axes named by `letters`."""
     numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
     return jax.lax.conv_general_dilated(x, k, (1,) * len(letters), "SAME", dimension_numbers=numbers)
 
 
 def dropped(x: Array, key: Array) -> Array:
+    """Apply dropout at a rate of 20 %."""
     return jnp.where(jax.random.bernoulli(key, 0.8, x.shape), x / 0.8, 0)
 
 
 def through_layers(w: Weights, x: Array) -> Array:
+    """Apply stacked layers in a scan."""
     return jax.lax.scan(lambda x, w: (x + jnp.tanh(x @ w), None), x, w["w"])[0]
 
 
 def either(w: Weights, x: Array) -> Array:
+    """Apply one of two layers, as the sign of the sum decides."""
     return jax.lax.cond(x.sum() > 0, lambda x: jnp.tanh(x @ w["w"]), lambda x: jnp.sin(x @ w["v"]), x)
 
 
 def narrow(w: Weights, x: Array) -> Array:
+    """Apply a layer whose product is in bf16."""
     low = x.astype(jnp.bfloat16)
     return x + jax.nn.silu(low @ w["w"].astype(jnp.bfloat16)).astype(x.dtype)
 

@@ -51,6 +51,7 @@ class Program:
 
     @property
     def rounds_to_bf16(self) -> bool:
+        """Whether a layer computes in bf16."""
         return any(node.kind == "bf16" for node in self.nodes)
 
     def __str__(self) -> str:
@@ -70,6 +71,7 @@ class Program:
 
 
 def program(seed: int) -> Program:
+    """Draw the program of a seed."""
     draw = np.random.default_rng(seed)
     domain = str(draw.choice(list(KINDS)))
     count = int(draw.integers(5, 15))
@@ -104,6 +106,7 @@ def _maybe(draw: np.random.Generator, count: int) -> int | None:
 
 
 def built(made: Program) -> Built:
+    """Build the step of a program."""
     layers = [KINDS[made.domain][node.kind] for node in made.nodes]
     shape = (SHAPES[made.domain][0] // (8 if made.few_rows else 1), *SHAPES[made.domain][1:])
     optimizer = {"none": None, "sgd": optax.sgd(0.01), "adam": optax.adam(1e-3)}[made.optimizer]
@@ -121,11 +124,14 @@ def built(made: Program) -> Built:
 
 
 def weights_of(made: Program, layers: list[Layer], draw: np.random.Generator) -> Any:
+    """Draw the weights of a program."""
     table, out = matrix(draw, CLASSES, made.width) * 4, matrix(draw, made.width, CLASSES)
     return {"table": table, "out": out, "layers": [layer.weights(draw, made.width) for layer in layers]}
 
 
 def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
+    """Return the step: losses and gradients, with the update of the program's optimizer if it has one."""
+
     def loss(weights: Any, x: jax.Array, labels: jax.Array, key: jax.Array) -> Any:
         values = run(made, layers, weights, x, key)
         total = objective(made, weights, values[-1], labels)
@@ -145,6 +151,7 @@ def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
 
 
 def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
+    """Return the loss of the last value."""
     scores = x @ weights["out"]
     if made.loss == "softmax":
         return cross_entropy(scores, labels)
@@ -152,6 +159,7 @@ def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> j
 
 
 def run(made: Program, layers: list[Layer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
+    """Run the layers, and return the input and the value of each node."""
     values = [weights["table"][x] if made.embedded else x]
     for number, (node, layer, w) in enumerate(zip(made.nodes, layers, weights["layers"], strict=True)):
         scope = jax.named_scope(f"layer{number // made.named}") if made.named else nullcontext()

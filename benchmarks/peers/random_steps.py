@@ -54,10 +54,12 @@ class StepVerdict:
 
     @property
     def is_above(self) -> bool:
+        """Whether the step needs more temporaries than the plain step."""
         return self.ours_bytes > self.plain_bytes
 
     @property
     def is_far(self) -> bool:
+        """Whether a result is farther than `FARTHEST` from the plain step's."""
         return not self.distance <= FARTHEST
 
     def __str__(self) -> str:
@@ -69,6 +71,7 @@ class StepVerdict:
 
 
 def judged(made: Program) -> StepVerdict:
+    """Compile and run a program both ways, and compare temporaries and results."""
     step = built(made)
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -103,6 +106,7 @@ def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
 
 
 def summary(verdicts: Sequence[StepVerdict]) -> str:
+    """Return a sentence on all steps: counts, and the median ratio of temporaries."""
     counts = {
         "need more than the plain step": sum(verdict.is_above for verdict in verdicts),
         "are the plain step": sum(verdict.why is not None for verdict in verdicts),
@@ -114,6 +118,7 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
 
 
 def main() -> None:
+    """Print a line for each step, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="the seed of the random steps (default: 0)")

@@ -21,7 +21,8 @@ FORCED = "--xla_force_host_platform_device_count"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the measurement of a step as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=PEERS)
     parser.add_argument("--what", choices=("costs", "distances", "peak"), default="costs")
     parser.add_argument("--size", choices=(SMALL, LARGE), default=LARGE)
@@ -34,6 +35,7 @@ def main() -> None:
 
 
 def row_of(options: argparse.Namespace) -> Any:
+    """Measure a step as the command line says. JAX starts here, with the devices that the step needs."""
     peer = PEERS[options.step]
     # On CPU devices are a matter of asking; the flag says nothing to other platforms.
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FORCED}={peer.devices}".strip()
@@ -51,6 +53,7 @@ def row_of(options: argparse.Namespace) -> Any:
 
 
 def plain_data(value: Any) -> Any:
+    """Return a dataclass as values of JSON."""
     assert is_dataclass(value) and not isinstance(value, type), f"{type(value).__name__} is no data"
     return asdict(value)
 

@@ -13,6 +13,8 @@ KEPT, DEFAULT = "barriers kept", "default flags"
 
 @dataclass(frozen=True)
 class Setting:
+    """A name, and options of the compiler."""
+
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from recompute.benchmarks.markdown import markdown_table
 from recompute.benchmarks.peers.bars import missed, ratio
 from recompute.benchmarks.peers.forms import FORMS, OURS, PLAIN, SAME, THEIRS
 from recompute.benchmarks.peers.peer import Peer
@@ -13,19 +14,18 @@ Rows = Mapping[str, Mapping[str, Any]]
 OTHERS = tuple(form for form in FORMS if form != PLAIN)
 
 
-def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
-
-
 def number_text(number: float | None, digits: int = 3) -> str:
+    """Return a number with fixed digits; `-` for None."""
     return "-" if number is None else f"{number:.{digits}f}"
 
 
 def settings_in(rows: Rows) -> list[str]:
+    """Return the names of the settings that occur in the rows."""
     return list(dict.fromkeys(name for row in rows.values() for name in row.get("costs", {})))
 
 
 def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
+    """Return the costs of each step under a setting."""
     return {name: row["costs"][setting] for name, row in rows.items() if setting in row.get("costs", {})}
 
 
@@ -36,10 +36,11 @@ def ratios(rows: Rows, setting: str, of: str) -> str:
         [name, *(number_text(ratio(costs, form, PLAIN, of)) for form in OTHERS), *against_theirs(costs, of)]
         for name, costs in of_setting(rows, setting).items()
     ]
-    return markdown(head, lines)
+    return markdown_table(head, lines)
 
 
 def against_theirs(costs: Any, of: str) -> list[str]:
+    """Return the ratios of our forms to remat, as text."""
     return [number_text(ratio(costs, form, THEIRS, of)) for form in (SAME, OURS)]
 
 
@@ -64,16 +65,18 @@ def others(rows: Rows, setting: str) -> str:
         line += [own_seconds(costs, form) for form in (SAME, OURS)]
         line += [number_text(ratio(costs, form, PLAIN, of)) for of in measured for form in (THEIRS, SAME, OURS)]
         lines.append(line)
-    return markdown(head, lines)
+    return markdown_table(head, lines)
 
 
 def own_seconds(costs: Any, form: str) -> str:
+    """Return the CPU time of the rewrite as a multiple of XLA's compile time for the plain step, as text."""
     if form not in costs:
         return "-"
     return number_text(costs[form]["own_seconds"] / costs[PLAIN]["compile_seconds"], 2)
 
 
 def misses(rows: Rows, setting: str) -> Iterator[str]:
+    """Yield a line for each step that was not run, each error, and each bar that is missed."""
     for name, row in rows.items():
         if "skipped" in row:
             yield f"- {name}: not run: {row['skipped']}"
@@ -83,8 +86,9 @@ def misses(rows: Rows, setting: str) -> Iterator[str]:
 
 
 def peers(existing: Mapping[str, Peer], names: Sequence[str]) -> str:
+    """Return the table of the steps: their frameworks' remat, and the blocks of ours."""
     lines = [[name, f"`{existing[name].remat}`", f"`{existing[name].segments}`"] for name in names]
-    return markdown(["step", "theirs", "blocks of ours"], lines)
+    return markdown_table(["step", "theirs", "blocks of ours"], lines)
 
 
 def distances(rows: Rows) -> str:
@@ -99,16 +103,20 @@ def distances(rows: Rows) -> str:
             ran = "plain" if row["distances"].get("is_plain") else "rewritten"
             distances = number_text(theirs, 2), number_text(ours, 2)
             lines.append([name, ran, str(len(leaves)), *distances, f"{share:.0%}", farthest(above)])
-    return markdown(["step", "ours runs", "results", "theirs, worst", "ours, worst", "close", "ours, not close"], lines)
+    return markdown_table(
+        ["step", "ours runs", "results", "theirs, worst", "ours, worst", "close", "ours, not close"], lines
+    )
 
 
 def farthest(leaves: Sequence[Mapping[str, Any]], most: int = 6) -> str:
+    """Describe the results with the largest distances, at most `most` of them."""
     ordered = sorted(leaves, key=lambda leaf: -leaf["ours"])
     named = [f"`{leaf['name']}` {leaf['ours']:.2g} (theirs {leaf['theirs']:.2g})" for leaf in ordered[:most]]
     return ", ".join([*named, *([f"{len(leaves) - most} more"] if len(leaves) > most else [])])
 
 
 def is_close(leaf: Mapping[str, Any]) -> bool:
+    """Return whether a result is close, by the bar of `distance.py`."""
     from recompute.benchmarks.peers.distance import Leaf
 
     return Leaf(leaf["name"], leaf["theirs"], leaf["ours"]).is_close

@@ -26,10 +26,12 @@ from recompute.benchmarks.torch.table import missed, table
 
 
 def progress(text: str) -> None:
+    """Write a line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument(
@@ -42,6 +44,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
+    """Print the table of each model, and return 1 if one of our forms misses a requirement."""
     options = arguments()
     names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:

@@ -17,8 +17,8 @@ from fnmatch import fnmatch
 
 import torch
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import make
-from recompute.benchmarks.torch.table import row
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 SHARES = "0.75,0.5,0.35,0.25"
@@ -58,6 +58,7 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
 
 
 def main() -> int:
+    """Print a row for each model and share, and return 1 if a report states no bound."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
@@ -66,11 +67,11 @@ def main() -> int:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     faults: list[str] = []
-    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    print(table_head(HEAD), flush=True)
     for name in names:
         for share in map(float, options.shares.split(",")):
             try:
-                print(row(cells_within(name, share)), flush=True)
+                print(table_row(cells_within(name, share)), flush=True)
             except RuntimeError as error:
                 faults.append(str(error))
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)

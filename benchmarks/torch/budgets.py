@@ -26,9 +26,9 @@ from typing import Any
 
 import torch
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import make
 from recompute.benchmarks.torch.step import Outcome, meter_step, training_step
-from recompute.benchmarks.torch.table import row
 
 MODELS = (
     "gpt6 dropout",
@@ -160,6 +160,7 @@ def outcome_as_traced(name: str) -> Outcome:
 
 
 def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
+    """Compile the model by `recompute.torch` within a budget in bytes, or `min`."""
     import recompute.torch as rt
 
     torch._dynamo.reset()
@@ -167,6 +168,7 @@ def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
 
 
 def main() -> int:
+    """Print a row for each model and budget, and return 1 if a requirement is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--count", type=int, default=BUDGETS, help="the number of budgets to try for each model")
@@ -178,11 +180,11 @@ def main() -> int:
         return 2
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    print(table_head(HEAD), flush=True)
     every: list[Line] = []
     for name in names:
         for line in lines(name, options.count, lambda text: print(text, file=sys.stderr, flush=True)):
-            print(row(line.cells), flush=True)
+            print(table_row(line.cells), flush=True)
             every.append(line)
             if options.json:
                 options.json.write_text(json.dumps([asdict(each) for each in every], indent=1))

@@ -25,11 +25,11 @@ from typing import Any
 
 import torch
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import make
 from recompute.benchmarks.torch.inductor import ROUNDING, distance
 from recompute.benchmarks.torch.inductor import measure as measure_by_allocator
 from recompute.benchmarks.torch.step import Outcome, meter_step, training_step
-from recompute.benchmarks.torch.table import row
 
 PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
 BACKENDS = ("aot_eager", "inductor")
@@ -63,6 +63,7 @@ class Step:
 
     @property
     def cell(self) -> str:
+        """The peak in kB as a cell of the table."""
         kilobytes = f"{self.peak_bytes / 1e3:.1f}"
         return f"refused, {kilobytes}" if self.is_refused else kilobytes
 
@@ -158,6 +159,7 @@ def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[
 
 
 def main() -> int:
+    """Print a row for each program and backend, and return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--only", action="append", metavar="PATTERN", help="only programs whose names match; may be repeated"
@@ -168,13 +170,13 @@ def main() -> int:
     torch._functorch.config.enable_autograd_cache = False
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    print(row(list(HEAD)), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    print(table_head(HEAD), flush=True)
     faults: list[str] = []
     for backend in options.backend or BACKENDS:
         for name in names:
             reference, plain_bytes = plain(name, backend)
             steps = list(steps_of(name, backend, reference))
-            print(row(cells(name, backend, plain_bytes, steps)), flush=True)
+            print(table_row(cells(name, backend, plain_bytes, steps)), flush=True)
             rounding = 0.0 if backend == "aot_eager" else ROUNDING
             faults += [f"missed: {name}, {backend}, {fault}" for fault in faults_of(steps, plain_bytes, rounding)]
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)

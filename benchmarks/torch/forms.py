@@ -57,6 +57,7 @@ class Form:
 
 
 def eager(run: Run) -> Callable[..., Any]:
+    """Return the model itself, which runs in eager mode."""
     return run.model
 
 
@@ -80,6 +81,7 @@ def compile_with(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
 
 
 def checkpoint_and_compile(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+    """Wrap each block in `torch.utils.checkpoint`, and compile with one of PyTorch's partitioners."""
     checkpoint_blocks(run)
     return compile_with(partition, run)
 
@@ -105,4 +107,5 @@ def baselines() -> list[Form]:
 
 
 def recompute_forms(budgets: tuple[float, ...] = RECOMPUTE_BUDGETS) -> list[Form]:
+    """Return a form of `recompute.torch` for each budget, a share of the eager step's peak."""
     return [Form(f"ours {budget:.3g}", compile_within_budget, budget) for budget in budgets]

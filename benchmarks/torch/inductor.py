@@ -23,10 +23,10 @@ from typing import Any
 
 import torch
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import CASES, Case, make
 from recompute.benchmarks.torch.forms import Run, checkpoint_blocks
 from recompute.benchmarks.torch.step import Outcome, training_step
-from recompute.benchmarks.torch.table import row
 from recompute.frontends.torch.allocator import allocator_peak
 
 MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
@@ -55,6 +55,7 @@ def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
 
 
 def distance(outcome: Outcome, other: Outcome) -> float:
+    """Return the largest relative distance of a result, without the random state."""
     lines = [line for line in outcome.differences(other) if not line.startswith("random state")]
     return max((float(line.rpartition(": ")[2]) for line in lines), default=0.0)
 
@@ -105,6 +106,7 @@ def checkpoint_line(name: str) -> tuple[Any, ...]:
 
 
 def main() -> int:
+    """Print a row for each model and share, and return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
@@ -115,15 +117,15 @@ def main() -> int:
     torch._functorch.config.enable_autograd_cache = False
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    print(table_head(HEAD), flush=True)
     faults: list[str] = []
     for name in names:
         plain, plain_bytes, _ = measure(name, torch.compile)
-        print(row((name, "torch.compile", "", f"{plain_bytes / 1e6:.2f}", "", "1.0000", "", "")), flush=True)
-        print(row(checkpoint_line(name)), flush=True)
+        print(table_row((name, "torch.compile", "", f"{plain_bytes / 1e6:.2f}", "", "1.0000", "", "")), flush=True)
+        print(table_row(checkpoint_line(name)), flush=True)
         for share in map(float, options.shares.split(",")):
             cells, fault = line_within(name, share, plain, plain_bytes)
-            print(row(cells), flush=True)
+            print(table_row(cells), flush=True)
             faults += [f"missed: {name}, {share:g}: {fault}"] if fault else []
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
     return 1 if faults else 0

@@ -44,6 +44,7 @@ class Row:
 
     @property
     def json(self) -> dict[str, Any]:
+        """The row as values of JSON."""
         return asdict(self)
 
 

@@ -62,6 +62,7 @@ class Meter(TorchDispatchMode):
 
     @property
     def measured(self) -> Measured:
+        """Return the peak in bytes and the FLOPs so far."""
         return Measured(self.peak_bytes, self.flops)
 
     @override

@@ -86,6 +86,8 @@ class Experts(nn.Module):
 
 
 class MoE(nn.Module):
+    """A model of tokens through mixtures of experts, with a cross entropy as its loss."""
+
     def __init__(self, layers: int = 4, width: int = 64, experts: int = 4, words: int = 128):
         super().__init__()
         self.embed = nn.Embedding(words, width)

@@ -23,10 +23,10 @@ from typing import Any
 import torch
 from functorch.compile import min_cut_rematerialization_partition
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import make
 from recompute.benchmarks.torch.forms import Form, baselines, compile_with, compile_within_budget
 from recompute.benchmarks.torch.measure import Row, measure_form
-from recompute.benchmarks.torch.table import row
 
 NAMED = {
     "gpt6 dropout": ((26.98, 1.001), (12.71, 1.118)),
@@ -61,14 +61,14 @@ def faults_of(row: Row, most: float, peak_bytes: int, eager: Row) -> Iterator[st
 def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
     """Print the table of a model, and yield its faults."""
     print(f"\n### {name}\n")
-    print(row(HEAD), "|---" * len(HEAD) + "|", sep="\n")
+    print(table_head(HEAD))
     first, *others = baselines()
     eager, outcome = measure_form(name, first, None, 0)
     points = [(form.name, *peak_of(name, form, outcome, eager)) for form in others] if of_torch else []
     points += [("a bar", int(megabytes * 1e6), most) for megabytes, most in NAMED.get(name, ())]
     for label, peak_bytes, most in points:
         if not peak_bytes:
-            print(row((label, "fails", "", "", "", "")), flush=True)
+            print(table_row((label, "fails", "", "", "", "")), flush=True)
             continue
         own_row = measure_at(name, peak_bytes, eager, outcome)
         result = (
@@ -77,7 +77,7 @@ def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
             "no" if own_row.differences else "yes",
         )
         cells = result if not own_row.error else ("", own_row.error[:90].replace("|", "/"), "")
-        print(row((label, f"{peak_bytes / 1e6:.2f}", f"{most:.4f}", *cells)), flush=True)
+        print(table_row((label, f"{peak_bytes / 1e6:.2f}", f"{most:.4f}", *cells)), flush=True)
         yield from (f"{name}, {label}: {fault}" for fault in faults_of(own_row, most, peak_bytes, eager))
 
 
@@ -144,19 +144,20 @@ def compile_seconds(name: str) -> tuple[float, float]:
 
 def times() -> None:
     """Print the CPU time of the passes and of the compilation."""
-    print(f"\n{row(('model', 'calls', *PASSES, 'import of 1,000 calls'))}\n{'|---' * 6}|")
+    print(f"\n{table_head(('model', 'calls', *PASSES, 'import of 1,000 calls'))}")
     for name in ("gpt12 dropout", "gpt6 sdpa", "resnet50", "unet"):
         calls, seconds = seconds_of_passes(name)
         cells = (f"{each:.2f} s" for each in (*seconds, 1000 * seconds[0] / calls))
-        print(row((name, calls, *cells)), flush=True)
-    print(f"\n{row(('model', 'min_cut', 'ours, budget 60 %', 'ratio'))}\n{'|---' * 4}|")
+        print(table_row((name, calls, *cells)), flush=True)
+    print(f"\n{table_head(('model', 'min_cut', 'ours, budget 60 %', 'ratio'))}")
     for name in ("gpt6 dropout", "gpt12 dropout", "unet"):
         baseline, rewritten = compile_seconds(name)
         cells = (name, f"{baseline:.1f} s", f"{rewritten:.1f} s", f"{rewritten / baseline:.2f}")
-        print(row(cells), flush=True)
+        print(table_row(cells), flush=True)
 
 
 def main() -> int:
+    """Print the tables, and return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("gpt", "bars", "time"), help="one part: all by default")
     only = parser.parse_args().only

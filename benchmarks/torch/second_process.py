@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from recompute.benchmarks.torch.table import row
+from recompute.benchmarks.markdown import table_head, table_row
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")
@@ -58,6 +58,7 @@ def in_process(name: str, budget: str, cache: str) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Print a row for each model: the first process, and a second one that reads the cache."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--budget", default="60%", help="the budget (default: 60%%)")
@@ -67,14 +68,14 @@ def main() -> int:
         print(json.dumps(one_step(options.step, options.budget)))
         return 0
     faults: list[str] = []
-    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    print(table_head(HEAD), flush=True)
     for name in (name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)):
         with TemporaryDirectory() as cache:
             first, second = (in_process(name, options.budget, cache) for _ in range(2))
         ratio = second["plan"] / first["plan"]
         times = (f"{each:.2f} s" for each in (first["plan"], second["plan"]))
         steps = (f"{each['step']:.1f} s" for each in (first, second))
-        print(row((name, *times, f"{ratio:.2f}", *steps)), flush=True)
+        print(table_row((name, *times, f"{ratio:.2f}", *steps)), flush=True)
         if not second["stored"] or first["stored"]:
             faults.append(f"missed: {name}: the second process searches again")
         if any(first[key] != second[key] for key in ("peak", "sums")):

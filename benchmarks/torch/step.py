@@ -41,6 +41,7 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def raw(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor, as a vector of type uint8."""
     return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.measure import Row
 
 HEAD = ("form", "peak MB", "of eager", "FLOPs x", "of budget", "compile s", "step ms", "equal to eager")
@@ -11,15 +12,10 @@ SHOWN = 3
 """Differences listed in a line."""
 
 
-def row(cells: Iterable[object]) -> str:
-    """Return the cells as a line of a table in Markdown."""
-    return f"| {' | '.join(map(str, cells))} |"
-
-
 def table(rows: Sequence[Row]) -> str:
     """Return the rows of one model in Markdown. Ratios refer to the first row."""
-    lines = [f"### {rows[0].case}", "", row(HEAD), "|" + "---|" * len(HEAD)]
-    return "\n".join([*lines, *(row(cells(measured, rows[0])) for measured in rows)])
+    lines = [f"### {rows[0].case}", "", table_head(HEAD)]
+    return "\n".join([*lines, *(table_row(cells(measured, rows[0])) for measured in rows)])
 
 
 def cells(row: Row, eager: Row) -> list[str]:

@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 
+from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import CASES, make
 from recompute.benchmarks.torch.forms import Run, baselines
 from recompute.benchmarks.torch.step import training_step
-from recompute.benchmarks.torch.table import row
 from recompute.frontends.torch import partition
 
 MODELS = ("gpt6 dropout", "gpt12 dropout", "resnet50", "unet")
@@ -84,6 +84,7 @@ def time_plan(name: str, budget: str) -> tuple[Clock, float]:
 
 
 def main() -> int:
+    """Print a row for each model, and return 1 if a time exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
     parser.add_argument("--budget", default="60%", help="of the plain step (default: 60%%)")
@@ -93,7 +94,7 @@ def main() -> int:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     by_min_cut = next(form for form in baselines() if form.name == "min_cut")
-    print(row(HEAD), "|" + "---|" * len(HEAD), sep="\n", flush=True)
+    print(table_head(HEAD), flush=True)
     faults = 0
     first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # imports of Dynamo
     for name in (name for name in CASES if any(fnmatch(name, part) for part in patterns)):
@@ -111,7 +112,7 @@ def main() -> int:
             own_seconds,
             own_seconds / min_cut_seconds,
         )
-        print(row((name, clock.nodes, *(f"{value:.2f}" for value in seconds))), flush=True)
+        print(table_row((name, clock.nodes, *(f"{value:.2f}" for value in seconds))), flush=True)
     print(f"{faults} times above their limits", file=sys.stderr)
     return 1 if faults else 0
 

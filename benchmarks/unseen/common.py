@@ -24,6 +24,7 @@ class UnseenStep:
     own_scopes: bool = False
 
     def lower(self) -> jax.stages.Lowered:
+        """Lower the step by `jax.jit`."""
         return jax.jit(self.function, donate_argnums=self.donate).lower(*self.arguments)
 
 
@@ -42,9 +43,11 @@ class Blocks:
     inside: bool = False
 
     def scope(self, name: str) -> AbstractContextManager[Any]:
+        """Return the context of a block: a scope name, or nothing."""
         return jax.named_scope(name) if self.scopes else nullcontext()
 
     def wrap(self, block: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the block, under `jax.checkpoint` if the step is built with it."""
         return jax.checkpoint(block) if self.checkpoint else block
 
     def __call__(self, name: str, block: Callable[..., Any], *arguments: Any) -> Any:
@@ -60,10 +63,12 @@ class Blocks:
 
 
 def shape(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
+    """Return the shape and type of an argument."""
     return jax.ShapeDtypeStruct(dimensions, dtype)
 
 
 def integers(*dimensions: int) -> jax.ShapeDtypeStruct:
+    """Return the shape of an argument of integers."""
     return shape(*dimensions, dtype=jnp.int32)
 
 
@@ -73,6 +78,7 @@ def key_data(words: int = 2) -> jax.ShapeDtypeStruct:
 
 
 def sgd(parameters: Tree, gradients: Tree, rate: float = 0.01) -> Tree:
+    """Return the parameters after a step of gradient descent."""
     return jax.tree.map(lambda p, g: p - rate * g, parameters, gradients)
 
 
@@ -83,6 +89,7 @@ def momentum(parameters: Tree, gradients: Tree, velocity: Tree, rate: float = 0.
 
 
 def adam_state(parameters: Tree) -> Tree:
+    """Return the shapes of Adam's state for these parameters."""
     return {"mu": parameters, "nu": parameters, "count": integers()}
 
 

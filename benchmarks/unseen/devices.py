@@ -13,6 +13,7 @@ operations differently.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -82,7 +83,11 @@ def row(name: str) -> str:
 
 def main() -> int:
     """Measure each step in a process of its own, since some set the mesh of the whole process."""
-    names = sys.argv[1:] or NAMES
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(NAMES)}; all by default")
+    names = parser.parse_args().steps or NAMES
+    if unknown := sorted(set(names) - set(NAMES)):
+        parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(NAMES)}")
     if len(names) == 1:
         warnings.simplefilter("ignore")
         print(row(names[0]))

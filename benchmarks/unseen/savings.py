@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -26,12 +25,10 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}=2".strip
 import jax
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
-
-from examples.with_jax import with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
 from recompute.analysis.step.order import functions_of
+from recompute.examples.with_jax import with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
@@ -98,12 +95,14 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
 
 
 def modelled(module: ModuleOp) -> int:
+    """Return the temporaries in bytes that our model of XLA:CPU predicts for a module."""
     flat = module.clone()
     inline(flat)
     return max(xla_timeline(function).peak_bytes for function in functions_of(flat))
 
 
 def row_of(build: Any, compiled: int) -> dict[str, Any]:
+    """Measure all forms of a step. `compiled`: the number of other attempts that are compiled too."""
     plain, checkpoint = build(False, True).lower(), build(True, True).lower()
     module = parse_module(plain.as_text(debug_info=True))
     (size, flops), (theirs, their_flops) = measured(plain), measured(checkpoint)
@@ -116,6 +115,7 @@ def row_of(build: Any, compiled: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Measure the named steps, and append a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("half", choices=HALVES)
     parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")

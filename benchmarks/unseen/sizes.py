@@ -17,10 +17,12 @@ OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 
 
 def say(*words: object) -> None:
+    """Write a line to standard error."""
     print(*words, file=sys.stderr, flush=True)
 
 
 def main() -> None:
+    """Print a line for each step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
     parser.add_argument("--half", choices=("open", "held_back", "loops"))

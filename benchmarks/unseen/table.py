@@ -27,6 +27,7 @@ Row = dict[str, Any]
 
 
 def rows(paths: Sequence[Path]) -> list[Row]:
+    """Read the lines of files that `savings.py` wrote."""
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
@@ -58,6 +59,7 @@ def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
 
 
 def summary(result: Sequence[Row]) -> Iterator[str]:
+    """Yield sentences on all rows: counts of better, equal and worse steps, and the error of the model."""
     measured = [row for row in result if "error" not in row]
     for kind in ("named", "bare"):
         ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in measured]
@@ -76,6 +78,7 @@ def summary(result: Sequence[Row]) -> Iterator[str]:
 
 
 def block(result: Sequence[Row]) -> str:
+    """Return the summary and the table in Markdown."""
     return "\n".join([*(f"- {line}" for line in summary(result)), "", *table(result)])
 
 
@@ -90,10 +93,12 @@ def page() -> str:
 
 
 def keep(half: str, result: Sequence[Row]) -> None:
+    """Write the rows of one half of the steps next to this module."""
     KEPT[half].write_text("".join(json.dumps(row) + "\n" for row in result))
 
 
 def main() -> None:
+    """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lines", nargs="+", type=Path)
     parser.add_argument("--write", action="store_true", help="two files: the open half, and the one held back")

@@ -15,8 +15,9 @@ pytest.importorskip("jax", reason="the benchmark runs JAX")
 pytest.importorskip("optax", reason="the benchmark has steps with optax")
 
 from recompute.benchmarks.consumers.measure import BUG, REFUSED, WRITTEN, Row
-from recompute.benchmarks.consumers.page import tables, with_tables
+from recompute.benchmarks.consumers.page import tables
 from recompute.benchmarks.consumers.steps import CASES
+from recompute.benchmarks.markdown import insert_tables
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
 OPTIONS = ("plain", "inline")
@@ -110,7 +111,7 @@ def test_the_tables_have_a_line_for_each_step() -> None:
     ]
     assert result["reasons"].splitlines()[2:] == ["| other | refused | no gradient found |"]
     with pytest.raises(AssertionError, match="no place for consumers"):
-        with_tables("# Page\n", result)
+        insert_tables("# Page\n", result)
 
 
 def test_the_page_has_a_line_for_each_step() -> None:

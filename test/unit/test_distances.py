@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from recompute.benchmarks.markdown import insert_tables
 from recompute.test.benchmark_scripts import script
 
 pytest.importorskip("jax", reason="the benchmark runs JAX")
@@ -137,7 +138,7 @@ def test_the_page_has_a_row_for_every_step_and_setting(distances: Any) -> None:
 
 def test_tables_are_written_into_their_places(distances: Any) -> None:
     page = "# Page\n<!-- a -->\nold\n<!-- end -->\nwords\n<!-- b -->\n<!-- end -->\nmore\n"
-    written = distances.with_tables(page, {"a": "| 1 |", "b": "| 2 |"})
+    written = insert_tables(page, {"a": "| 1 |", "b": "| 2 |"})
     assert written == "# Page\n<!-- a -->\n| 1 |\n<!-- end -->\nwords\n<!-- b -->\n| 2 |\n<!-- end -->\nmore\n"
     with pytest.raises(AssertionError, match="no place for c"):
-        distances.with_tables(page, {"c": ""})
+        insert_tables(page, {"c": ""})

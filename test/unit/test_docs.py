@@ -113,8 +113,8 @@ def prepare(page: str, folder: Path) -> None:
     step = training_step(SCOPES.get(page, "block"))
     (folder / "step.mlir").write_text(step)
     (folder / "bare.mlir").write_text(re.sub(r" loc\(.*\)", "", step))
-    joint_graphs: Any = script("joint_graphs")
-    (folder / "step.json").write_text(json.dumps(joint_graphs.unet(depth=2, blocks=1).finished()))
+    planner_graphs: Any = script("planner_graphs")
+    (folder / "step.json").write_text(json.dumps(planner_graphs.unet(depth=2, blocks=1).finished()))
     (folder / "examples").symlink_to(ROOT / "examples")
 
 

@@ -30,6 +30,7 @@ LIMIT_SECONDS = 600
 
 
 def run(sender: Connection, script: Script, budget: str) -> None:
+    """Judge a script in this process, and send the verdict."""
     torch.set_num_threads(1)
     sender.send(judge(script, budget))
 
@@ -53,6 +54,7 @@ def judge_script(script: Script, budget: str) -> Judgement:
 
 
 def main() -> int:
+    """Run the named scripts, print a line for each, and return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="patterns of names")
     parser.add_argument(

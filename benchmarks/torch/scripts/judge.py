@@ -38,6 +38,7 @@ class Verdict(StrEnum):
 
     @property
     def is_fault(self) -> bool:
+        """Whether the verdict makes the benchmark fail."""
         return self in (Verdict.WRONG, Verdict.CRASH, Verdict.TIMEOUT)
 
 
@@ -59,6 +60,7 @@ class Attempt:
 
 
 def eager(target: Any) -> Any:
+    """Return the target itself: the counterpart of `compile` for the eager run."""
     return target
 
 
@@ -119,6 +121,7 @@ def reason_for_no_copies(report: Any) -> str:
 
 
 def attempt(script: Script, compile: Compile) -> Attempt:
+    """Run a script, and return its results or the exception that ended it."""
     torch._dynamo.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -162,4 +165,5 @@ def description_of(error: Exception | None) -> str:
 
 
 def first_line(text: object) -> str:
+    """Return the first line that is not blank, at most 300 characters."""
     return next((line for line in str(text).splitlines() if line.strip()), "")[:300]

@@ -21,10 +21,13 @@ def layers(*sizes: int, act: type[nn.Module] = nn.GELU) -> nn.Sequential:
 
 
 def numbered(tensors: list[Any]) -> Results:
+    """Return copies of tensors, named by their position."""
     return {str(index): tensor.detach().clone() for index, tensor in enumerate(tensors)}
 
 
 class Quantize(torch.autograd.Function):
+    """Round to a number of bits, with a straight-through gradient and a learned scale."""
+
     @staticmethod
     def forward(ctx, x, scale, bits):
         q = torch.round(x / scale).clamp(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
@@ -41,6 +44,8 @@ class Quantize(torch.autograd.Function):
 
 
 class ExpSave(torch.autograd.Function):
+    """Return the exponential and its sum; the gradient reads the saved result."""
+
     @staticmethod
     def forward(ctx, x):
         y = torch.exp(x)

@@ -44,6 +44,7 @@ def in_two_processes(body: Worker, compile: Compile) -> Results:
 
 
 def sharded(rank: int, compile: Compile) -> Results:
+    """Train a model whose parameters are sharded over two processes (FSDP)."""
     torch.manual_seed(95)
     model = nn.Sequential(*(mlp(depth=1) for _ in range(3)))
     mesh = dist.init_device_mesh("cpu", (2,))
@@ -71,6 +72,7 @@ def sharded_parallel(compile: Compile) -> Results:
 
 
 def contrasted(rank: int, compile: Compile) -> Results:
+    """Train with a contrastive loss over the batches of two processes."""
     torch.manual_seed(96)
     model = mlp()
 

@@ -9,4 +9,5 @@ MODULES = (modules, control, autograd, training, mixed, structures, representati
 
 
 def scripts() -> dict[str, Script]:
+    """Return all scripts, by name."""
     return SCRIPTS

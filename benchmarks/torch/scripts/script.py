@@ -77,4 +77,5 @@ def train(model: nn.Module, call: Compile, batches: Iterable[tuple[Any, ...]], r
 
 
 def batches(count: int, *shape: int) -> list[tuple[torch.Tensor]]:
+    """Draw `count` batches of one tensor each."""
     return [(torch.randn(*shape),) for _ in range(count)]

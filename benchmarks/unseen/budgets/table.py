@@ -56,6 +56,7 @@ class Row:
     refused: str | None = None
 
     def missed(self) -> Iterator[str]:
+        """Describe the requirements that the row violates."""
         where = f"{self.step} {self.budget}"
         if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
             yield f"{where}: {self.needs:.3f} of the plain step, above {self.allowed:.3f}"
@@ -95,6 +96,7 @@ class Measured:
 
 
 def measured(compiled: Any, step: UnseenStep) -> Measured:
+    """Run a compiled step, and return its bytes, FLOPs and results."""
     sizes = compiled.memory_analysis()
     others = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     results = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
@@ -129,6 +131,7 @@ class RequestedBudget:
 
 
 def rows_of(name: str) -> Iterator[Row]:
+    """Yield a row for each requested budget of a step."""
     step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
     plain = measured(step.lower().compile(), step)
     theirs = measured(twin.lower().compile(compiler_options=KEEP_BARRIERS), twin)
@@ -163,6 +166,7 @@ def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measure
 
 
 def main(say: Callable[..., None] = print) -> int:
+    """Print a row for each budget of each step, and return 1 if a requirement is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure, all if none is given")
     parser.add_argument("--json", type=Path)

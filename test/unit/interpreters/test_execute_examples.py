@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -42,12 +41,9 @@ def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
     """Return the inputs and the results of JAX's own step function."""
     import jax
 
-    sys.path.insert(0, str(ROOT))
-    try:
-        from examples.export import BUILDERS  # pyright: ignore
-        from examples.models.step import random_inputs as inputs_of  # pyright: ignore
-    finally:
-        sys.path.remove(str(ROOT))
+    from recompute.examples.export import BUILDERS
+    from recompute.examples.models.step import random_inputs as inputs_of
+
     step: Any = BUILDERS[name]("small")
     inputs: Any = inputs_of(step)
     arrays = [np.array(leaf) for leaf in jax.tree.leaves(inputs)]

@@ -40,7 +40,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
 
 
 def test_layered_graphs_are_the_same_every_time() -> None:
-    layered: Any = script("layered").layered
+    layered: Any = script("planner_graphs").layered
     first, other = layered(50), layered(50)
     assert first.reads.tolist() == other.reads.tolist() and first.sizes.tolist() == other.sizes.tolist()
     assert len(first) == 50 and first.earliest == 0 and first.output.sum() < 25

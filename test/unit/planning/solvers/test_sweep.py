@@ -35,8 +35,8 @@ SMALL_NETS: dict[str, dict[str, int]] = {
 
 
 def net(name: str) -> Problem:
-    joint_graphs: Any = script("joint_graphs")
-    return read_graph(json.dumps(getattr(joint_graphs, name)(**SMALL_NETS[name]).finished()), name)
+    planner_graphs: Any = script("planner_graphs")
+    return read_graph(json.dumps(getattr(planner_graphs, name)(**SMALL_NETS[name]).finished()), name)
 
 
 def plain_peak(problem: Problem) -> int:
