@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .frontends.modules import FRONTENDS, install_finder
+from .frontends.import_hook import FRONTENDS, install_finder
 from .support.lazy_names import lazy_names
 
 __version__ = "0.2.0"

@@ -40,7 +40,7 @@ from .kernels.collectives_run import ON_DEVICES, REDUCING_ON_DEVICES, SimulatedD
 from .kernels.movement import is_view
 from .kernels.properties import symbol
 from .kernels.random_bits import rng
-from .kernels.structured import structured_kernel
+from .kernels.structured_linalg import structured_kernel
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .user_kernels import registered_kernel
 

@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from .operation_parts import without_ours
-from .result import Proof, proof_of_identity, same_text
+from .verdict import Proof, proof_of_identity, same_text
 
 Prove = Callable[[ModuleOp, ModuleOp], Proof]
 _STAND_IN = "recompute_proof.inner_module"

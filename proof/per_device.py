@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects.sdy.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
-from .blocks import is_plain_terminator
+from .block_requirements import is_plain_terminator
 from .operation_parts import attributes_of, name_of
 from .scope import Exchange, RegionScope
 from .terms import Head, Heads, Terms

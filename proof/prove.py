@@ -142,12 +142,12 @@ from .operation_parts import entry_functions, functions_of, name_of, public_func
 from .per_device import newly_shared
 from .program_declarations import declarations_only_after, declared_repeatable
 from .pure_operations import PURE_OPERATIONS, declared_target
-from .result import Proof, proof_of_identity, same_text, size
 from .risks import is_implied
 from .scope import Exchange, FunctionTerms
 from .signature import signature, signature_difference
 from .terms import Terms, leaves
 from .value_numbering import Numbering, NumberingOptions
+from .verdict import Proof, proof_of_identity, same_text, size
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
 

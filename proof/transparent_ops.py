@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
 from ..support.diagnostics import Refusal
-from .blocks import body_of, is_plain_terminator
+from .block_requirements import body_of, is_plain_terminator
 from .identities import Identities
 from .memory_spaces import MemorySpaces
 from .operation_parts import attributes_of, name_of, position_attributes

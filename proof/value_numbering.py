@@ -24,7 +24,14 @@ from ..dialects.mark_calls import is_mark
 from ..dialects.placements import is_placement
 from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
-from .blocks import ends_function, function_body, is_plain_terminator, refuse_branches, refuse_symbols, single_block
+from .block_requirements import (
+    ends_function,
+    function_body,
+    is_plain_terminator,
+    refuse_branches,
+    refuse_symbols,
+    single_block,
+)
 from .conditions import RunTimeConditions
 from .identities import SIMPLIFIED
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes

@@ -11,7 +11,7 @@ from math import prod
 from xdsl.ir import Operation
 
 from ..dialects.sdy.computations import ManualComputationOp
-from ..dialects.sdy.operations import axes_of_mesh
+from ..dialects.sdy.sharding_ops import axes_of_mesh
 from ..dialects.sdy.shardings import layout_of
 from .facts import (
     Carry,

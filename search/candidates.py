@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ..analysis.copies.attempts import Attempt
-from ..analysis.copies.segment_budgets import SegmentLimits
+from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
 from ..planning.calibrated_search import Ratio

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from math import isinf
 from typing import TYPE_CHECKING
 
-from ..analysis.copies.segment_budgets import SegmentLimits
+from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph
 from ..planning.plan_file import Note

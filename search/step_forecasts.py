@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..analysis.copies.segment_budgets import SegmentLimits
+from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph

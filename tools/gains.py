@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
-from ..proof.result import Proof
+from ..proof.verdict import Proof
 from ..rules.flops import flops
 from ..support.diagnostics import DynamicShape, Remark, RemarkKind, Topic
 from ..support.operations import every_operation

@@ -31,7 +31,7 @@ from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..proof.declarations import registered_pure
 from ..proof.prove import ProofOptions, prove
-from ..proof.result import Proof, proof_of_identity
+from ..proof.verdict import Proof, proof_of_identity
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line

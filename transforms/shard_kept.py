@@ -25,7 +25,7 @@ from ..analysis.step.order import functions_of
 from ..dialects.names import Names
 from ..dialects.recompute import DependOp
 from ..dialects.sdy.axes import SHARDING, Sharding, parse_sharding
-from ..dialects.sdy.operations import MeshOp, ShardingConstraintOp
+from ..dialects.sdy.sharding_ops import MeshOp, ShardingConstraintOp
 from ..dialects.sdy.shardings import ShardingAttr
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation

@@ -28,7 +28,7 @@ from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
 from ..dialects.discardable import verify_attributes, verify_marks
 from ..dialects.sdy.attached import check_attached_shardings
-from ..dialects.stablehlo.bounds import check_bounds
+from ..dialects.stablehlo.extent_bounds import check_bounds
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation

@@ -16,9 +16,9 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ...dialects.dense import DenseAttr, to_numpy
 from ...dialects.names import Names
 from ...dialects.stablehlo.checks import element_of, shape_of
+from ...dialects.stablehlo.compare_select import CompareOp
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
-from ...dialects.stablehlo.elementwise import CompareOp
 from ...support.operations import name_of, terminator_of
 from ...support.type_guards import is_unsigned
 

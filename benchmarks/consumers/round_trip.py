@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, FunctionType, Module
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
 from recompute.dialects.sdy.computations import ManualComputationOp
-from recompute.dialects.sdy.operations import MeshOp
+from recompute.dialects.sdy.sharding_ops import MeshOp
 from recompute.dialects.stablehlo.custom_call import CustomCallOp
 
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"

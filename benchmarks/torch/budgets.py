@@ -28,7 +28,7 @@ import torch
 
 from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import make
-from recompute.benchmarks.torch.step import Outcome, meter_step, training_step
+from recompute.benchmarks.torch.training_step import Outcome, meter_step, training_step
 
 MODELS = (
     "gpt6 dropout",

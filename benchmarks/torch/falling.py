@@ -29,7 +29,7 @@ from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import make
 from recompute.benchmarks.torch.inductor import ROUNDING, distance
 from recompute.benchmarks.torch.inductor import measure as measure_by_allocator
-from recompute.benchmarks.torch.step import Outcome, meter_step, training_step
+from recompute.benchmarks.torch.training_step import Outcome, meter_step, training_step
 
 PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
 BACKENDS = ("aot_eager", "inductor")

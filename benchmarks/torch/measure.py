@@ -13,7 +13,7 @@ import torch._functorch.config as functorch_config
 
 from recompute.benchmarks.torch.cases import CASES, make
 from recompute.benchmarks.torch.forms import Form, Run
-from recompute.benchmarks.torch.step import Outcome, meter_step, resident_bytes, seconds, training_step
+from recompute.benchmarks.torch.training_step import Outcome, meter_step, resident_bytes, seconds, training_step
 
 REPEATS = 3
 

@@ -34,7 +34,7 @@ def one_step(name: str, budget: str) -> dict[str, Any]:
 
     import recompute.torch as rt
     from recompute.benchmarks.torch.cases import make
-    from recompute.benchmarks.torch.step import training_step
+    from recompute.benchmarks.torch.training_step import training_step
 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

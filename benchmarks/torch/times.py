@@ -25,7 +25,7 @@ import torch
 from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import CASES, make
 from recompute.benchmarks.torch.forms import Run, baselines
-from recompute.benchmarks.torch.step import training_step
+from recompute.benchmarks.torch.training_step import training_step
 from recompute.frontends.torch import partition
 
 MODELS = ("gpt6 dropout", "gpt12 dropout", "resnet50", "unet")

@@ -55,7 +55,7 @@ from ..stablehlo.checks import (
     is_numeric,
     shape_of,
 )
-from ..stablehlo.elementwise import check_comparison_type
+from ..stablehlo.compare_select import check_comparison_type
 from ..stablehlo.formats import FunctionTypeOp
 from ..stablehlo.quantized_types import check_baseline, is_quantized
 

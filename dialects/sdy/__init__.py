@@ -7,7 +7,7 @@
 | `sharding_rules.py` | rules how the dimensions of operands and results correspond |
 | `propagation_edges.py` | records of the steps of propagation |
 | `attached.py` | these attributes on functions and on operations of other dialects |
-| `operations.py` | meshes, constraints, groups, barriers, edges, constants |
+| `sharding_ops.py` | meshes, constraints, groups, barriers, edges, constants |
 | `computations.py` | operations with a region: `manual_computation`, `named_computation` |
 | `collectives.py` | operations that change how a value is distributed |
 
@@ -18,8 +18,8 @@ from xdsl.ir import Dialect
 
 from .collectives import COLLECTIVE_ATTRIBUTES, COLLECTIVES
 from .computations import COMPUTATIONS
-from .operations import ANNOTATIONS
 from .propagation_edges import PropagationEdgesAttr
+from .sharding_ops import ANNOTATIONS
 from .sharding_rules import OpShardingRuleAttr
 from .shardings import SHARDINGS
 

@@ -10,16 +10,16 @@ from xdsl.ir import Dialect
 from .accuracy import ACCURACY
 from .attributes import ENUMERATIONS, RECORDS
 from .binary import BINARY
-from .bounds import BOUNDS
 from .branches import BRANCHES
 from .collectives import COLLECTIVES
+from .compare_select import ELEMENTWISE
 from .composite import COMPOSITE
 from .contraction import CONTRACTION
 from .control import CONTROL
 from .convolution import CONVOLUTION, ConvolutionAttr
 from .creation import CREATION
 from .dynamic_shapes import DYNAMIC_SHAPES
-from .elementwise import ELEMENTWISE
+from .extent_bounds import BOUNDS
 from .external import FOREIGN
 from .indexing import INDEXING
 from .legacy import LEGACY

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_tensor, is_unsigned
-from .bounds import is_within_bounds
+from .extent_bounds import is_within_bounds
 from .quantized_types import same_element
 
 OpT = TypeVar("OpT", bound=Operation)

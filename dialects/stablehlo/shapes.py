@@ -15,7 +15,6 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_complex_type, is_tensor
-from .bounds import check_static_or_bounded, largest_shape
 from .checks import (
     Constraint,
     bits_of,
@@ -29,6 +28,7 @@ from .checks import (
     shape_of,
     verify_constraints,
 )
+from .extent_bounds import check_static_or_bounded, largest_shape
 from .formats import FunctionTypeOp, Properties, SameTypeOp, i64_array, parse_field, print_field
 from .quantized_types import QuantizedType, check_broadcast, same_parameters
 from .tensors import numbers, tensors

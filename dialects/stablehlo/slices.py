@@ -17,8 +17,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_tensor
 from .attributes import parse_int64
-from .bounds import largest_shape
 from .checks import check_dimensions, check_element, check_shape, check_sizes, check_types, element_of, shape_of
+from .extent_bounds import largest_shape
 from .formats import (
     I64_ATTR,
     FunctionTypeOp,

@@ -19,20 +19,20 @@ from ...support.lazy_names import lazy_names
 if TYPE_CHECKING:
     from . import mindspore as mindspore
     from . import paddle as paddle
-    from .annotations.marks import again as again
-    from .annotations.marks import offload as offload
-    from .annotations.marks import save as save
     from .annotations.scopes import block as block
     from .annotations.scopes import named as named
+    from .annotations.value_marks import again as again
+    from .annotations.value_marks import offload as offload
+    from .annotations.value_marks import save as save
     from .explain_step import explain as explain
     from .jitted import Jitted as Jitted
     from .jitted import jit as jit
     from .keywords.off_switch import disabled as disabled
     from .lowering.lowered import Lowered as Lowered
-    from .messages.warning import BarriersDropped as BarriersDropped
-    from .messages.warning import NothingSaved as NothingSaved
-    from .messages.warning import OptionsIgnored as OptionsIgnored
-    from .messages.warning import UnmatchedName as UnmatchedName
+    from .messages.call_site_warnings import BarriersDropped as BarriersDropped
+    from .messages.call_site_warnings import NothingSaved as NothingSaved
+    from .messages.call_site_warnings import OptionsIgnored as OptionsIgnored
+    from .messages.call_site_warnings import UnmatchedName as UnmatchedName
     from .private import UnsupportedJax as UnsupportedJax
     from .reports.step_report import Report as Report
 
@@ -63,12 +63,12 @@ __getattr__, __dir__ = lazy_names(
         "explain_step": "explain",
         "jitted": "Jitted jit",
         "lowering.lowered": "Lowered",
-        "annotations.marks": "again offload save",
+        "annotations.value_marks": "again offload save",
         "keywords.off_switch": "disabled",
         "private": "UnsupportedJax",
         "reports.step_report": "Report",
         "annotations.scopes": "block named",
-        "messages.warning": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",
+        "messages.call_site_warnings": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",
     },
     modules=("mindspore", "paddle"),
 )

@@ -28,7 +28,8 @@ from .lowering.calls import Call, key_of
 from .lowering.lowered import Lowered
 from .lowering.nested import CallableStep, call_nested, nested_step
 from .lowering.rewrite_lowered import lowered_for_us, not_rewritten, rewritten
-from .messages import warning, why_plain
+from .messages import why_plain
+from .messages.call_site_warnings import OptionsIgnored, warn
 from .messages.tracebacks import shorten, shortened
 from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
 from .reports.step_report import Report, report
@@ -99,7 +100,7 @@ class Jitted(Generic[P, R]):
                 choice = lowered.choice
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
             if choice.why is not None and self._options.budget is None and not keeps_saving:
-                warning.warn(choice.why)
+                warn(choice.why)
             compiled = choice.compiled
             if key is not None:
                 self._compiled[key] = compiled
@@ -132,7 +133,7 @@ class Jitted(Generic[P, R]):
         """
         lowered = self.lower_quietly(*args, **kwargs)
         if lowered.why is not None and self._options.budget is None:
-            warning.warn(lowered.why)
+            warn(lowered.why)
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -214,7 +215,7 @@ class Jitted(Generic[P, R]):
         that step."""
         if (outer := _OUTER.get()) is not None:
             if not self._options.are_default:
-                warning.warn(why_plain.options_are_ignored(self._name, outer), warning.OptionsIgnored)
+                warn(why_plain.options_are_ignored(self._name, outer), OptionsIgnored)
             return self._plain(*args, **kwargs)
         if key is None:
             return self._plain(*args, **kwargs)

@@ -25,8 +25,8 @@ from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
 from .allocator import allocator_peak
+from .joint_graph_step import Partitioned
 from .schemas import is_on_sizes
-from .step import Partitioned
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
 """Namespaces of operations that may run on stand-ins: they have no effects but on their arguments and the generator."""

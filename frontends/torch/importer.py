@@ -22,10 +22,10 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ...dialects.names import Names
 from ...dialects.torch import ARGS, DRAW, EFFECT, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
 from .arguments import text_of
-from .flops import flops_of
+from .graph_marks import marks_of
 from .layout_views import flattened_argument, restored_argument
-from .locations import location_of
-from .marks import marks_of
+from .node_locations import location_of
+from .product_flops import flops_of
 from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
 from .tensor_types import type_of
 from .unsupported import Unsupported

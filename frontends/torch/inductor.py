@@ -18,11 +18,11 @@ from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from typing_extensions import override
 
 from .compiled_step import NotMeasured, why_not_run
+from .joint_graph_step import JointStep, Partitioned
 from .options import Options
 from .partition import Partitioner
 from .replan import partition_within
 from .report import GraphReport
-from .step import JointStep, Partitioned
 
 
 class MeasuringPartitioner(Partitioner):

@@ -18,9 +18,9 @@ import torch._inductor.config as inductor_config
 
 from ...driver.cache_keys import options_key
 from ...support.fingerprint import NoFingerprint
+from .joint_graph_step import JointStep
 from .options import Options
 from .splits import Candidate
-from .step import JointStep
 
 MAX_STEPS = 64
 """The number of steps whose measurements are kept; measurements of the least recently used step are dropped first."""

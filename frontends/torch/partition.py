@@ -18,9 +18,9 @@ from ...driver.verified import NotProved
 from ...support.diagnostics import Refusal
 from ...support.garbage import no_collection
 from .importer import read_joint
+from .joint_graph_step import JointStep, Partitioned
 from .options import Options
 from .report import GraphReport, plain_report, report_of
-from .step import JointStep, Partitioned
 from .unsupported import Unsupported
 from .warning import warn_plain
 

@@ -21,12 +21,12 @@ from ...planning.solvers.result import Stop, never
 from ...search.budget.rounds import Rounds
 from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from .compiled_step import devices_of, measured_peak
+from .joint_graph_step import JointStep, Partitioned
 from .measurements import Measurement, Measurements
 from .options import Options
 from .partition import BudgetNotKept
 from .report import GraphReport, Round
 from .splits import PLAN, Candidate, Splitter
-from .step import JointStep, Partitioned
 
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""

@@ -13,7 +13,7 @@ from ...support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
 if TYPE_CHECKING:
-    from .step import JointStep, RewrittenStep
+    from .joint_graph_step import JointStep, RewrittenStep
 
 
 @dataclass(frozen=True)

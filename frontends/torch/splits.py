@@ -19,12 +19,12 @@ from ...driver.verified import NotProved
 from ...planning.calibrated_search import Prediction
 from ...support.diagnostics import Refusal
 from .compiled_step import program_order_peak
-from .flops import flops_of
+from .joint_graph_step import JointStep, Partitioned, RewrittenStep
 from .options import Options
 from .plan_cache import StoredPlan
+from .product_flops import flops_of
 from .report import GraphReport, report_of, report_unchanged
 from .schemas import draws
-from .step import JointStep, Partitioned, RewrittenStep
 
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """Values of `activation_memory_budget` whose partitions are candidates."""

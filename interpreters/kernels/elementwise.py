@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ...dialects.elements import DType, bit_width, round_to
-from ...dialects.stablehlo.elementwise import ClampOp, CompareOp
+from ...dialects.stablehlo.compare_select import ClampOp, CompareOp
 from . import complex_numbers
 from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_one, on_two, row_by_row, wide
 from .conversion import convert

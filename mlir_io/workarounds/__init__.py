@@ -9,7 +9,7 @@ from __future__ import annotations
 from .arith_on_tensors import repair_arith
 from .dense_constants import repair_dense
 from .floats import repair_floats
-from .locations import repair_locations
+from .location_forms import repair_locations
 from .reshape import repair_reshape
 from .symbols import repair_symbols
 

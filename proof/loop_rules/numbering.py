@@ -31,7 +31,7 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from ..blocks import is_plain_terminator, refuse_symbols, single_block
+from ..block_requirements import is_plain_terminator, refuse_symbols, single_block
 from ..operation_parts import attributes_of, name_of
 from ..risks import all_that_ran, close_risks, record_closure_risks, record_risk
 from ..scope import Branch, RegionScope

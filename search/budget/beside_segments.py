@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.segment_budgets import SegmentLimits
+from ...analysis.copies.segments_within_budgets import SegmentLimits
 from ...options.recompute_options import RecomputeOptions
 from ...planning.by_segment.saved_storages import saved_after
 from ...planning.graph import Graph

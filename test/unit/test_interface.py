@@ -11,7 +11,7 @@ import pytest
 import recompute
 from recompute.driver import verified
 from recompute.options.selection import Selection
-from recompute.proof.result import Proof
+from recompute.proof.verdict import Proof
 from recompute.support.interface import by_interface, command_line, option
 from recompute.test.examples import FOLDER
 from recompute.tools.recompute_opt import main

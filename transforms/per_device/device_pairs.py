@@ -35,7 +35,7 @@ from ...analysis.step.phase_sources import sources
 from ...analysis.step.views import value_bytes
 from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp
-from ...dialects.sdy.operations import axes_of_mesh
+from ...dialects.sdy.sharding_ops import axes_of_mesh
 from ...dialects.sdy.shardings import layout_of
 from ...rules.effects import is_constant
 from ...support.operations import block_of, every_operation, operations_in, terminator_of

@@ -28,7 +28,7 @@ from ...analysis.step.marks import is_copy
 from ...analysis.step.order import read_values
 from ...dialects.names import Names
 from ...dialects.sdy.computations import ShardyReturnOp
-from ...dialects.sdy.operations import axes_of_mesh
+from ...dialects.sdy.sharding_ops import axes_of_mesh
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.effects import is_constant
 from ...support.diagnostics import Refusal

@@ -5,7 +5,7 @@
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-`analysis/copies/segment_budgets.py` chooses the values. Later passes treat the marks like marks of the user.
+`analysis/copies/segments_within_budgets.py` chooses the values. Later passes treat the marks like marks of the user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.segment_budgets import SegmentLimits, choose_within_budgets
+from ...analysis.copies.segments_within_budgets import SegmentLimits, choose_within_budgets
 from ...analysis.request.budgeted_segments import budgeted_segments, why_unmatched
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of

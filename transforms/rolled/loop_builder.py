@@ -16,9 +16,9 @@ from ...dialects.elements import dtype_of
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.binary import AddOp, MultiplyOp, SubtractOp
 from ...dialects.stablehlo.checks import element_of, shape_of
+from ...dialects.stablehlo.compare_select import CompareOp
 from ...dialects.stablehlo.control import ReturnOp, WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
-from ...dialects.stablehlo.elementwise import CompareOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp
 from ...support.type_guards import is_tensor, is_unsigned

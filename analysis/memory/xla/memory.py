@@ -2,8 +2,8 @@
 
 This is the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result and runs in
 program order. XLA:CPU fuses, so that many results are never stored (`kernel_fusion.py`), schedules breadth first
-(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffers.py`) and assigns several values to one
-buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states its accuracy.
+(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`) and assigns several values
+to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states its accuracy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...step.marks import is_copy
 from ...step.order import Order, single_block
 from ...step.phases import Phases
 from ..timeline import Buffer, Labels, Timeline, aliased_bytes, module_of
-from .buffers import Life, outside_results
+from .buffer_assignment import Life, outside_results
 from .kernel_copies import with_kernel_copies
 from .program import KernelProgram
 from .read_program import program_of

@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....planning.liveness import StorageRanges, bytes_at_each_step
 from ....planning.orders import Ready
-from .buffers import Life, copied_bytes, lives, returned_storages, storage_owners, write_in_place
+from .buffer_assignment import Life, copied_bytes, lives, returned_storages, storage_owners, write_in_place
 from .kernel_copies import with_kernel_copies
 from .kernel_fusion import Fusion, fusion
 from .program import KernelProgram

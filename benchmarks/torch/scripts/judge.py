@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from recompute import RecomputeOptions, rewrite
-from recompute.benchmarks.torch.step import Outcome
+from recompute.benchmarks.torch.training_step import Outcome
 from recompute.planning.graph import Graph
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan

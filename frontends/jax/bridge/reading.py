@@ -39,7 +39,7 @@ from ....support.garbage import no_collection
 from ....support.locations import file_range, is_plain
 from ....support.type_guards import is_standard_dense
 from .bindings import Dictionary, NotBridged, Texts, defaults_of
-from .constants import bits_in, small, standard
+from .dense_bits import bits_in, small, standard
 
 
 class ValueHints:

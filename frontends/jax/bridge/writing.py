@@ -37,7 +37,7 @@ from ....support.garbage import no_collection
 from ....support.locations import RangeEnd, is_plain
 from ....support.type_guards import is_tensor
 from .bindings import RESOURCE, NotBridged, build
-from .constants import constant_out
+from .dense_bits import constant_out
 
 
 class LocationsOut:

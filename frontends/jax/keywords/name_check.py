@@ -16,7 +16,7 @@ from ....options.selection import BadSelection
 from ....support.operations import every_operation
 from ....support.suggestions import similar_names
 from ....transforms.inline import inline
-from ..messages import warning
+from ..messages.call_site_warnings import UnmatchedName, warn
 
 _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
 
@@ -54,7 +54,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     is_used = any(option == POLICY for option, _ in used)
     for option, pattern in missing:
         if option == POLICY and is_used:
-            warning.warn(f"{step}: policy: the name {pattern!r} matches no value of the step", warning.UnmatchedName)
+            warn(f"{step}: policy: the name {pattern!r} matches no value of the step", UnmatchedName)
             continue
         if (of_scope := all_values_of_scope(pattern, operations)) is not None:
             raise UnknownName(f"{step}: {option}={pattern!r} names a scope: write {of_scope!r} for the values in it")

@@ -31,13 +31,14 @@ from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
 from ....transforms.calls.templates import strip
 from .. import private
-from ..annotations.marks import WRITTEN_AS_CALLS
+from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge.crossing import demand_lowered
 from ..compilation.compiler_options import are_kept_by_flags, merges_copies
 from ..keywords.budget_option import DEVICE
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
-from ..messages import warning, why_plain
+from ..messages import why_plain
+from ..messages.call_site_warnings import BarriersDropped, NothingSaved, warn
 from ..messages.tracebacks import shortened
 from .calls import Call, completed
 
@@ -69,11 +70,11 @@ class CallableStep:
     tree: Any
     warned: set[str] = field(default_factory=set[str])
 
-    def warn_once(self, words: str, kind: type[Warning] = warning.NothingSaved) -> None:
+    def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
         """Warn, unless the same warning was given before."""
         if words not in self.warned:
             self.warned.add(words)
-            warning.warn(words, kind)
+            warn(words, kind)
 
 
 def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
@@ -97,7 +98,7 @@ def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call:
     jitted = _JAX.jit(flat)
     traced = jitted.trace(*leaves)
     if traced.jaxpr.effects or len(traced.jaxpr.in_avals) != len(leaves):
-        warning.warn(why_plain.not_alone(name))
+        warn(why_plain.not_alone(name))
         return None
     return CallableStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
 
@@ -139,7 +140,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and merges_copies(platforms) and not are_kept_by_flags():
-        step.warn_once(why_plain.barriers_are_dropped(step.name), warning.BarriersDropped)
+        step.warn_once(why_plain.barriers_are_dropped(step.name), BarriersDropped)
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 

@@ -27,7 +27,7 @@ from ....support.progress import ProgressLine, progress
 from ....support.units import format_bytes
 from ....transforms.merge_remat import is_of_remat
 from .. import private
-from ..annotations.marks import WRITTEN_AS_CALLS
+from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.budgeted import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
 from ..compilation.compiler_options import merges_copies

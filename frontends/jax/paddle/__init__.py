@@ -11,6 +11,6 @@ from __future__ import annotations
 
 from .functions import recompute, recompute_sequential
 from .optimizer import RecomputeOptimizer
-from .program import Program
+from .optimizer_program import Program
 
 __all__ = ["Program", "RecomputeOptimizer", "recompute", "recompute_sequential"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from .. import checked
-from ..annotations.marks import offload
 from ..annotations.scopes import call_in_scope
+from ..annotations.value_marks import offload
 from ..checked import type_name
 
 R = TypeVar("R")

@@ -22,8 +22,8 @@ import numpy as np
 from jax.extend import source_info_util
 
 from ..checked import type_name
-from .checkpoints import Checkpoints
-from .program import Program, applied, differentiated_leaves, gradients_of, is_traced, leaf_names, paired
+from .optimizer_checkpoints import Checkpoints
+from .optimizer_program import Program, applied, differentiated_leaves, gradients_of, is_traced, leaf_names, paired
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)

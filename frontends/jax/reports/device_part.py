@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ....dialects.sdy.axes import Sharding, mesh_of, sharding_of
-from ....dialects.sdy.operations import DataFlowEdgeOp
+from ....dialects.sdy.sharding_ops import DataFlowEdgeOp
 from ....dialects.stablehlo.control import WhileOp
 from ....driver.api import as_module
 from ....support.operations import every_operation

@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....dialects.stablehlo.binary import BINARY
-from ....dialects.stablehlo.elementwise import ELEMENTWISE
+from ....dialects.stablehlo.compare_select import ELEMENTWISE
 from ....dialects.stablehlo.unary import UNARY
 from ....rules.buffers import type_bytes
 from ....support.type_guards import is_tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.stablehlo.binary import BINARY
-from recompute.dialects.stablehlo.elementwise import ELEMENTWISE
+from recompute.dialects.stablehlo.compare_select import ELEMENTWISE
 from recompute.dialects.stablehlo.representation import REPRESENTATION
 from recompute.dialects.stablehlo.shapes import PADDING, SHAPES
 from recompute.dialects.stablehlo.slices import SLICES

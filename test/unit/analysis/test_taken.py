@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from recompute.analysis.memory.xla.buffers import OccupiedPlaces
+from recompute.analysis.memory.xla.buffer_assignment import OccupiedPlaces
 
 STEPS, PLACES = 13, 9
 

@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.mlir_io.workarounds.locations import reads_later_aliases, repair_locations
+from recompute.mlir_io.workarounds.location_forms import reads_later_aliases, repair_locations
 
 repair_locations()  # as stock tools do when they load the plugin
 

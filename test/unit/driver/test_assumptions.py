@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 import recompute
 from recompute.dialects.names import Names
-from recompute.dialects.sdy.operations import ShardingConstraintOp
+from recompute.dialects.sdy.sharding_ops import ShardingConstraintOp
 from recompute.dialects.sdy.shardings import ShardingAttr
 from recompute.dialects.stablehlo.custom_call import CustomCallOp
 from recompute.driver.assumptions import Assumptions

@@ -19,7 +19,7 @@ from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.dialects.stablehlo.binary import BINARY
-from recompute.dialects.stablehlo.elementwise import ELEMENTWISE
+from recompute.dialects.stablehlo.compare_select import ELEMENTWISE
 from recompute.dialects.stablehlo.unary import UNARY
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.pure_operations import PURE_OPERATIONS

@@ -22,7 +22,7 @@ from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED
 from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.lowering.lowered import Lowered
-from recompute.frontends.jax.messages.warning import BarriersDropped, NothingSaved
+from recompute.frontends.jax.messages.call_site_warnings import BarriersDropped, NothingSaved
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import UNCUT
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import recompute
-from recompute.frontends.modules import FRONTENDS
+from recompute.frontends.import_hook import FRONTENDS
 
 pytest.importorskip("jax", reason="the frontend for JAX")
 

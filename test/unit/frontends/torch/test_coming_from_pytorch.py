@@ -23,7 +23,7 @@ from torch.utils.checkpoint import (  # noqa: E402
     set_checkpoint_early_stop,
 )
 
-from recompute.benchmarks.torch.step import meter_step, training_step  # noqa: E402
+from recompute.benchmarks.torch.training_step import meter_step, training_step  # noqa: E402
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "coming_from_pytorch.md").read_text()
 WIDTH = 32

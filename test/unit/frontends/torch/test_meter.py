@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the meter measures PyTorch")
 
-from recompute.benchmarks.torch.meter import Meter  # noqa: E402
-from recompute.benchmarks.torch.step import Outcome, meter_step, resident_bytes, training_step  # noqa: E402
+from recompute.benchmarks.torch.peak_meter import Meter  # noqa: E402
+from recompute.benchmarks.torch.training_step import Outcome, meter_step, resident_bytes, training_step  # noqa: E402
 
 KIB = 1024
 

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="runs PyTorch")
 rt = pytest.importorskip("recompute.torch", reason="the PyTorch frontend is not there")
 
 from recompute.benchmarks.torch import cases  # noqa: E402
-from recompute.benchmarks.torch.step import meter_step, resident_bytes, training_step  # noqa: E402
+from recompute.benchmarks.torch.training_step import meter_step, resident_bytes, training_step  # noqa: E402
 
 BUDGETS = 8
 

@@ -16,9 +16,9 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import source_info_util
 
-from ..annotations import marks
+from ..annotations import value_marks
 from ..checked import type_name
-from .checkpoints import Checkpoints
+from .optimizer_checkpoints import Checkpoints
 
 _JAX: Any = jax
 """Partly unknown to type checkers."""
@@ -187,7 +187,7 @@ def gradients_of(
 
     value, pull_back, values = _JAX.vjp(loss_of_leaves, [leaves[number] for number in numbers], has_aux=True)
     seed = _JAX.numpy.ones_like(value)
-    (gradients,) = pull_back(marks.checkpoints(seed, names, values) if names or values else seed)
+    (gradients,) = pull_back(value_marks.checkpoints(seed, names, values) if names or values else seed)
     return value, gradients
 
 

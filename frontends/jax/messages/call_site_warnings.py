@@ -22,7 +22,7 @@ class UnmatchedName(UserWarning):
     match."""
 
 
-_SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.removesuffix("messages.warning"))
+_SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.removesuffix("messages.call_site_warnings"))
 
 
 def warn(words: str, kind: type[Warning] = NothingSaved) -> None:

@@ -24,8 +24,8 @@ from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from .exporter import write_joint
 from .importer import read_joint, written_placeholders
 from .options import Options
-from .peaks import Peak
 from .plan_cache import PlanCache, StoredPlan
+from .program_order_peaks import Peak
 
 Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
 TIGHTENED, SHRUNK = 6, 0.93

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 
 from ...dialects.names import Names
-from .locations import POLICY
+from .node_locations import POLICY
 
 _OF_REGIONS = {"recompute": "must_recompute", "save": "must_save"}
 _OF_CHECKPOINTS = {

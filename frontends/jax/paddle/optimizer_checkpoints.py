@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ..checked import type_name
-from ..messages.warning import warn
+from ..messages.call_site_warnings import warn
 
 _JAX: Any = jax
 """Partly unknown to type checkers."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from recompute.benchmarks.torch.meter import Measured, Meter
+from recompute.benchmarks.torch.peak_meter import Measured, Meter
 
 SEED = 1234
 """The seed of the random state at the beginning of each step."""
