@@ -32,65 +32,64 @@ Trusted, and therefore kept small
 
 The rules, applied to both programs alike
 -----------------------------------------
-* Pure operations: equal ones are one term, wherever they stand. Operations with unused results do not count, nor do
-  their attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
-* Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
-  of range, indices declared to be unique) may be removed, but the program after runs it only where the program before
-  does. An operation that has run before, with the same operands, may run again.
-* Termination (`termination.py`): the same holds for a loop that is not proved to count towards a bound. Such a loop
-  also stays after the effects before it.
-* Barriers: `stablehlo.optimization_barrier` and `recompute.depend` return their operands, result i for operand i, with
-  unchanged types. The token does not count.
-* Memory spaces (`memory_spaces.py`): a value that is moved to the host and back is the original value, if that is known
-  to be on the device.
-* Marks: a custom call such as `recompute.save` (`dialects/mark_calls.py`), without further attributes, is its first
+* Equal pure operations are one term, wherever they stand. Operations with unused results do not count, nor do their
+  attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
+* An operation with a run-time condition (`conditions.py`: dynamic extents, an integer division, an index out of range,
+  indices declared to be unique) may be removed, but the program after runs it only where the program before does. An
+  operation that has run before, with the same operands, may run again.
+* A loop that is not proved to count towards a bound (`termination.py`) is treated like an operation with a run-time
+  condition. It also stays after the effects before it.
+* The barriers `stablehlo.optimization_barrier` and `recompute.depend` return their operands, result i for operand i,
+  with unchanged types. The token does not count.
+* A value that is moved to the host and back (`memory_spaces.py`) is the original value, if that is known to be on the
+  device.
+* A mark, a custom call such as `recompute.save` (`dialects/mark_calls.py`) without further attributes, is its first
   operand.
-* Groups: `recompute.segment` and `recompute.gradient` are the operations that they contain.
-* Collectives (`per_device.py`), outside all regions except bodies of `sdy.manual_computation`: functions of their
+* The groups `recompute.segment` and `recompute.gradient` are the operations that they contain.
+* Collectives (`per_device.py`), outside all regions except bodies of `sdy.manual_computation`, are functions of their
   operands on the devices that take part, which run the same program. The channel is only a name, but the operations
   that share one in the program after, as a multiset, must share one in the program before. A function that is called
   twice counts twice, and `send` and similar operations count too. Inside branches and loops, collectives are effects.
-* Per-device computations (`per_device.py`): a `sdy.manual_computation` with no attributes but its axes and shardings is
-  the computation of each device on the parts of its operands. A part of a whole that was assembled with the same
-  sharding is the original part. A sharding that omits an axis is trusted: all devices along the axis hold the same
-  value.
-* Identities (`identities.py`), for static extents and without other attributes: consecutive reshapes are one, and so
-  are consecutive transposes; `reduce_precision` to the format of its type and `convert` to its type are their operand;
-  a splat constant that is broadcast, reshaped or transposed is the splat constant of the result type. The element of a
-  tuple is the value from which the tuple was made, for all extents.
-* Calls: `func.call` is the body of its callee. Recursion is refused.
-* Composites: `stablehlo.composite` without regions is the body of its decomposition. Name, attributes and version do
-  not count, but the proof reports the composites that only one program has.
-* Attributes of a barrier, group, call or composite, of the callee, its arguments, results or return
-  (`transparent_ops.py`): the operands and results are those of one term with these attributes, each at its position.
-  The same holds for the effects in between.
-* Custom calls (`pure_operations.py`): a call without side effects whose target is listed there, or declared pure by the
-  caller or by the program before (`program_declarations.py`), is a function of its operands, and runs only where the
-  program before runs it. All others are effects.
-* Effects: every other operation that is not on the list is an ordered effect. It may depend on all effects before it,
-  and the types of its operands count. Effects therefore keep their number and order, and their results equal only
-  themselves. Every operation with a memref operand or result, or with such an operation in a region, is an effect,
-  on the list or not.
-* Regions: if the meaning of a region is known (`COMPUTE_THEIR_REGIONS`), two regions are equal if they compute the same
-  from their arguments and the same captured values. Any other region is compared literally, as is the top level of the
-  module: all its operations count, in their order, including barriers and dead operations.
-* Device ids (`partition_id`) are the same for all operations in one place: in bodies on the same devices, but not
+* A `sdy.manual_computation` with no attributes but its axes and shardings is the computation of each device on the
+  parts of its operands (`per_device.py`). A part of a whole that was assembled with the same sharding is the original
+  part. A sharding that omits an axis is trusted: all devices along the axis hold the same value.
+* Some operations equal simpler terms (`identities.py`), for static extents and without other attributes: consecutive
+  reshapes are one, and so are consecutive transposes; `reduce_precision` to the format of its type and `convert` to its
+  type are their operand; a splat constant that is broadcast, reshaped or transposed is the splat constant of the result
+  type. The element of a tuple is the value from which the tuple was made, for all extents.
+* A `func.call` is the body of its callee. Recursion is refused.
+* A `stablehlo.composite` without regions is the body of its decomposition. Name, attributes and version do not count,
+  but the proof reports the composites that only one program has.
+* If a barrier, group, call or composite has attributes, or the callee, its arguments, results or return have some, its
+  operands and results are those of one term with these attributes, each at its position (`transparent_ops.py`). So are
+  the effects in between.
+* A custom call without side effects is a function of its operands, and runs only where the program before runs it, if
+  its target is listed in `pure_operations.py`, or declared pure by the caller or by the program before
+  (`program_declarations.py`). All other custom calls are effects.
+* Every operation that is not listed in `pure_operations.py`, and to which no rule above applies, is an ordered effect.
+  It may depend on all effects before it, and the types of its operands count. Effects therefore keep their number and
+  order, and their results equal only themselves. Every operation with a memref operand or result, or with such an
+  operation in a region, is an effect, on the list or not.
+* Two regions whose meaning is known (`COMPUTE_THEIR_REGIONS`) are equal if they compute the same from their arguments
+  and the same captured values. Any other region is compared literally, as is the top level of the module: all its
+  operations count, in their order, including barriers and dead operations.
+* The device ids of `partition_id` are the same for all operations in one place: in bodies on the same devices, but not
   inside one and outside it.
 * Inner modules (`nested_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
-* Signature (`signature.py`): the attributes of the modules; every operation at the top level that is not a function,
-  except meshes to which nothing refers; and for every public function its name, type, argument attributes (donation:
-  `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other attributes, and those of its
-  return. Empty dictionaries equal absent ones.
-* Names: the following do not count: locations; names of SSA values, of private functions and of the module; the order
-  of functions; private functions that are not called; discardable attributes that start with `recompute.`.
-* Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared like a public
-  one, and each call of it is an effect.
-* Assumption, only on request of the caller (`added_constraints`) and reported with the proof: a sharding constraint
-  that only the program after has equals its operand.
-* Assumption, only on request of the caller (`flattened_results`) and reported with the proof: a function result that is
-  a tuple, without attributes, equals its elements (`signature.py`).
-* Identical text: two files with identical bytes are equal, independently of their content. So are a module and one made
-  from it, if their generic text is identical.
+* The signatures of both programs must be equal (`signature.py`): the attributes of the modules; every operation at the
+  top level that is not a function, except meshes to which nothing refers; and for every public function its name, type,
+  argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other
+  attributes, and those of its return. Empty dictionaries equal absent ones.
+* The following do not count: locations; names of SSA values, of private functions and of the module; the order of
+  functions; private functions that are not called; discardable attributes that start with `recompute.`.
+* A function that a consumer finds by its name (`dialects/reserved_names.py`) is compared like a public one, and each
+  call of it is an effect.
+* A sharding constraint that only the program after has equals its operand, but only if the caller asks for this
+  assumption (`added_constraints`), and the proof reports it.
+* A function result that is a tuple, without attributes, equals its elements (`signature.py`), but only if the caller
+  asks for this assumption (`flattened_results`), and the proof reports it.
+* Two files with identical bytes are equal, independently of their content. So are a module and one made from it, if
+  their generic text is identical.
 
 Refused otherwise, because equal text would not imply equal content: several blocks, dense resources, attribute aliases
 in unregistered attributes, symbols that name functions (other than `callee` and `decomposition`), symbols inside
@@ -100,15 +99,16 @@ Some equal programs are not proved equal: with the operands of a commutative ope
 simplified beyond the rules above, with cloned calls of unknown targets, or with collectives cloned inside branches
 and loops.
 
-Tier 2
-------
-`loop_rules/` runs if tier 1 finds no proof and there are loops or conditionals.
+Tier 2: rules for loops and conditionals
+----------------------------------------
+The rules above are tier 1. If they find no proof and there are loops or conditionals, `loop_rules/` tries again with
+further rules.
 
-* Loops without attributes: a result depends only on the carries from which it is computed, whatever else the loop
+* A result of a loop without attributes depends only on the carries from which it is computed, whatever else the loop
   carries. A read of a stack is the value that was stored there. The effects of a loop are one more carry, which yields
   the effects so far. A loop with attributes, or one that changes the type of a carry, is compared literally.
-* Conditionals without effects and attributes: each result is a term over the condition and the results of the regions.
-  Inside a region, the result of another conditional with the same condition is the result of its same region.
+* Each result of a conditional without effects and attributes is a term over the condition and the results of the
+  regions. Inside a region, the result of another conditional with the same condition is the result of its same region.
 * Comparisons of loop counters that are decided by the counters' ranges are constants, and a select by such a constant
   is one of its operands.
 
