@@ -176,7 +176,7 @@ def test_a_refusal_lists_the_smallest_candidate_of_earlier_searches(monkeypatch:
     origin = PlanOrigin(PlanSource.SOLVER)
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, Prediction(0.5, 1.0, 1))])
     pool.unbudgeted["stub"] = 1500.0
-    rewritten = SimpleNamespace(module=None, copies=1, extra_flops=0)
+    rewritten = SimpleNamespace(module=None, plans=(), copies=1, extra_flops=0)
     monkeypatch.setattr(budgets, "pool_of", lambda *_: pool)
     monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
     monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
@@ -202,7 +202,7 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
     predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MORE + 1)]
     origin = PlanOrigin(PlanSource.SOLVER)
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
-    rewritten = SimpleNamespace(module=None, copies=1, extra_flops=0)
+    rewritten = SimpleNamespace(module=None, plans=(), copies=1, extra_flops=0)
     monkeypatch.setattr(budgets, "pool_of", lambda *_: pool)
     monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
     monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
@@ -233,7 +233,7 @@ def test_a_stopped_search_does_not_blame_the_budget(
     interrupts: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
-    monkeypatch.setattr(budgets, "rewrite", lambda *_: SimpleNamespace(module=None, copies=1, extra_flops=0))
+    monkeypatch.setattr(budgets, "rewrite", lambda *_: SimpleNamespace(module=None, plans=(), copies=1, extra_flops=0))
     monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
 
     def compiled(*_: Any) -> Any:
