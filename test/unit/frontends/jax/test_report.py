@@ -24,6 +24,7 @@ from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict,
 from recompute.frontends.jax.reports.report_text import place_of_segment
 from recompute.reports.by_module import OUTSIDE, ModuleRow
 from recompute.reports.explain import to_summary
+from recompute.support.counted import counted
 from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
 
@@ -307,7 +308,7 @@ def test_a_recomputed_loop_is_explained_once():
     share = f"{loop.extra_flops / explanation.step_flops:.1%}".replace("%", " %")
     first = " ".join(to_summary(explanation).split("\n\n")[0].split())
     saved = format_bytes(loop.stack_bytes - loop.kept_bytes)
-    assert f"1 of {len(explanation.loops)} loops is worth recomputing: it frees {saved} of the " in first
+    assert f"1 of {counted(len(explanation.loops), 'loop')} is worth recomputing: it frees {saved} of the " in first
     assert first.endswith(f"at {share} more FLOPs, over all iterations")
 
 
