@@ -18,7 +18,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize(("scopes", "expected"), EXPECTED.values(), ids=EXPECTED)
-def test_the_backward_operations_of_paddles_fixture(scopes: tuple[str, str, str], expected: str) -> None:
+def test_backward_operations_equal_those_paddle_expects(scopes: tuple[str, str, str], expected: str) -> None:
     module = fixture(*scopes)
     after = cloned(module, "[ps]*")
     assert backward_operations(module) == "mean_grad add_grad add_grad mul_grad".split()

@@ -11,7 +11,7 @@ from recompute.test.conformance.rows import ELSEWHERE, MISSING, MOST_ELSEWHERE, 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_every_row_is_there_once() -> None:
+def test_each_row_appears_once() -> None:
     assert [sum(row.system == system for row in ROWS) for system in ("mindspore", "paddle")] == [45, 50]
     assert len({row.behaviour for row in ROWS}) == 95
     assert {row.need for row in ROWS} <= {"must", "define", "parity", "better"}
@@ -21,7 +21,7 @@ def test_every_test_has_a_row() -> None:
     assert named_after_rows().keys() == {row.key for row in ROWS}
 
 
-def test_few_rows_belong_elsewhere() -> None:
+def test_only_listed_rows_belong_elsewhere() -> None:
     assert len(ELSEWHERE) <= MOST_ELSEWHERE
     assert all(reason for reason in ELSEWHERE.values())
     assert not any(named_after_rows()[key] for key in ELSEWHERE)
@@ -32,7 +32,7 @@ def test_exactly_open_rows_list_missing_features() -> None:
     assert {row.key for row in ROWS if status_of(row, tests) == "open"} == MISSING.keys()
 
 
-def test_the_page_is_fresh() -> None:
+def test_page_is_up_to_date() -> None:
     result = subprocess.run(
         [sys.executable, "-c", "import generate_conformance as g; print(g.conformance(), end='')"],
         cwd=ROOT / "docs",

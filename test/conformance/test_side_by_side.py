@@ -35,7 +35,7 @@ DUMP = """
 """
 
 
-def test_a_dump_is_read(tmp_path: Path) -> None:
+def test_mindspore_dump_is_parsed(tmp_path: Path) -> None:
     (tmp_path / "31_validate_0035.ir").write_text(DUMP)
     graph = mindspore_graph.read_graph(tmp_path)
     assert mindspore_graph.clones(graph) == 1
@@ -44,7 +44,7 @@ def test_a_dump_is_read(tmp_path: Path) -> None:
     assert mindspore_graph.held(graph) == 1
 
 
-def test_the_peak_is_the_highest_of_the_log() -> None:
+def test_peak_is_the_highest_in_the_log() -> None:
     log = "x peak used mem:62M, in used\ny peak used mem:8M\nActual peak memory usage: none"
     assert mindspore_graph.peak_bytes(log) == 62 * 2**20
     assert mindspore_graph.peak_bytes("nothing") is None
@@ -73,7 +73,7 @@ def test_missing_measure_shows_its_reason() -> None:
     assert shown(measures, "peak_bytes") == "2 MiB → 100 B"
 
 
-def test_a_difference_beyond_the_tolerance_shows() -> None:
+def test_difference_beyond_the_tolerance_fails() -> None:
     case = Case("one", "paddle", "a test", "layers", compared=1)
     theirs, ours = (Measures(results=(np.array([value]),)) for value in (1.0, 1.001))
     assert not Comparison(case, theirs, ours).agrees

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_outputs_of_an_example(name: str) -> None:
+def test_outputs_of_each_example_are_unchanged(name: str) -> None:
     expected = {key: value for key, value in EXPECTED["outputs"][name].items() if not key.startswith("jax")}
     assert of_example(name) == expected
 
 
-def test_outputs_of_jax() -> None:
+def test_outputs_of_jax_jit_are_unchanged() -> None:
     expected = {key: value for key, value in EXPECTED["outputs"]["chain"].items() if key.startswith("jax")}
     assert of_jax("chain") == expected

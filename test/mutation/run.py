@@ -37,7 +37,7 @@ PASSES = (
     "property/test_found.py",
 )
 PLANNING = (*PASSES, "unit/planning")
-VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
+VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_verifier_rejects_each_bug")
 PROOF = tuple(f"unit/proof/test_{name}.py" for name in ("prove_refusals", "prove", "prove_dialects", "attribute_keys"))
 RULES = ("filecheck/transforms", "unit/rules")
 STORAGE = ("unit/analysis/test_timeline.py",)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 EDITS = 120
 
 
-def test_every_cut_is_proved_and_computes_the_same() -> None:
+def test_cut_loops_are_proved_and_compute_the_same() -> None:
     for name, (before, after) in programs().items():
         proof = prove(before, after)
         assert proof and proof.tier == 2, (name, proof.reason)
@@ -33,7 +33,7 @@ def test_accepted_edits_keep_results() -> None:
 
 
 @pytest.mark.slow
-def test_random_steps() -> None:
+def test_random_steps_with_loops_are_proved_and_equal() -> None:
     """Check random steps. In 7344 and 7695 the newest gradient value is the unused counter of a loop."""
     verdicts = {seed: scans.check(seed) for seed in (*range(8), 7344, 7695)}
     assert set(verdicts.values()) == set(scans.RIGHT), verdicts

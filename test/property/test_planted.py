@@ -117,7 +117,7 @@ def _without_verification(patch: pytest.MonkeyPatch) -> None:
         (barriers_without_gates, {"gated", "verifies"}),
     ],
 )
-def test_a_planted_bug_is_found(plant: Plant, found_by: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_bugs_are_detected(plant: Plant, found_by: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     checks = {name: first for name, first in (CHECKS | EXECUTION).items() if name in found_by}
     actual = {problem.check for seed in SEEDS for problem in run_one(seed, checks)[2].problems}

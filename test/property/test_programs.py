@@ -56,7 +56,7 @@ def test_every_program_passes_all_checks(first: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_pipeline_has_something_to_do() -> None:
+def test_most_programs_are_recomputed() -> None:
     """Check that most random programs are recomputed, since unchanged ones test nothing."""
     ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]
     assert sum(ledger.fired for ledger in ledgers) >= 0.7 * COUNT
@@ -78,7 +78,7 @@ def test_interrupted_run_resumes_with_same_result(tmp_path: Path) -> None:
     assert Ledger.read(tmp_path / "ledger.json") == resumed
 
 
-def test_a_seed_is_a_program_in_every_process() -> None:
+def test_seed_determines_the_program_in_every_process() -> None:
     script = (
         "from recompute.test.property.programs import generate; print(*[generate(s).text for s in range(5)], sep='')"
     )
@@ -91,7 +91,7 @@ def test_a_seed_is_a_program_in_every_process() -> None:
     assert texts[0] == texts[1] == "".join(generate(seed).text for seed in range(5)) + "\n"
 
 
-def test_values_are_moderate() -> None:
+def test_values_of_programs_are_moderate() -> None:
     for seed in range(40):
         module = parsed(generate(seed))
         if not is_executable(module):
@@ -108,7 +108,7 @@ def only_loss_and_gradients(shape: Shape) -> Shape:
 
 
 @pytest.mark.slow
-def test_the_backward_pass_is_the_derivative() -> None:
+def test_gradients_equal_finite_differences() -> None:
     """Check that the loss changes along a random direction as the gradients predict, in all but a few programs.
 
     At kinks, such as that of a maximum, a difference quotient is wrong.

@@ -151,12 +151,12 @@ def is_accepted(detector: Detector, name: str, prepare: Callable[[ModuleOp], Non
     "a constant in place of the dropout's key",
 )
 @pytest.mark.parametrize("bug", PROOF.bugs, ids=lambda bug: bug.name)
-def test_the_proof_refuses(bug: Bug) -> None:
+def test_proof_rejects_each_bug(bug: Bug) -> None:
     assert planted_and_caught(bug, PROOF) >= PLACES
 
 
 @pytest.mark.parametrize("bug", VERIFIER.bugs, ids=lambda bug: bug.name)
-def test_the_verifier_refuses(bug: Bug) -> None:
+def test_verifier_rejects_each_bug(bug: Bug) -> None:
     assert planted_and_caught(bug, VERIFIER) >= PLACES
 
 

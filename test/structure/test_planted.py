@@ -27,7 +27,7 @@ TEXT = '"builtin.module"() ({\n  "foo.op"() {k = 1 : i32} : () -> ()\n}) : () ->
 EMPTY = ModuleOp([])
 
 
-def believe(before: ModuleOp, after: ModuleOp) -> Proof:
+def prove_anything(before: ModuleOp, after: ModuleOp) -> Proof:
     return Proof(True, "")
 
 
@@ -35,7 +35,7 @@ def write_something(module: ModuleOp, **_: bool) -> str:
     return TEXT
 
 
-BELIEVES_ALL = Subject(lambda text: EMPTY, lambda module: None, write_something, believe)
+BELIEVES_ALL = Subject(lambda text: EMPTY, lambda module: None, write_something, prove_anything)
 HARMLESS = {"calls", "dead_and_double", "tiny_modules"}
 WRONG = {"wrong proof", "proved, though no MLIR"}
 
@@ -83,7 +83,7 @@ CHANGES = [name for name in (*TREE_EDITS, *TEXT_EDITS) if name not in harmless.E
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_prover_that_believes_everything_is_found(name: str, programs: Sequence[Base], judge: Judge) -> None:
+def test_unsound_prover_is_detected(name: str, programs: Sequence[Base], judge: Judge) -> None:
     if name.startswith("alias ") and name not in OF_ALIASES:
         programs = [with_aliases(base) for base in programs if base.name == "attributes"]
     assert any(wrongly_proved(name, programs, judge))
@@ -150,6 +150,6 @@ def one_sided(before: ModuleOp, after: ModuleOp) -> Proof:
         (Subject(proof=one_sided), {"proved in one direction only", "wrong proof"}),
     ],
 )
-def test_a_planted_mistake_is_found(subject: Subject, expected: set[str], judge: Judge) -> None:
+def test_planted_errors_are_detected(subject: Subject, expected: set[str], judge: Judge) -> None:
     other = PROGRAM.replace("k = 1", "k = 2")
     assert kinds(mutant(PROGRAM, other, *judge.ask(canonical(PROGRAM), canonical(other))), subject, judge) == expected

@@ -126,7 +126,7 @@ def test_every_rule_has_a_test() -> None:
     assert {*SAME, "calls are the body of the function"} == RULES.keys()
 
 
-def test_the_same_program_needs_no_rule() -> None:
+def test_equal_programs_need_no_rule() -> None:
     assert explanation(PLAIN, PLAIN) == frozenset()
 
 
@@ -212,6 +212,6 @@ DIFFERENT: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", DIFFERENT)
-def test_no_rule_explains(what: str) -> None:
+def test_different_programs_are_not_explained(what: str) -> None:
     before, after = DIFFERENT[what]
     assert explanation(before, after) is None

@@ -60,7 +60,7 @@ def test_findings_are_written(judge: Judge, programs: Sequence[Base], tmp_path: 
     assert list(ledger.findings.values()) == [[outcome.mutant.seed] * 2]
 
 
-def test_a_seed_is_a_mutant_in_every_process(judge: Judge, programs: Sequence[Base]) -> None:
+def test_seed_determines_the_mutant_in_every_process(judge: Judge, programs: Sequence[Base]) -> None:
     script = (
         "from recompute.test.structure.drafts import edited_trees\n"
         "from recompute.test.structure.programs import Base\n"
@@ -92,7 +92,7 @@ def test_signature_omits_numbers_and_details(words: str, kind: str) -> None:
     assert signature(words) == kind
 
 
-def test_every_edit_at_every_place(judge: Judge, programs: Sequence[Base]) -> None:
+def test_systematic_edits_have_no_findings(judge: Judge, programs: Sequence[Base]) -> None:
     worker = Worker(judge, programs)
     outcomes = worker.outcomes_at(range(0, len(worker.sites), 97))
     assert {outcome.mutant.change.edits[0] for outcome in outcomes} <= TREE_EDITS.keys()

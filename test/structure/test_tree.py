@@ -19,7 +19,7 @@ def test_round_trip_keeps_the_meaning(judge: Judge) -> None:
     assert different == []
 
 
-def test_a_tree_is_new_each_time() -> None:
+def test_each_reading_returns_a_new_tree() -> None:
     text = '"builtin.module"() ({\n"foo.op"() : () -> ()\n}) : () -> ()'
     read(text).body.operations.clear()
     assert [op.name for op in read(text).body.operations] == ["foo.op"]
@@ -51,5 +51,5 @@ def test_invalid_generic_form_is_an_error(text: str) -> None:
         ("affine_set<(d0) : (d0 >= 0)>, d", ["affine_set<(d0) : (d0 >= 0)>", "d"]),
     ],
 )
-def test_a_list_is_split_outside_of_brackets(text: str, expected: list[str]) -> None:
+def test_lists_are_split_outside_brackets(text: str, expected: list[str]) -> None:
     assert pieces(text) == expected

@@ -22,7 +22,7 @@ def test_calibration_writes_device_file(tmp_path: Path, capsys: pytest.CaptureFi
     assert "products f32" in capsys.readouterr().out
 
 
-def test_a_name_that_no_cost_could_read_is_refused(tmp_path: Path) -> None:
+def test_unreadable_device_name_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         main(["-o", str(tmp_path / "mine.txt")])
 

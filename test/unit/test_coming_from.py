@@ -32,12 +32,12 @@ def requests(page: str) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_there_is_a_page_for_each() -> None:
+def test_each_framework_has_a_page() -> None:
     assert set(PAGES) == {f"coming_from_{name}" for name in ("jax", "mindspore", "paddle", "pytorch")}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_example(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_examples_run(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = re.findall(r"```mlir\n(.*?)```", PAGES[name], re.DOTALL)
     (passes,) = re.findall(
         r"^recompute-opt step\.mlir -p '?([^'\s]+)'? --no-print-debuginfo$", PAGES[name], re.MULTILINE
@@ -73,7 +73,7 @@ def test_portable_requests_on_page_run(name: str, tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_claim_has_its_test(name: str) -> None:
+def test_every_claim_has_a_test(name: str) -> None:
     known, tests = {row.key for row in ROWS}, named_after_rows()
     cited = re.findall(r"\b((?:mindspore|paddle)-\d\d)\b", PAGES[name])
     assert cited and all(key in known and tests[key] for key in cited)
@@ -81,7 +81,7 @@ def test_every_claim_has_its_test(name: str) -> None:
     assert all(f"def {bar}(" in bars for bar in re.findall(r"`(test_bar_\w+)`", PAGES[name]))
 
 
-def test_the_calls_of_mindspore(tmp_path: Path) -> None:
+def test_mindspore_snippets_run(tmp_path: Path) -> None:
     """Run the snippets of the page on MindSpore; `test_paddle_examples.py` runs those on Paddle."""
     pytest.importorskip("jax", reason="the calls are those of the frontend for JAX")
     page = (ROOT / "docs" / "mindspore_calls.md").read_text()
@@ -90,13 +90,13 @@ def test_the_calls_of_mindspore(tmp_path: Path) -> None:
         runpy.run_path(str(tmp_path / "snippet.py"))
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_resolve() -> None:
     for page in PAGES.values():
         for link in re.findall(r"\]\((?!http)([^)#]+)", page):
             assert (ROOT / "docs" / link).exists(), link
 
 
-def test_every_policy_of_jax_has_its_name_here() -> None:
+def test_every_jax_policy_is_known_by_name() -> None:
     import jax
 
     theirs = {name for name in dir(jax.checkpoint_policies) if not name.startswith("_")}
@@ -104,6 +104,6 @@ def test_every_policy_of_jax_has_its_name_here() -> None:
     assert all(name in PAGES["coming_from_jax"] for name in theirs)
 
 
-def test_the_policies_of_marks_are_those_of_pytorch() -> None:
+def test_policies_of_marks_are_those_of_pytorch() -> None:
     page = PAGES["coming_from_pytorch"]
     assert {name.lower() for name in re.findall(r"\b(?:MUST|PREFER)_[A-Z]+\b", page)} | {"offload"} == set(POLICIES)

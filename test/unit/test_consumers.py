@@ -98,11 +98,11 @@ def test_good_row_is_not_a_bug() -> None:
         {"far": True},
     ],
 )
-def test_a_row_that_breaks_a_promise_is_a_bug(change: dict[str, Any]) -> None:
+def test_row_that_breaks_a_promise_is_a_bug(change: dict[str, Any]) -> None:
     assert Row(**{**GOOD.as_data(), **change}).is_bug
 
 
-def test_the_tables_have_a_line_for_each_step() -> None:
+def test_tables_have_a_line_for_each_step() -> None:
     refused = Row("other", "plain", REFUSED, "a.py:1:2: error: no gradient found")
     result = tables([GOOD, replace(GOOD, options="auto", proof="2", ours="1.5 / 2.0e-08"), refused])
     assert result["consumers"].splitlines()[2:] == [
@@ -114,6 +114,6 @@ def test_the_tables_have_a_line_for_each_step() -> None:
         insert_tables("# Page\n", result)
 
 
-def test_the_page_has_a_line_for_each_step() -> None:
+def test_page_has_a_line_for_each_step() -> None:
     table = PAGE.read_text().split("<!-- consumers -->\n", 1)[1].partition("<!-- end -->")[0]
     assert [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]] == list(CASES)

@@ -89,14 +89,14 @@ def forms(distances: Any) -> Any:
     return distances.Forms.of(chain_of(distances, False), chain_of(distances, True))
 
 
-def test_the_forms_of_a_step_are_proved_and_executed_equal(forms: Any) -> None:
+def test_forms_of_a_step_are_proved_and_executed_equal(forms: Any) -> None:
     assert list(forms.modules) == list(forms.lowered) == ["plain", "inlined", "ours", "jax.checkpoint"]
     assert list(forms.unequal()) == []
     assert "optimization_barrier" in str(forms.modules["ours"])
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_row_of_the_table(distances: Any, forms: Any, number: int) -> None:
+def test_forms_of_a_step_agree_under_each_setting(distances: Any, forms: Any, number: int) -> None:
     """Find all forms within rounding of each other under each setting of XLA."""
     row = distances.measure("small chain", forms, distances.SETTINGS[number], 2)
     assert list(row.other_numbers()) == []
@@ -123,7 +123,7 @@ def test_setting_with_other_numbers_is_reported(distances: Any) -> None:
     assert list(row.other_numbers()) == [f"default: XLA's numbers for ours are not those of numpy: {far}"]
 
 
-def test_the_page_has_a_row_for_every_step_and_setting(distances: Any) -> None:
+def test_page_has_a_row_for_every_step_and_setting(distances: Any) -> None:
     page = (ROOT / "docs" / "measured" / "bits.md").read_text()
     tables = [
         part.partition("<!-- end -->")[0] for part in page.split("<!-- distances -->\n", 1)[1].split("<!-- causes -->")

@@ -135,7 +135,7 @@ def reason_not_run(command: str) -> str | None:
 
 
 @pytest.mark.parametrize("block", of_language("sh"), ids=str)
-def test_commands(block: Block, folder: Path) -> None:
+def test_page_commands_succeed(block: Block, folder: Path) -> None:
     prepare(block.page, folder)
     if "theirs.txt" in block.text:
         assert execute("recompute-plan step.json --budget 0.6 -q --sequence theirs.txt")[0] == 0
@@ -148,7 +148,7 @@ def test_commands(block: Block, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("block", of_language("console"), ids=str)
-def test_sessions(block: Block, folder: Path) -> None:
+def test_page_sessions_have_the_stated_output(block: Block, folder: Path) -> None:
     """Run each line behind a `$`; the lines below it must be the beginning or a part of its output."""
     prepare(block.page, folder)
     (folder / "step.mlir").write_text(FIVE_VALUES)
@@ -169,14 +169,14 @@ TUTORIALS = {"docs/tutorial_jax.md": "jax", "docs/tutorial_torch.md": "torch"}
 
 @pytest.mark.slow("tutorial_jax")
 @pytest.mark.parametrize("page", TUTORIALS)
-def test_tutorials(page: str, folder: Path) -> None:
+def test_page_tutorials_run(page: str, folder: Path) -> None:
     pytest.importorskip(TUTORIALS[page], reason="the tutorial imports it")
     text = "\n".join(block.text for block in BLOCKS if (block.page, block.language) == (page, "python"))
     (folder / "tutorial.py").write_text(text)
     assert "chosen" in runpy.run_path("tutorial.py")
 
 
-def test_the_lines_for_pytorch_in_the_readme(folder: Path) -> None:
+def test_readme_lines_for_pytorch_run(folder: Path) -> None:
     torch: Any = pytest.importorskip("torch", reason="the lines compile a model of PyTorch")
     (block,) = [block for block in blocks(ROOT / "README.md") if "import recompute.torch" in block.text]
     (folder / "snippet.py").write_text(block.text)
@@ -192,7 +192,7 @@ SNIPPETS = [block for block in of_language("python") if block.page not in TUTORI
 
 
 @pytest.mark.parametrize("block", SNIPPETS, ids=str)
-def test_snippets(block: Block, folder: Path) -> None:
+def test_python_snippets_run(block: Block, folder: Path) -> None:
     """Run each snippet with the names that the page assumes, and call the step that it makes."""
     jax = pytest.importorskip("jax", reason="the snippets call recompute.jax")
     (folder / "snippet.py").write_text(block.text)
@@ -222,19 +222,19 @@ def train_step(weights: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("block", of_language("mlir"), ids=str)
-def test_mlir(block: Block) -> None:
+def test_mlir_blocks_parse_and_verify(block: Block) -> None:
     first = block.text.splitlines()[0].strip()
     if "…" not in block.text and not first.startswith(tuple(FRAGMENTS)):
         parse_module(block.text, "block.mlir").verify()
 
 
 @pytest.mark.parametrize("block", of_language("json"), ids=str)
-def test_json(block: Block) -> None:
+def test_json_blocks_parse(block: Block) -> None:
     assert json.loads(block.text.replace("…", ""))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_commands_in_sentences(page: Path, folder: Path) -> None:
+def test_commands_in_sentences_have_valid_arguments(page: Path, folder: Path) -> None:
     prepare(name_of(page), folder)
     for command in inline_commands(page):
         tool, *arguments = words(command)
@@ -281,7 +281,7 @@ def flags_of_module(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     for link in links(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
@@ -289,7 +289,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
 
 
-def test_link_texts_that_are_file_names_are_their_targets() -> None:
+def test_file_names_as_link_texts_match_their_targets() -> None:
     """A text may leave out the beginning of the path."""
     pages = [*PAGES, *sorted((ROOT / "benchmarks").glob("*/**/README.md"))]
     named = [(name_of(page), *link) for page in pages for link in links_with_file_names(page)]
@@ -364,7 +364,7 @@ def test_names_are_defined_in_stated_files() -> None:
     assert undefined == []
 
 
-def test_each_name_of_a_list_belongs_to_the_file_behind_it() -> None:
+def test_listed_names_belong_to_the_file_after_the_list() -> None:
     text = "The limits are `A`,\n`B` and the share `C` in `s/x.py`; `d` (`y.py`) and `e`, a part of `z.py`, use them."
     names, files = "ABCde", ("s/x.py", "s/x.py", "s/x.py", "y.py", "z.py")
     assert names_in_files(text) == list(zip(names, files, strict=True))

@@ -41,7 +41,7 @@ def step(swish: str, swish_grad: str) -> str:
 
 
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
-def test_snippet(
+def test_page_snippets_run(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def test_snippet(
     assert expected in message
 
 
-def test_commands(tmp_path: Path) -> None:
+def test_page_commands_run(tmp_path: Path) -> None:
     (tmp_path / "step.mlir").write_text(step("stablehlo.tanh", "stablehlo.multiply"))
     scripts = Path(sys.executable).parent
     rewriting, checking = (shlex.split(line) for line in COMMANDS[0].splitlines())

@@ -26,14 +26,16 @@ CALLED_FROM_PYTHON = [
 OF_OTHER_TOOLS = {"--mlir-print-op-generic"}
 
 
-def test_spellings() -> None:
+def test_option_names_follow_the_interface() -> None:
     assert (option("primal-results"), by_interface("--flag", "flag=True")) == ("primal_results", "flag=True")
     with command_line():
         assert (option("primal-results"), by_interface("--flag", "flag=True")) == ("primal-results", "--flag")
     assert option("primal-results") == "primal_results"
 
 
-def test_no_proof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_without_proof_names_the_option_of_the_interface(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fails(*_: object) -> Proof:
         return Proof(False, "a reason")
 
@@ -47,7 +49,7 @@ def test_no_proof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     )
 
 
-def test_names_of_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_name_options_of_the_interface(capsys: pytest.CaptureFixture[str]) -> None:
     options = recompute.RecomputeOptions(Selection(primal_results=(9,)))
     with pytest.raises(recompute.Refusal, match="primal_results=9 is out of range: the function has 2 results"):
         recompute.rewrite(CHAIN.read_text(), options)
@@ -55,7 +57,7 @@ def test_names_of_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert "primal-results=9 is out of range: the function has 2 results, numbered from 0" in capsys.readouterr().err
 
 
-def test_loops_without_a_rule() -> None:
+def test_error_on_unproved_loops_names_the_option() -> None:
     with pytest.raises(ValueError, match=r"disable the proof \(proof=False\)"):
         recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(loops="binomial(4)"))
 

@@ -55,14 +55,14 @@ def tools(benchmark: Any, tmp_path: Path) -> Any:
     return benchmark.Tools.in_folder(str(tmp_path))
 
 
-def test_the_peak_is_the_sum_of_both_memories(benchmark: Any, tools: Any) -> None:
+def test_peak_is_the_sum_of_both_memories(benchmark: Any, tools: Any) -> None:
     value = np.arange(6, dtype=np.float32).reshape(2, 3)
     ran = benchmark.run_in_iree(tools, "GOOD", [value], [value])
     np.testing.assert_array_equal(ran.results[0], value)
     assert ran.peak_bytes == 412
 
 
-def test_a_program_that_iree_refuses(benchmark: Any, tools: Any) -> None:
+def test_program_rejected_by_iree_has_no_peak(benchmark: Any, tools: Any) -> None:
     with pytest.raises(benchmark.NotRun, match=r"iree-compile: f.mlir:1:1: error: bad program"):
         benchmark.run_in_iree(tools, "BAD", [], [])
 
@@ -72,7 +72,7 @@ def test_missing_tools_are_named(benchmark: Any, tmp_path: Path) -> None:
         benchmark.Tools.in_folder(str(tmp_path))
 
 
-def test_types_are_those_of_iree(benchmark: Any) -> None:
+def test_types_are_spelled_as_iree_expects(benchmark: Any) -> None:
     types = [benchmark._type(np.zeros(shape, dtype)) for shape, dtype in (((2, 3), "f4"), ((), "u4"), ((4,), "?"))]
     assert types == ["2x3xf32", "i32", "4xi1"]
 
@@ -105,7 +105,7 @@ def test_each_bar_can_be_missed(benchmark: Any, changed: dict[str, Any], bars: l
     assert benchmark.Row(**{**ROW, **changed}).missed() == bars
 
 
-def test_a_row_has_a_cell_for_each_heading(benchmark: Any) -> None:
+def test_each_row_has_a_cell_for_each_heading(benchmark: Any) -> None:
     cells = benchmark.Row(**ROW).cells()
     assert len(cells) == len(benchmark.HEADER)
     assert cells[:7] == ["mlp", "1,000", "640", "100", "0.640", "0.600", "0.500"]

@@ -32,20 +32,20 @@ def test_each_snippet_has_a_test():
     assert {name: len(snippets) for name, snippets in SNIPPETS.items()} == counts
 
 
-def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_first_step_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run(SNIPPETS["jax"][0], tmp_path)
     (ratio,) = re.findall(r"^temporaries .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
     assert float(ratio) < 0.7
 
 
-def test_the_decorator(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_decorator_snippet_recomputes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         run(SNIPPETS["jax"][1], tmp_path)
     assert int(capsys.readouterr().out.splitlines()[-1]) > 0
 
 
-def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_compilation_snippet_runs_the_smallest_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run(SNIPPETS["jax_compilation"][0], tmp_path)
     first, *rest = capsys.readouterr().out.splitlines()
     sizes = {way: int(size) for size, way in (line.split(" ", 1) for line in rest)}
@@ -53,26 +53,26 @@ def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "rewritten" in first
 
 
-def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_selection_snippet_applies_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run(SNIPPETS["jax_selection"][0], tmp_path)
     message = capsys.readouterr().out
     assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", message, re.MULTILINE)
     assert "computed again: " in message
 
 
-def test_the_warning(tmp_path: Path):
+def test_report_snippet_warns(tmp_path: Path):
     with pytest.warns(recompute.jax.NothingSaved, match="<lambda> computes no gradient, .* take the gradient inside: "):
         run(SNIPPETS["jax_report"][0], tmp_path)
 
 
-def test_the_off_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_disable_snippet_runs_the_plain_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         run(SNIPPETS["jax_report"][1], tmp_path)
     assert "Array(" in capsys.readouterr().out
 
 
-def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_readme_lines_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Run the first lines of the README on the step of this page."""
     readme = (ROOT / "README.md").read_text()
     (snippet,) = [match for match in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in match]
@@ -84,12 +84,12 @@ def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.stem)
-def test_the_names_on_a_page_exist(page: Path):
+def test_names_on_each_page_exist(page: Path):
     for name in set(re.findall(r"recompute\.jax\.(\w+)", page.read_text())):
         assert hasattr(recompute.jax, name), name
 
 
-def test_the_tables_of_options_name_options():
+def test_option_tables_name_existing_options():
     names = set[str]()
     for name in ("jax", "jax_selection"):
         rows = re.findall(r"^\| (`[^|]*) \|", PAGES[name].read_text(), re.MULTILINE)

@@ -34,7 +34,7 @@ def of_setting(**ours: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ours", [{}, {"temp": 408, "flops": 2010.0}, {"temp": 1, "flops": 1.0}])
-def test_as_good_as_theirs(ours: dict[str, Any]):
+def test_forms_as_good_as_the_framework_meet_every_bar(ours: dict[str, Any]):
     assert list(bars.missed(of_setting(**ours))) == []
 
 
@@ -54,7 +54,7 @@ def test_missed_bar_is_reported(ours: dict[str, Any], expected: str):
     assert list(bars.missed(of_setting(**ours))) == [expected]
 
 
-def test_the_bar_with_products_saved():
+def test_bar_with_saved_products_can_be_missed():
     result = of_setting() | {SAME_DOTS: cost(800)}
     assert list(bars.missed(result)) == [
         "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, bar 1.02"
@@ -78,7 +78,7 @@ def rows() -> dict[str, Any]:
     }
 
 
-def test_tables():
+def test_tables_state_the_measured_ratios():
     result = jax_peers.text(rows())
     assert "| gpt | 0.400 | 0.400 | 0.600 | 0.400 | 0.400 | 1.500 | 1.000 |" in result["setting 0"]
     assert "| gpt | 0.400 | 0.400 | 0.400 | 0.400 | 0.400 | 1.000 | 1.000 |" in result["setting 1"]
@@ -113,7 +113,7 @@ def test_peaks_are_measured_in_separate_processes():
     assert table.splitlines()[2].endswith("| 0.500 | 0.500 | 0.500 |")
 
 
-def test_settings():
+def test_settings_vary_barriers_and_schedulers():
     """Vary the option for barriers on CPU, and the schedulers on GPU."""
     assert [dict(item.options) for item in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
     on, off, less = settings.settings_of("gpu")[1:]
@@ -126,7 +126,7 @@ def test_options_passed_to_our_variants():
     assert options_of(PEERS["gpt"]) == {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
 
 
-def test_the_page_has_a_place_for_every_table():
+def test_page_has_a_place_for_every_table():
     pages = {path: path.read_text() for path in jax_peers.PAGES}
     result = jax_peers.text(rows())
     written = "".join(jax_peers.with_tables(pages, result).values())
@@ -135,7 +135,7 @@ def test_the_page_has_a_place_for_every_table():
         jax_peers.with_tables(pages, {"other": ""})
 
 
-def test_every_step_is_on_the_page():
+def test_page_lists_every_step():
     for path in jax_peers.PAGES:
         page = path.read_text()
         assert [name for name in PEERS if f"| {name} |" not in page] == []
@@ -145,7 +145,7 @@ def test_every_step_is_on_the_page():
     ("theirs", "ours", "is_close"),
     [(0, 2, True), (0, 2.1, False), (4, 6, True), (4, 6.1, False), (INF, INF, True), (0, INF, False)],
 )
-def test_a_close_leaf(theirs: float, ours: float, is_close: bool):
+def test_leaf_is_close_relative_to_the_framework(theirs: float, ours: float, is_close: bool):
     assert Leaf("x", theirs, ours).is_close is is_close
 
 
@@ -159,7 +159,7 @@ def test_missed_distances():
     assert worst([[Leaf("a", 1, 4)], [Leaf("a", 2, 3)]]).leaves == (Leaf("a", 2, 4),)
 
 
-def test_how_far():
+def test_distance_is_in_units_of_eps():
     first, eps = np.array([1.0, 2.0], np.float32), float(np.finfo(np.float32).eps)
     assert far(first, first) == 0 and far(first, first + np.float32(4 * eps)) == pytest.approx(2)
     assert far(first, first.astype(np.float16)) == INF and far(first, first[:1]) == INF
@@ -170,7 +170,7 @@ def verdict(seed: int, ours: int, why: str | None = None, distance: float = 0.0)
     return random_steps.StepVerdict(program(seed), 100, ours, why, distance, 1.0)
 
 
-def test_verdicts():
+def test_verdicts_name_the_failing_seeds():
     good = [verdict(seed, 50) for seed in range(18)]
     assert random_steps.missed([*good, verdict(18, 100, "why"), verdict(19, 100, "why")]) == []
     assert random_steps.missed([*good, verdict(18, 101)]) == ["more memory than the plain step: [18]"]

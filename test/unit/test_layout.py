@@ -77,7 +77,7 @@ def test_checker_imports_nothing_from_passes():
     assert {path: by for path, by in reached.items() if path.split("/")[0] not in CHECKER_MAY_REACH} == {}
 
 
-def test_reachable_follows_imports():
+def test_reachable_modules_follow_imports():
     modules = {
         CHECKER: "from . import terms\nfrom ..dialects.recompute import Names",
         "proof/terms.py": "def f():\n  from recompute.rules.cost import flops",
@@ -121,7 +121,7 @@ def test_reachable_follows_imports():
         ("universe.py", "import torch", "universe.py:1: must not import torch"),
     ],
 )
-def test_a_wrong_import_is_seen(path: str, source: str, expected: str):
+def test_forbidden_import_is_detected(path: str, source: str, expected: str):
     assert violations(path, source) == [expected]
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("jax")
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples" / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_two():
+def test_both_notebooks_are_found():
     assert [path.stem for path in NOTEBOOKS] == ["first_steps", "marks_and_policies"]
 
 

@@ -53,12 +53,12 @@ def test_fusion_is_never_disabled() -> None:
         ('\nPASSES = "algsimp,fusion"', True),
     ],
 )
-def test_a_use_is_seen(text: str, is_python: bool) -> None:
+def test_disabled_fusion_is_detected(text: str, is_python: bool) -> None:
     assert uses(text, is_python) == [2]
 
 
 @pytest.mark.parametrize(
     "text", ['WITHOUT = "cse_barrier_expander"', 'from x import fusion\nPATH = "rules/fusion.py"', "fusion = 1"]
 )
-def test_other_words_are_let_pass(text: str) -> None:
+def test_similar_words_are_accepted(text: str) -> None:
     assert uses(text, True) == []

@@ -43,7 +43,7 @@ def test_versions_agree() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-v"]])
-def test_the_version_of_the_module(arguments: list[str]) -> None:
+def test_module_prints_its_version(arguments: list[str]) -> None:
     completed = subprocess.run(
         [sys.executable, "-m", "recompute", *arguments], capture_output=True, text=True, check=True
     )
@@ -59,12 +59,12 @@ def test_the_version_of_the_module(arguments: list[str]) -> None:
         (["opt", "--version"], 0, f"recompute-opt {recompute.__version__} (xdsl "),
     ],
 )
-def test_the_module_runs_the_tools(arguments: list[str], code: int, text: str) -> None:
+def test_module_runs_the_tools(arguments: list[str], code: int, text: str) -> None:
     completed = subprocess.run([sys.executable, "-m", "recompute", *arguments], capture_output=True, text=True)
     assert completed.returncode == code and text in completed.stdout + completed.stderr
 
 
-def test_the_readme_on_an_index() -> None:
+def test_readme_for_an_index_has_absolute_links() -> None:
     """Make all links and pictures of the README absolute where there is a URL, and drop dead ones otherwise."""
     text = "![a picture](docs/a.svg), [a page](docs/a.md#part), [elsewhere](https://example.org), [here](#part)"
     absolute = SETUP["readme_for_an_index"](text, "https://example.org/x")
@@ -104,7 +104,7 @@ def test_wheel_contains_only_the_package(archives: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_metadata(archives: Path) -> None:
+def test_metadata_describes_the_package(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
     result = metadata(wheel)
     assert result["Name"] == "xdsl-recompute" and result["Version"] == recompute.__version__
@@ -116,7 +116,7 @@ def test_the_metadata(archives: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_source_distribution_is_the_repository(archives: Path) -> None:
+def test_source_distribution_contains_the_repository(archives: Path) -> None:
     (sdist,) = archives.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         files = [name.partition("/")[2] for name in archive.getnames()]
@@ -125,7 +125,7 @@ def test_the_source_distribution_is_the_repository(archives: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_works_in_a_fresh_environment(archives: Path, tmp_path: Path) -> None:
+def test_wheel_works_in_a_fresh_environment(archives: Path, tmp_path: Path) -> None:
     """Install the wheel in a fresh environment; its dependencies come from this one, so that no index is needed."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     scripts = tmp_path / "venv" / "bin"

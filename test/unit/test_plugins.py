@@ -44,11 +44,11 @@ def execute(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SCRIPTS / program, *arguments], cwd=folder, capture_output=True, text=True)
 
 
-def test_the_example_is_short() -> None:
+def test_example_is_short() -> None:
     assert len(PASS.splitlines()) <= 40
 
 
-def test_commands(installed: Path) -> None:
+def test_page_commands_run(installed: Path) -> None:
     help_text, rewriting, checking = (execute(command, installed) for command in COMMANDS.splitlines())
     assert "acme-save" in help_text.stdout or "Mark the results" in help_text.stdout
     assert "operation=<str>" in help_text.stdout and "such as `stablehlo.dot_general`" in help_text.stdout
@@ -58,7 +58,7 @@ def test_commands(installed: Path) -> None:
     assert checking.stdout.startswith("proved equal")
 
 
-def test_errors(installed: Path) -> None:
+def test_plugin_errors_are_reported(installed: Path) -> None:
     missing = execute("recompute-opt step.mlir -p acme-save", installed)
     assert (missing.returncode, "error: acme-save: name an operation" in missing.stderr) == (1, True)
     misspelt = execute("recompute-opt step.mlir -p acme-svae", installed)
@@ -79,7 +79,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_broken_plugins_are_left_out(installed: Path, kind: str) -> None:
+def test_broken_plugins_are_skipped(installed: Path, kind: str) -> None:
     source, reason = BROKEN[kind]
     metadata = installed / "packages" / "broken-0.1.dist-info"
     metadata.mkdir()
@@ -93,7 +93,7 @@ def test_broken_plugins_are_left_out(installed: Path, kind: str) -> None:
     assert "recompute.recompute = false" in (installed / "less.mlir").read_text()
 
 
-def test_python_warns_of_a_broken_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_of_a_broken_plugin_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint("broken", "no_such_module:UNIVERSE", plugins.GROUP)
 
     def entry_points(group: str) -> list[EntryPoint]:

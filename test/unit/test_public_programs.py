@@ -72,7 +72,7 @@ def test_each_kind_of_program_is_counted_once(folder: Path) -> None:
     }
 
 
-def test_programs_of_other_dialects_are_not_good_ones(folder: Path) -> None:
+def test_programs_of_other_dialects_are_not_counted_as_good(folder: Path) -> None:
     counts = measure(folder, ["parts.mlir"], dialects=frozenset({"builtin", "func"})).counts
     assert (counts["good"], counts["uses other dialects"]) == (0, 1)
 
@@ -95,7 +95,7 @@ def test_values_agree_to_the_tolerance_of_their_expectation() -> None:
     assert not agree("almost_eq", np.array([1]), np.array([2]), 1)
 
 
-def test_the_numbers_of_resources_are_not_compared(tmp_path: Path) -> None:
+def test_resource_numbers_are_not_compared(tmp_path: Path) -> None:
     program = """
 func.func @f() -> tensor<2xf32> {
   %0 = stablehlo.constant dense_resource<weights> : tensor<2xf32>

@@ -31,7 +31,7 @@ BEFORE, AFTER = re.findall(r"```mlir\n(.*?)```", TUTORIAL, re.DOTALL)
 (PASSES,) = re.findall(r"^\$ recompute-opt step.mlir -p (\S+) --no-print-debuginfo$", TUTORIAL, re.MULTILINE)
 
 
-def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_readme_example_prints_as_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(BEFORE)
     assert main([str(source), "-p", PASSES, "--no-print-debuginfo"]) == 0
@@ -45,7 +45,7 @@ def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "stablehlo.optimization_barrier" in lowered
 
 
-def test_the_structured_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_structured_example_prints_as_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = re.findall(r"```mlir\n(.*?)```", REGIONS, re.DOTALL)
     (passes,) = re.findall(r"`recompute-opt -p (\S+)`", REGIONS)
     source = tmp_path / "step.mlir"
@@ -65,35 +65,35 @@ def made_by(script: str, text: str) -> str:
     return completed.stdout
 
 
-def test_the_reference_is_fresh() -> None:
+def test_reference_page_is_up_to_date() -> None:
     result = made_by("generate_reference", "g.reference()")
     assert (ROOT / "docs" / "reference.md").read_text() == result, "run python docs/generate_reference.py"
 
 
-def test_the_page_of_operations_is_fresh() -> None:
+def test_operations_page_is_up_to_date() -> None:
     result = made_by("generate_operations", "g.operations_page()")
     assert (ROOT / "docs" / "operations.md").read_text() == result, "run python docs/generate_operations.py"
     rows = [line.split(" | ") for line in result.splitlines() if line.startswith("| `")]
     assert len(rows) >= 140 and all(row[6].startswith("yes") for row in rows), "each operation has a test"
 
 
-def test_the_api_page_is_fresh() -> None:
+def test_api_page_is_up_to_date() -> None:
     pytest.importorskip("jax", reason="the page lists recompute.jax, too")
     result = made_by("generate_api", "g.api()")
     assert (ROOT / "docs" / "api.md").read_text() == result, "run python docs/generate_api.py"
 
 
-def test_the_measured_numbers_are_those_of_the_file() -> None:
+def test_measured_numbers_agree_with_the_file() -> None:
     result = made_by("generate_numbers", "g.json.dumps({str(path): text for path, text in g.pages().items()})")
     for path, text in json.loads(result).items():
         assert Path(path).read_text() == text, f"{path}: run python docs/generate_numbers.py"
 
 
-def test_the_tables_of_unseen_steps_are_those_of_the_lines() -> None:
+def test_tables_of_unseen_steps_agree_with_the_records() -> None:
     assert table.PAGE.read_text() == table.page(), "run make generate"
 
 
-def test_the_readme_counts_the_steps_of_another_author() -> None:
+def test_readme_states_the_number_of_external_steps() -> None:
     text, rows = " ".join(README.split()), table.rows(list(table.KEPT.values()))
     better, equal, worse = table.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
@@ -103,12 +103,12 @@ def test_the_readme_counts_the_steps_of_another_author() -> None:
     assert f"at most 2 % more than `jax.checkpoint` on {round(100 * within / len(rows))} % of the steps" in text
 
 
-def test_number_of_other_measurement_is_detected() -> None:
+def test_number_of_another_measurement_is_detected() -> None:
     changed = "g.with_quotes('a b\\n0.395 of c', ('a b {x} of c',), {'x': '0.164'})"
     assert made_by("generate_numbers", changed) == "a b\n0.164 of c"
 
 
-def test_the_modelled_numbers_of_the_concepts() -> None:
+def test_modelled_numbers_of_the_concepts_page_are_current() -> None:
     """Compute the modelled numbers of the page on concepts from the same examples."""
     page = " ".join(CONCEPTS.split())
     tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]

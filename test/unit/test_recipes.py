@@ -31,13 +31,13 @@ NEEDS = {
 AFTER_EACH_CALL = re.compile(r"^( +)(.*= train_step\(.*|.*= step\(.*)$", re.MULTILINE)
 
 
-def test_every_recipe_has_its_framework():
+def test_every_recipe_states_its_framework():
     assert RECIPES.keys() == NEEDS.keys() == set(re.findall(r"^## (.*)$", TEXT, re.MULTILINE))
 
 
 @pytest.mark.slow("linen", "equinox", "haiku", "Keras", "optax")
 @pytest.mark.parametrize("name", NEEDS)
-def test_the_recipe_trains(name: str, tmp_path: Path):
+def test_recipes_train_with_equal_losses(name: str, tmp_path: Path):
     """Compare the losses of a recipe with those of the same lines under the framework's own `jit`."""
     pytest.importorskip(NEEDS[name], reason="the recipe's framework")
     with warnings.catch_warnings():
@@ -45,7 +45,7 @@ def test_the_recipe_trains(name: str, tmp_path: Path):
         losses = losses_of(RECIPES[name], tmp_path / "ours.py")
     assert losses[0] > losses[-1]
     # XLA may round the two programs differently: Keras's losses differ in the last bit.
-    assert losses == pytest.approx(losses_of(with_their_jit(RECIPES[name]), tmp_path / "theirs.py"), rel=1e-6)
+    assert losses == pytest.approx(losses_of(with_framework_jit(RECIPES[name]), tmp_path / "theirs.py"), rel=1e-6)
 
 
 def losses_of(snippet: str, path: Path) -> list[float]:
@@ -58,7 +58,7 @@ def losses_of(snippet: str, path: Path) -> list[float]:
     return result["losses"]
 
 
-def with_their_jit(snippet: str) -> str:
+def with_framework_jit(snippet: str) -> str:
     """Return the snippet with the framework's own `jit` in place of ours, and without its report."""
     lines = [line for line in snippet.splitlines() if not line.startswith("print(")]
     text = "\n".join(lines).replace("recompute.nnx.jit", "nnx.jit").replace("recompute.eqx.", "eqx.")

@@ -38,7 +38,7 @@ MODULES = modules_in(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("package", ARROWS)
-def test_rooms(package: str):
+def test_rooms_import_only_as_declared(package: str):
     depth = package.count("/") + 1
     entries = {room: set[str]() for room in ARROWS[package]}
     for path in MODULES:
@@ -57,7 +57,7 @@ def test_analysis_modules_are_in_subpackages():
     ]
 
 
-def test_no_circles():
+def test_imports_have_no_cycles():
     TopologicalSorter({path: set(imported_by(path, MODULES, lazily=False)) - {path} for path in MODULES}).prepare()
 
 
@@ -75,7 +75,7 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def test_no_file_only_forwards():
+def test_no_module_only_forwards_names():
     """Find no module that only forwards names, apart from the interfaces of packages."""
     assert [path for path, source in MODULES.items() if not path.endswith("__init__.py") and _forwards(source)] == []
 

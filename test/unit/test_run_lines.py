@@ -95,12 +95,12 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PASS)
-def test_a_script_that_passes(name: str, tmp_path: Path) -> None:
+def test_passing_script_is_reported_as_passed(name: str, tmp_path: Path) -> None:
     assert report_here(written(tmp_path, name, PASS[name])) == Report("PASS", "")
 
 
 @pytest.mark.parametrize("name", FAIL)
-def test_a_script_that_fails(name: str, tmp_path: Path) -> None:
+def test_failing_script_is_reported_with_its_line(name: str, tmp_path: Path) -> None:
     lines, words = FAIL[name]
     report = report_here(written(tmp_path, name, lines))
     assert report is not None and report.code == "FAIL"
@@ -109,7 +109,7 @@ def test_a_script_that_fails(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_lit_says_the_same(suite: Path) -> None:
+def test_lit_gives_the_same_verdict(suite: Path) -> None:
     scripts = PASS | {name: lines for name, (lines, _) in FAIL.items()}
     files = {name: written(suite, name, scripts[name]) for name in LIT_TOO}
     result = reports_of_lit(list(files.values()), suite)
@@ -118,7 +118,7 @@ def test_lit_says_the_same(suite: Path) -> None:
     }
 
 
-def test_an_unhandled_exception_ends_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unhandled_exception_gives_exit_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> None:
         raise ZeroDivisionError("seen")
 
@@ -136,14 +136,14 @@ def test_unsupported_run_line_is_left_to_lit(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["XFAIL: *", "REQUIRES: nothing", "UNSUPPORTED: true", "DEFINE: %{x} = y", "END."])
-def test_other_keywords_are_left_to_lit(word: str, tmp_path: Path) -> None:
+def test_other_lit_keywords_are_left_to_lit(word: str, tmp_path: Path) -> None:
     file = written(tmp_path, "a", "recompute-opt %s")
     assert report_here(file) is not None
     file.write_text(f"// {word}\n{file.read_text()}")
     assert report_here(file) is None
 
 
-def test_a_file_without_run_lines_is_left_to_lit(tmp_path: Path) -> None:
+def test_file_without_run_lines_is_left_to_lit(tmp_path: Path) -> None:
     assert report_here(written(tmp_path, "a", "")) is None
 
 
@@ -154,5 +154,5 @@ def test_lit_runs_unsupported_files(suite: Path) -> None:
     assert report_of(file, suite).code == "XFAIL"
 
 
-def test_there_are_files_for_lit() -> None:
+def test_some_files_are_left_to_lit() -> None:
     assert all((SUITE / name).exists() for name in THROUGH_LIT)

@@ -23,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_each_page_is_there(site: Path) -> None:
+def test_every_page_is_built(site: Path) -> None:
     pages = [page.relative_to(DOCS).with_suffix(".html") for page in DOCS.rglob("*.md")]
     assert [str(page) for page in pages if not (site / page).exists()] == []
     assert (site / "memory.svg").exists() and not list(site.rglob("*.py"))
@@ -46,7 +46,7 @@ def test_search_index_contains_sections(site: Path) -> None:
     assert {"The first saving", "Give a budget", "Terms of the field", "<code>recompute-clone</code>"} <= titles
 
 
-def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
+def test_dead_link_fails_the_build(tmp_path: Path) -> None:
     """Check that the strict build fails on a dead link."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[nowhere](nowhere.md)\n")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_its_file_and_its_test_have_one_name(name: str) -> None:
+def test_pass_file_and_test_share_one_name(name: str) -> None:
     result = PASSES[name]()
     word = name.removeprefix("recompute-")
     assert result.name == name
@@ -50,9 +50,9 @@ def test_stock_xdsl_opt_runs_our_passes() -> None:
 
 
 def test_plugin_omits_stablehlo_beside_xdsl_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(name: str) -> str:
+    def file_that_tests(name: str) -> str:
         return name
 
     assert "stablehlo" in universe.UNIVERSE.all_dialects
-    monkeypatch.setattr(universe, "distribution", found)
+    monkeypatch.setattr(universe, "distribution", file_that_tests)
     assert list(universe._dialects()) == ["recompute", "chlo", "sdy"]  # pyright: ignore[reportPrivateUsage]

@@ -40,11 +40,11 @@ print(json.dumps(answers))
 """
 
 
-def test_there_are_reproducers() -> None:
+def test_reproducers_are_found() -> None:
     assert len(CASES) == PAGE.read_text().count("\n### ") >= 8
 
 
-def test_xdsl_alone_answers_as_the_page_says() -> None:
+def test_stock_xdsl_fails_as_the_page_states() -> None:
     texts = json.dumps([text for text, _ in CASES.values()])
     completed = subprocess.run([sys.executable, "-c", ALONE], input=texts, capture_output=True, text=True, check=True)
     for (title, (_, words)), answer in zip(CASES.items(), json.loads(completed.stdout), strict=True):

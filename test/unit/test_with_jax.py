@@ -23,7 +23,7 @@ def run(*command: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_recipe_saves_memory_and_computes_the_same():
+def test_recipe_saves_memory_with_equal_results():
     """Save a quarter of the temporaries, with results equal up to XLA's rounding; exact equality is up to the proof."""
     output = run("examples/with_jax.py")
     before, after = (float(size) for size in re.findall(r"temporaries \w+: (\S+) MiB", output))
@@ -33,7 +33,7 @@ def test_the_recipe_saves_memory_and_computes_the_same():
 
 
 @pytest.mark.slow
-def test_as_little_memory_and_work_as_jax_checkpoint(tmp_path: Path):
+def test_recipe_needs_no_more_memory_and_work_than_checkpoint(tmp_path: Path):
     result = tmp_path / "found.json"
     output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp", "--json", str(result))
     assert re.findall(r"^(\w+) large", output, re.MULTILINE) == ["chain", "mlp"]

@@ -37,13 +37,13 @@ def step(first: str, second: str, forward: str = FORWARD) -> Fused:
     return fused("%x: !m, %y: !m, %v: !v, %u: !v, %p: tensor<64x64xi1>", first + forward + second + SUM, "!m", TYPES)
 
 
-def test_one_is_stored_for_both() -> None:
+def test_equal_broadcasts_share_one_stored_value() -> None:
     results = step(wide("w1", "v"), wide("w2", "v"))
     assert "w1" in stored(results) and "w2" not in stored(results)
     assert "w1" in reads(results, "c")
 
 
-def test_broadcasts_of_aliased_operands_are_shared() -> None:
+def test_broadcasts_of_aliased_operands_share_a_value() -> None:
     again = (
         "  %t = stablehlo.reshape %v : (!v) -> tensor<8x8xf32>\n  %o = stablehlo.reshape %t : (tensor<8x8xf32>) -> !v\n"
     )
@@ -51,7 +51,7 @@ def test_broadcasts_of_aliased_operands_are_shared() -> None:
 
 
 @pytest.mark.parametrize("second", [wide("w2", "u"), wide("w2", "v", 1)], ids=["another operand", "another dimension"])
-def test_others_are_two_and_none_is_stored(second: str) -> None:
+def test_unequal_broadcasts_are_not_stored(second: str) -> None:
     results = step(wide("w1", "v"), second)
     assert {"w1", "w2"}.isdisjoint(stored(results))
 

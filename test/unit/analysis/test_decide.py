@@ -62,7 +62,7 @@ def test_copies_are_gradient_operands_and_producers() -> None:
     assert (group.freed_bytes, group.pinned_bytes, group.extra_flops) == (1024, 0, 512)
 
 
-def test_constant_expressions_are_no_gates() -> None:
+def test_constant_expressions_are_not_gates() -> None:
     _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
@@ -90,7 +90,7 @@ def test_keeping_equal_size_input_saves_nothing() -> None:
     assert first.reason == f"nothing is saved: recomputing frees {size} and keeps {size} alive in their place"
 
 
-def test_a_region_that_no_gradient_reads() -> None:
+def test_segment_that_no_gradient_reads_is_skipped() -> None:
     _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
@@ -112,7 +112,7 @@ def test_constant_expressions_are_not_recomputed() -> None:
     assert first.reason == "it is computed only from constants, and keeping it costs nothing"
 
 
-def test_random_bits_run_first_and_rest_waits_for_mask() -> None:
+def test_operations_that_can_wait_are_delayed_until_the_mask() -> None:
     """Delay %a until the mask is done: %b and %c are larger, and only %m remains of them."""
     step, actual = decision(
         forward("a", "sine %x"),
@@ -135,7 +135,7 @@ def test_random_bits_run_first_and_rest_waits_for_mask() -> None:
     assert names_of(step, second.awaited) == ["n"]
 
 
-def test_returned_values_live_to_the_end_anyway() -> None:
+def test_returned_values_are_not_recomputed() -> None:
     _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
@@ -146,7 +146,7 @@ def test_returned_values_live_to_the_end_anyway() -> None:
     assert first.reason == ONLY_KEPT_READ
 
 
-def test_gradients_that_read_only_outputs() -> None:
+def test_segment_read_only_through_its_output_is_skipped() -> None:
     """Do not recompute a segment of which gradients read only the output."""
     _, first = decision(
         forward("a", "sine %x"),
@@ -158,7 +158,7 @@ def test_gradients_that_read_only_outputs() -> None:
     assert first.reason == ONLY_KEPT_READ
 
 
-def test_operations_without_declared_effects_are_the_reason() -> None:
+def test_reason_names_operations_without_declared_effects() -> None:
     unknown = ('  %{} = "my.{}"(%{}) : (tensor<256xf32>) -> tensor<256xf32> loc("jit(f)/jvp(b)/op")').format
     lines = (
         unknown("a", "sine", "x"),

@@ -33,7 +33,7 @@ def test_r8_eager_peak_is_close_to_program_order_peak(name: str) -> None:
 
 @pytest.mark.slow("gpt_train", "unet", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
-def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
+def test_r8_without_tokens_nothing_is_saved(name: str) -> None:
     module = with_tokens(name).clone()
     lower(module, "none")
     assert eager_peak(module) >= 0.95 * eager_peak(inlined(name))

@@ -60,12 +60,12 @@ def test_device_dependent_collectives_are_not_recomputed(text: str, allowed: boo
     assert why(text, allowed) == NOT_ALIKE
 
 
-def test_collectives_need_permission() -> None:
+def test_collectives_are_recomputed_only_on_request() -> None:
     assert why(loop("%three"), False) == WITH_COLLECTIVES
     assert why(loop("%three"), True) is None
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_another_effect(allowed: bool) -> None:
+def test_another_effect_forbids_recomputation(allowed: bool) -> None:
     reason = why(loop("%three", CALL), allowed)
     assert reason is not None and reason.startswith("it contains stablehlo.custom_call: ")

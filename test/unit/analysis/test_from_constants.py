@@ -36,7 +36,7 @@ def counting(result: str, dimension: int) -> str:
     return f"%{result} = stablehlo.iota dim = {dimension} : !m\n"
 
 
-def in_products(constants: str) -> Fused:
+def products_of_constants(constants: str) -> Fused:
     """Return a function with matrix products of %c and of %d."""
     return step(constants + dot("a", "x", "c") + dot("b", "a", "d") + "%z = stablehlo.sine %b : !m")
 
@@ -71,17 +71,17 @@ UNLIKE = {
 
 @pytest.mark.parametrize("constants", ALIKE.values(), ids=ALIKE.keys())
 def test_equal_constants_are_stored_once_for_products(constants: str) -> None:
-    result = in_products(constants)
+    result = products_of_constants(constants)
     assert stored(result) == ["c", "a", "b", "z"]
     assert (reads(result, "a"), reads(result, "b")) == ({"x", "c"}, {"a", "c"})
 
 
 @pytest.mark.parametrize("constants", UNLIKE.values(), ids=UNLIKE.keys())
 def test_unequal_constants_are_stored_separately(constants: str) -> None:
-    assert set(stored(in_products(constants))) == {"c", "d", "a", "b", "z"}
+    assert set(stored(products_of_constants(constants))) == {"c", "d", "a", "b", "z"}
 
 
-def behind_a_barrier(constants: str, names: str, types: str) -> Fused:
+def barrier_over_constants(constants: str, names: str, types: str) -> Fused:
     """Return a function with a barrier, which reads memory, over %x and constants."""
     count = 1 + len(names.split(","))
     barrier = f"%e:{count} = stablehlo.optimization_barrier %x, {names} : !m, {types}\n"
@@ -90,11 +90,11 @@ def behind_a_barrier(constants: str, names: str, types: str) -> Fused:
 
 def test_constants_of_different_shape_are_distinct() -> None:
     flat = "%d = stablehlo.constant dense<1.0> : !n\n"
-    assert reads(behind_a_barrier(ONE + flat, "%c, %d", "!m, !n"), "e") == {"x", "c", "d"}
+    assert reads(barrier_over_constants(ONE + flat, "%c, %d", "!m, !n"), "e") == {"x", "c", "d"}
 
 
 def test_constant_lives_until_last_read_of_equal_one() -> None:
-    result = in_products(ALIKE["numbers"])
+    result = products_of_constants(ALIKE["numbers"])
     # The number, the products, the sine.
     assert last_steps(result)["c"] == 2
 
@@ -117,7 +117,7 @@ def test_function_of_constant_does_not_read_constant() -> None:
     assert (stored(results), in_library(results)) == (["t", "p", "s", "z"], ["c", "a", "z"])
 
 
-def test_a_product_of_numbers_is_computed() -> None:
+def test_product_of_two_constants_is_computed() -> None:
     results = step(ONE + dot("a", "c", "c") + dot("z", "x", "a"))
     assert (stored(results), reads(results, "a")) == (["c", "a", "z"], {"c"})
 
@@ -147,7 +147,7 @@ def test_non_splat_constants_cost_nothing() -> None:
 
 
 def test_scalar_constant_costs_nothing() -> None:
-    assert reads(behind_a_barrier("%c = stablehlo.constant dense<2.0> : !s\n", "%c", "!s"), "e") == {"x"}
+    assert reads(barrier_over_constants("%c = stablehlo.constant dense<2.0> : !s\n", "%c", "!s"), "e") == {"x"}
 
 
 def product_of(nothing: str, literal: str = "0.0") -> Fused:
@@ -196,12 +196,12 @@ def test_constant_of_identity_is_not_stored() -> None:
     ],
     ids=["pad", "convert", "slice", "broadcast"],
 )
-def test_a_change_of_shape_or_type_to_the_same_is_left_out(nothing: str) -> None:
+def test_change_to_the_same_shape_or_type_is_removed(nothing: str) -> None:
     results = step(f"{nothing}\n{dot('z', 'a', 'a')}")
     assert (stored(results), reads(results, "z")) == (["z"], {"x"})
 
 
-def test_a_broadcast_that_transposes_is_computed() -> None:
+def test_transposing_broadcast_is_computed() -> None:
     results = step(f"%a = stablehlo.broadcast_in_dim %x, dims = [1, 0] : (!m) -> !m\n{dot('z', 'a', 'a')}")
     assert (stored(results), reads(results, "z")) == (["a", "z"], {"a"})
 
@@ -243,7 +243,7 @@ def test_scatter_over_unshared_zeros_is_in_place() -> None:
     assert (stored(result), places(result)) == (["c", "z"], ["c"])
 
 
-def test_scatters_over_the_same_zeros_get_a_copy_each() -> None:
+def test_each_scatter_over_shared_zeros_copies_them() -> None:
     both = scatter("a", "c") + scatter("b", "d") + "%z = stablehlo.add %a, %b : !m"
     result = scatters(number("c", "0.0") + number("d", "0.0") + both)
     assert (stored(result), places(result)) == (["c", "copy", "a", "copy", "b", "z"], ["c", "copy", "copy", "z"])

@@ -40,13 +40,13 @@ def body(*lines: str) -> str:
     return "\n".join(lines)
 
 
-def test_a_chain_with_one_reader_each_is_one_kernel() -> None:
+def test_chain_of_single_readers_is_one_kernel() -> None:
     kernels = fused(body(unary("a", "sine", "x"), unary("b", "exponential", "a"), unary("z", "tanh", "b")))
     assert stored(kernels) == ["z"]
     assert reads(kernels, "z") == {"x"}
 
 
-def test_a_matrix_product_reads_memory() -> None:
+def test_matrix_product_operands_are_stored() -> None:
     kernels = fused(body(unary("a", "negate", "x"), dot("z", "a")))
     assert stored(kernels) == ["a", "z"]
 
@@ -58,12 +58,12 @@ def test_cheap_unary_operation_fuses_into_each_reader() -> None:
     assert reads(kernels, "z") == {"a", "c"}
 
 
-def test_an_expensive_operation_with_two_readers_is_stored() -> None:
+def test_expensive_operation_with_two_readers_is_stored() -> None:
     kernels = fused(body(dot("a", "x"), unary("b", "tanh", "a"), dot("c", "b"), binary("z", "multiply", "b", "c")))
     assert reads(kernels, "z") == {"b", "c"}
 
 
-def test_duplicates_that_read_more_are_not_made() -> None:
+def test_producer_that_reads_more_is_not_duplicated() -> None:
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), dot("c", "s")]
     kernels = fused(body(*lines, binary("z", "multiply", "s", "c")))
     assert reads(kernels, "z") == {"s", "c"}
@@ -75,7 +75,7 @@ def test_binary_producer_fuses_only_if_all_readers_can() -> None:
     assert stored(kernels) == ["a", "b", "n", "m", "c", "d", "z"]
 
 
-def test_not_where_another_way_to_a_reader_is_stored() -> None:
+def test_producer_with_a_stored_path_to_a_reader_is_stored() -> None:
     """Store the sum: it reaches %z directly, and through the tanh that two operations read."""
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("t", "tanh", "s"), dot("c", "t")]
     kernels = fused(body(*lines, binary("u", "multiply", "s", "t"), binary("z", "add", "u", "c")))
@@ -107,7 +107,7 @@ def test_expensive_operation_fuses_if_nothing_repeats() -> None:
     assert stored(fused(body(unary("s", "sqrt", "x"), turned, binary("z", "add", "w", "y")))) == ["z"]
 
 
-def test_reshapes_are_the_memory_of_their_operand() -> None:
+def test_reshape_shares_memory_with_its_operand() -> None:
     lines = [
         dot("a", "x"),
         "  %r = stablehlo.reshape %a : (tensor<8x8xf32>) -> tensor<64xf32>",
@@ -154,12 +154,12 @@ def quotient(of: str, by: str) -> Fused:
     return fused(body(constant, binary("q", "divide", of, by), used))
 
 
-def test_division_is_cheap_only_by_a_constant() -> None:
+def test_division_is_cheap_if_the_divisor_is_constant() -> None:
     assert reads(quotient("x", "c"), "z") == {"x", "d"}
     assert reads(quotient("c", "x"), "z") == {"q", "d"}
 
 
-def test_a_cast_to_bf16_is_expensive_and_one_back_is_not() -> None:
+def test_cast_to_bf16_is_expensive_and_cast_from_it_is_cheap() -> None:
     def cast(source: str, target: str) -> Fused:
         """Return a cast of %x that two kernels read."""
         lines = f"""

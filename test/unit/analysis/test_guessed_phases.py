@@ -71,7 +71,7 @@ def turn(lines: Sequence[str], results: dict[str, str]) -> str | None:
     return result.turn.results[0].name_hint
 
 
-def test_without_a_loss_the_values_read_in_reverse_tell() -> None:
+def test_without_loss_gradient_begins_at_reverse_reads() -> None:
     """Find the derivative of the loss, which reads the last value first; the gradient reads that value again."""
     assert turn([*FORWARD, SEED, *BACKWARD, *UPDATES], UPDATED) == "g2"
 
@@ -92,7 +92,7 @@ def test_loss_is_first_scalar_that_needs_forward_pass(last: bool) -> None:
     assert result is not None and result.turn is None and result.hint.results == (2,)
 
 
-def test_gradient_norm_alone_is_no_loss() -> None:
+def test_gradient_norm_alone_is_not_a_loss() -> None:
     lines = [*FORWARD, SEED, *BACKWARD, total("q", "u0"), *UPDATES]
     assert turn(lines, {"q": SCALAR, **UPDATED}) == "g2"
 
@@ -105,7 +105,7 @@ SKIPS = [
 ]
 
 
-def test_two_values_that_are_read_last_by_one_operation() -> None:
+def test_no_guess_if_nothing_is_read_again_after_last_reads() -> None:
     """Guess nothing, since no value is read again after the last reads."""
     lines = [
         f"%a = stablehlo.sine %x : {T}",
@@ -116,7 +116,7 @@ def test_two_values_that_are_read_last_by_one_operation() -> None:
     assert guess([*lines, binary("add", "e", "c", "d")], {"e": T, "d": T}) is None
 
 
-def test_a_turn_that_moves_too_often_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_guess_if_the_turn_moves_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     residual = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
     assert turn(residual, UPDATED) == "e"
     monkeypatch.setattr(guessed_phases_module, "MOST_MOVES", 0)
@@ -133,5 +133,5 @@ NO_STEPS = {
 
 
 @pytest.mark.parametrize("name", NO_STEPS)
-def test_programs_without_gradient_are_no_training_step(name: str) -> None:
+def test_no_guess_for_programs_without_gradient(name: str) -> None:
     assert guess(*NO_STEPS[name]) is None

@@ -34,7 +34,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_parse_path(path: str) -> None:
+def test_paths_are_parsed_into_scope_and_direction(path: str) -> None:
     scope = parse_path(path)
     assert (scope.path, scope.functions, scope.direction) == PATHS[path]
 
@@ -47,7 +47,7 @@ def test_parse_path(path: str) -> None:
         ("tanh", "transpose(jvp())/recompute/tanh"),
     ],
 )
-def test_a_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> None:
+def test_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> None:
     assert as_backward(forward) == backward
     assert parse_path(backward).direction is Direction.BACKWARD
     assert parse_path(backward).path == parse_path(forward).path

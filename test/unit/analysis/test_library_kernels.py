@@ -43,7 +43,7 @@ def test_large_sum_fuses_its_operand() -> None:
     assert (stored(results), in_library(results), reads(results, "z")) == (["z"], ["n", "e", "z"], {"x"})
 
 
-def test_no_library_kernel_without_a_sum() -> None:
+def test_elementwise_operations_alone_stay_out_of_the_library() -> None:
     results = step("%n = stablehlo.negate %x : !m  %z = stablehlo.exponential %n : !m", "!m")
     assert (stored(results), in_library(results)) == (["z"], [])
 
@@ -84,7 +84,7 @@ def test_comparison_and_converted_mask_are_not_fused() -> None:
     assert (stored(results), in_library(results)) == (["a", "z"], ["z"])
 
 
-def test_a_product_with_a_mask_is_a_choice_and_not_taken() -> None:
+def test_product_with_a_mask_is_not_taken_as_it_is_a_select() -> None:
     mask = "%a = stablehlo.convert %p : (tensor<64x64xi1>) -> !m  %b = stablehlo.multiply %x, %a : !m"
     results = step(mask + total("z", "b"))
     assert (stored(results), in_library(results)) == (["b", "z"], ["z"])
@@ -105,23 +105,23 @@ def sums(shape: str, kind: str = "f32", combiner: str = "add") -> list[str]:
 
 @pytest.mark.parametrize("kind", ["f64", "f32", "bf16", "i8"])
 @pytest.mark.parametrize("combiner", ["add", "maximum", "minimum"])
-def test_sums_and_extremes_of_these_types_are_taken(kind: str, combiner: str) -> None:
+def test_sums_and_extremes_of_supported_types_are_taken(kind: str, combiner: str) -> None:
     assert sums("64x64", kind, combiner) == ["a", "z"]
 
 
 @pytest.mark.parametrize(
     ("kind", "combiner"), [("i32", "add"), ("i1", "or"), ("f16", "add"), ("i1", "add"), ("f32", "multiply")]
 )
-def test_other_reductions_are_not(kind: str, combiner: str) -> None:
+def test_unsupported_reductions_are_not_taken(kind: str, combiner: str) -> None:
     assert sums("64x64", kind, combiner) == []
 
 
-def test_a_reduction_of_fewer_than_4096_elements_is_not() -> None:
+def test_reduction_of_fewer_than_4096_elements_is_not_taken() -> None:
     assert sums("64x64") == ["a", "z"]
     assert sums("64x63") == []
 
 
-def test_a_reduction_of_two_arrays_at_once_is_not() -> None:
+def test_reduction_with_two_operands_is_not_taken() -> None:
     lines = """
       %n = stablehlo.negate %x : !m
       %z, %k = "stablehlo.reduce"(%n, %y, %zero, %zero) <{dimensions = array<i64: 1>}> ({
@@ -146,16 +146,16 @@ def dot(left: str, right: str, result: str, numbers: str = "contracting_dims = [
 BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
 
 
-def test_a_matrix_product_is_taken() -> None:
+def test_matrix_product_is_fused_into_library_kernel() -> None:
     assert dot("64x2", "2x64", "64x64") == ["d", "z"]
     assert dot("256x4x8", "256x8x4", "256x4x4", BATCHED) == ["d", "z"]
 
 
-def test_one_of_matrices_with_no_side_of_eight_is_not() -> None:
+def test_product_without_a_side_of_eight_is_not_taken() -> None:
     assert dot("256x4x7", "256x7x4", "256x4x4", BATCHED) == ["z"]
 
 
-def test_one_with_a_row_or_a_column_is_not() -> None:
+def test_product_with_a_row_or_column_is_not_taken() -> None:
     assert dot("1x64", "64x4096", "1x4096") == ["z"]
     assert dot("4096x64", "64x1", "4096x1") == ["z"]
 
@@ -205,7 +205,7 @@ def test_kernel_has_at_most_100_operations_and_values() -> None:
     assert stored(results) == [names[-98], "z"]
 
 
-def of_a_slice(lines: str) -> Fused:
+def slice_of_expensive_value(lines: str) -> Fused:
     """Return a function of %p, a slice of an expensive value, which only a reduction can absorb."""
     wide, result = "tensor<256x32xf32>", "tensor<128xf32>"
     body = f"""
@@ -222,13 +222,13 @@ def multiplied(result: str, operand: str) -> str:
 
 
 def test_library_kernel_operand_is_not_fused_into_reduction() -> None:
-    assert stored(of_a_slice(multiplied("z", "p"))) == ["z"]
-    assert stored(of_a_slice(total("z", "p"))) == ["t", "p", "z"]
+    assert stored(slice_of_expensive_value(multiplied("z", "p"))) == ["z"]
+    assert stored(slice_of_expensive_value(total("z", "p"))) == ["t", "p", "z"]
 
 
-def test_nor_inside_of_one_behind_the_kernel() -> None:
+def test_library_kernel_operand_is_stored_for_a_later_reduction() -> None:
     added = "  %a = stablehlo.add %p, %w : !m"
-    result = of_a_slice(total("r", "y") + wide("w", "r") + added + multiplied("z", "a"))
+    result = slice_of_expensive_value(total("r", "y") + wide("w", "r") + added + multiplied("z", "a"))
     assert (stored(result), in_library(result)) == (["t", "p", "a", "z"], ["r", "w", "a"])
 
 
@@ -257,24 +257,24 @@ def test_maxima_over_adjacent_windows_are_fused() -> None:
 
 
 def test_order_preserving_broadcast_is_fused() -> None:
-    def found(dims: str) -> list[str]:
+    def library_values(dims: str) -> list[str]:
         lines = f"%b = stablehlo.broadcast_in_dim %x, dims = [{dims}] : (!m) -> tensor<64x64x2xf32>\n"
         across = "applies stablehlo.add across dimensions = [2] : (tensor<64x64x2xf32>, !s) -> !m"
         return in_library(step(f"{lines}%z = stablehlo.reduce(%b init: %zero) {across}", "!m"))
 
-    assert (found("0, 1"), found("1, 0")) == (["b", "z"], ["z"])
+    assert (library_values("0, 1"), library_values("1, 0")) == (["b", "z"], ["z"])
 
 
-def test_padding_is_taken_where_none_is_between_elements() -> None:
-    def found(low: int, between: int) -> list[str]:
+def test_padding_is_taken_unless_it_is_between_elements() -> None:
+    def library_values(low: int, between: int) -> list[str]:
         numbers = f"low = [0, {low}], high = [0, 1], interior = [0, {between}]"
         lines = f"%b = stablehlo.pad %y, %zero, {numbers} : (tensor<64x32xf32>, !s) -> !m"
         return in_library(fused("%y: tensor<64x32xf32>", INITS + lines + total("z", "b"), "!v", TYPES))
 
-    assert (found(31, 0), found(0, 1)) == (["b", "z"], ["z"])
+    assert (library_values(31, 0), library_values(0, 1)) == (["b", "z"], ["z"])
 
 
-def test_a_kernel_of_the_library_writes_over_no_operand() -> None:
+def test_library_kernel_overwrites_no_operand() -> None:
     # Not a product that the library takes in.
     lines = "%a = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (!m, !m) -> !m\n"
     elementwise, library = step(lines + "%z = stablehlo.sine %a : !m", "!m"), step(lines + softmax("z", "a"), "!m")

@@ -25,13 +25,13 @@ COSINE = 4 * 8 * 6
 """FLOPs in all iterations."""
 
 
-def found() -> list[Corner]:
+def corners_of_text() -> list[Corner]:
     (function,) = functions_of(parse_module(TEXT))
     return corners(function.body.block, lambda op: True)
 
 
-def test_from_all_stacks_to_the_smallest_set() -> None:
-    assert [(entry.kept_bytes, entry.extra_flops) for entry in found()] == [
+def test_corners_range_from_all_stacks_to_the_smallest_set() -> None:
+    assert [(entry.kept_bytes, entry.extra_flops) for entry in corners_of_text()] == [
         (3 * SLICE, 0),
         (2 * SLICE, COSINE),
         (SLICE, COSINE + WORK),
@@ -42,13 +42,13 @@ def test_from_all_stacks_to_the_smallest_set() -> None:
     ("keep", "stacks"),
     [("100%", 3), ("70%", 2), ("40%", 1), ("10%", 1), (f"{2 * SLICE}B", 2), (f"{2 * SLICE - 1}B", 1)],
 )
-def test_keeps_requested_amount_of_stacks(keep: str, stacks: int) -> None:
+def test_corner_keeps_requested_amount_of_stacks(keep: str, stacks: int) -> None:
     (function,) = functions_of(parse_module(TEXT))
     corner = corner_within(function.body.block, lambda op: True, schedule_of(f"keep({keep})"))
     assert corner is not None and corner.kept_bytes == stacks * SLICE
 
 
-def test_no_loops_no_corners() -> None:
+def test_function_without_loops_has_no_corners() -> None:
     (function,) = functions_of(
         parse_module("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }")
     )
@@ -57,7 +57,7 @@ def test_no_loops_no_corners() -> None:
 
 
 @pytest.mark.parametrize("price", [Fraction(1, 100), Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000)])
-def test_loop_cut_is_cheapest_at_its_price(price: Fraction) -> None:
+def test_loop_cut_is_the_cheapest_set_at_its_price(price: Fraction) -> None:
     (function,) = functions_of(parse_module(TEXT))
     (link,) = loop_pairs(function.body.block)
     cut = loop_cut(link, lambda op: True, price)
@@ -98,7 +98,7 @@ def brute(wanted: list[str], needs: dict[str, tuple[str, ...]], cost: dict[str, 
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_cuts_with_work_are_least(seed: int) -> None:
+def test_weighted_cuts_have_the_least_cost(seed: int) -> None:
     draw = random.Random(seed)
     names = [f"v{number}" for number in range(7)]
     cost = {name: draw.randrange(0, 9) for name in names}

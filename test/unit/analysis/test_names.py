@@ -43,7 +43,7 @@ def test_most_specific_name_comes_first() -> None:
         ("*attn", []),
     ],
 )
-def test_names_and_patterns(pattern: str, named: list[int]) -> None:
+def test_patterns_match_the_expected_operations(pattern: str, named: list[int]) -> None:
     listed = operations()
     assert matches_of(listed, [pattern, "nobody"]) == {pattern: [listed[index] for index in named], "nobody": []}
     assert [index for index, op in enumerate(listed) if is_named(op, [pattern])] == named

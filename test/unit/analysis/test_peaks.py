@@ -12,14 +12,14 @@ from recompute.test.examples import SMALL, classified, inlined, peaks_before
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_peaks_are_those_of_the_timelines(name: str) -> None:
+def test_peaks_equal_those_of_the_timelines(name: str) -> None:
     module = inlined(name)
     function, phases, peaks = functions_of(module)[0], classified(module), peaks_before(name)
     assert peaks.in_order == timeline(function, phases).peak_bytes
     assert peaks.eager == eager_timeline(function, phases).peak_bytes
 
 
-def test_steady_is_within_a_tenth_of_program_order() -> None:
+def test_step_is_steady_within_a_tenth_of_program_order() -> None:
     assert peaks(100, 110, 0).is_steady and not peaks(100, 111, 0).is_steady
 
 

@@ -98,7 +98,7 @@ def test_an_update_by_attribute_is_in_neither_pass() -> None:
     assert [classes.phase[op] for op in classes.order.operations if Names.PHASE in op.attributes] == ["update"]
 
 
-def test_built_in_sources_stay() -> None:
+def test_built_in_sources_cannot_be_replaced() -> None:
     with pytest.raises(ValueError, match="'jax' is built in"):
         register_source("jax", SOURCE)
 
@@ -116,7 +116,7 @@ register_source("mine", PhaseSource(direction, lambda op: "the attribute mine.pa
 """
 
 
-def test_the_driver_loads_a_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_driver_loads_a_registered_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = ACME.replace("acme.", "mine.").replace('"forward"', '"FORWARD"').replace('"backward"', '"BACKWARD"')
     step, rules = tmp_path / "step.mlir", tmp_path / "rules.py"
     step.write_text(text)

@@ -46,7 +46,7 @@ def phases_of(primal: str = "", derivative: str = "", gradient: str = "") -> tup
     return step.graph.phases
 
 
-def test_behind_the_loss_begins_the_gradient() -> None:
+def test_gradient_begins_after_the_loss() -> None:
     assert phases_of() == ("primal", "primal", "gradient", "gradient", "update", "update")
 
 
@@ -63,7 +63,7 @@ def test_contradictory_phases_are_rejected(wrong: dict[str, str]) -> None:
 
 @pytest.mark.slow("branches")
 @pytest.mark.parametrize("name", WITH_LOSS)
-def test_phases_are_those_of_the_locations(name: str) -> None:
+def test_phases_agree_with_those_of_the_locations(name: str) -> None:
     bare = parse_module(print_module(original(name)))
     ((_, messages),) = numbered_steps(prepare(original(name)).module)
     ((_, result),) = numbered_steps(prepare(bare, RecomputeOptions(LOSS)).module)
@@ -99,7 +99,7 @@ func.func @f(%x: tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>> {
 """  # noqa: E501
 
 
-def test_of_a_single_tuple_the_elements_are_the_results() -> None:
+def test_elements_of_a_returned_tuple_count_as_results() -> None:
     module = parse_module(ONE_TUPLE)
     write_phases(module, PhaseHint((0,)))
     strips = [str(op.attributes[Names.PHASE]).strip('"') for op in module.walk() if Names.PHASE in op.attributes]

@@ -86,7 +86,7 @@ def test_equal_pools_share_indices_but_not_zeros() -> None:
     assert TWO.program.operands[first][1:] == TWO.program.operands[second][1:]
 
 
-def test_pools_of_other_sizes_have_their_own() -> None:
+def test_pools_of_other_sizes_have_their_own_indices() -> None:
     small = gradient("b", "y", "h").replace("!m", "!w").replace("(!w, !w, !s)", "(!w, !t, !s)")
     lines = gradient("a", "x", "g") + small + "  %c:2 = stablehlo.optimization_barrier %a, %b : !m, !w\n"
     types = TYPES + "!t = tensor<2x2xf32>\n"
@@ -94,7 +94,7 @@ def test_pools_of_other_sizes_have_their_own() -> None:
     assert stored(kernels).count("iota") == 4
 
 
-def test_the_reduction_waits_for_the_operand_alone() -> None:
+def test_reduction_waits_for_its_operand_alone() -> None:
     """Run the reduction in the forward pass, so that its result is live until the gradient arrives."""
     product = "stablehlo.dot_general %{}, %g, contracting_dims = [1] x [0] : (!w, !w) -> !w"
     late = [f"  %{value} = {product.format(operand)}\n" for value, operand in ("ag", "ba", "cb", "dc", "ed")]

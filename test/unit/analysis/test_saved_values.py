@@ -47,7 +47,7 @@ def reasons(selection: Selection) -> dict[str, str | None]:
     return {value.value: value.reason for value in explained(selection).values}
 
 
-def test_why_each_value_is_saved() -> None:
+def test_each_saved_value_has_its_reason() -> None:
     result = reasons(Selection("block*"))
     assert result["%a"] is None
     assert result["%o"] == OUTSIDE and result["%m"] == MARKED and result["%b"] == OUTPUT
@@ -64,11 +64,11 @@ def test_why_each_value_is_saved() -> None:
         (Selection("block*", skip=(0,)), "%a", SKIPPED),
     ],
 )
-def test_the_request_says_why(selection: Selection, value: str, reason: str) -> None:
+def test_selection_determines_the_reason(selection: Selection, value: str, reason: str) -> None:
     assert reasons(selection)[value] == reason
 
 
-def test_places_bytes_and_regions() -> None:
+def test_saved_value_states_position_bytes_and_segments() -> None:
     first = next(value for value in explained(Selection("block*")).values if value.value == "%b")
     assert (first.operation, first.position, first.segment, first.bytes) == (
         "stablehlo.tanh",

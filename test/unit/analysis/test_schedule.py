@@ -60,7 +60,7 @@ def test_reordering_lowers_a_peak_in_the_update() -> None:
 
 
 @pytest.mark.parametrize("name", ["tied.small.mlir", "mlp.small.mlir"])
-def test_the_same_bits(name: str) -> None:
+def test_schedule_keeps_every_bit(name: str) -> None:
     module = recomputed(name).clone()
     schedule(module)
     assert print_module(module) != print_module(recomputed(name))

@@ -35,16 +35,16 @@ def segments(paths: tuple[str, ...], pattern: str = "auto") -> list[str]:
     return [chosen.get(op, "") for op in results.order.operations if results.is_forward(op)]
 
 
-def test_siblings_on_the_outermost_level() -> None:
+def test_outermost_scopes_are_segments() -> None:
     assert segments(("a", "a", "b", "")) == ["a", "a", "b", ""]
 
 
-def test_descends_through_dominant_scope() -> None:
+def test_scopes_below_a_dominant_scope_are_segments() -> None:
     paths = ("model/a",) * 10 + ("model/b",) * 10 + ("loss",)
     assert set(segments(paths)) == {"model/a", "model/b", ""}
 
 
-def test_stays_without_dominant_scope() -> None:
+def test_without_a_dominant_scope_outermost_scopes_are_segments() -> None:
     assert set(segments(("model/a", "model/b", "loss", "loss"))) == {"model", "loss"}
 
 
@@ -79,12 +79,12 @@ def test_patterns_match_a_path_or_its_last_name(pattern: str) -> None:
     assert segments(paths, pattern) == ["model/block0", "model/block1", ""]
 
 
-def test_a_pattern_without_a_match_names_the_scopes() -> None:
+def test_error_of_unmatched_pattern_names_the_scopes() -> None:
     with pytest.raises(NoSuchSegment, match=r"no segment matches 'layer\*'; the scopes are: a, a/x, b"):
         segments(("a/x", "b"), "layer*")
 
 
-def test_a_misspelt_pattern_names_similar_scopes() -> None:
+def test_error_of_misspelt_pattern_names_similar_scopes() -> None:
     paths = [f"Net/blocks{number}/dense" for number in range(20)]
     message = str(NoSuchSegment("blokcs*", tuple(path.removesuffix("/dense") for path in paths)))
     assert message.startswith("no segment matches 'blokcs*'; similar segments are: blocks")

@@ -32,12 +32,12 @@ def test_first_free_place_matches_reference_table():
     assert None in result and len(result) > 4
 
 
-def test_the_step_before_all_others_is_a_step():
+def test_step_before_the_first_can_be_occupied():
     taken = OccupiedPlaces(1)
     taken.put(0, -1, -1)
     assert taken.first_free(1, -1, 0) is None
     assert taken.first_free(1, 0, 0) == 0
 
 
-def test_unwanted_place_is_not_assigned():
+def test_place_that_is_no_candidate_is_not_assigned():
     assert OccupiedPlaces(4).first_free(0, 0, 3) is None

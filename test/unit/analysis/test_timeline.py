@@ -60,7 +60,7 @@ def test_views_share_the_storage_of_their_operand() -> None:
     assert measurement.live_bytes == (1024, 1024, 1024, 1024, 0)
 
 
-def test_a_reshape_of_a_transpose_copies() -> None:
+def test_reshape_of_a_transpose_copies() -> None:
     measurement = measure(
         """
   %a = stablehlo.transpose %x, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
@@ -153,7 +153,7 @@ def test_reshape_of_strided_outer_value_copies() -> None:
     assert measurement.inner_bytes[loop] == 2 * 1024
 
 
-def test_a_loop_over_constants_costs_nothing() -> None:
+def test_loop_over_constants_costs_nothing() -> None:
     measurement = measure(
         f"""
   %n = stablehlo.constant dense<3.0> : {T}

@@ -91,7 +91,7 @@ def test_model_is_within_15_percent_of_xla(measurement: Measured) -> None:
     assert model_bytes(as_measured(measurement)) == pytest.approx(measurement.xla_bytes, rel=0.15)
 
 
-def test_the_concepts_say_how_near_the_models_are() -> None:
+def test_concepts_page_states_the_accuracy_of_the_models() -> None:
     measured = [(as_measured(segments), segments.xla_bytes) for segments in PLAIN_OR_AUTO]
     xla = [model_bytes(module) / allocated for module, allocated in measured]
     order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
@@ -123,13 +123,13 @@ def spearman(actual: list[int], other: list[int]) -> float:
     return product / (sum((a - mean) ** 2 for a in first) * sum((b - mean) ** 2 for b in second)) ** 0.5
 
 
-def test_spearman_sees_a_wrong_order() -> None:
+def test_spearman_detects_a_wrong_order() -> None:
     assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
     assert spearman([1, 2, 3, 4], [10, 30, 20, 40]) == pytest.approx(0.8)
 
 
 @pytest.mark.slow
-def test_markings_of_one_net_are_ranked_as_by_xla() -> None:
+def test_model_ranks_markings_of_one_net_as_xla_does() -> None:
     assert len(MARKINGS) >= 10
     by_model = [model_bytes(as_measured(marking)) for marking in MARKINGS]
     assert spearman(by_model, [marking.xla_bytes for marking in MARKINGS]) >= 0.95
@@ -224,7 +224,7 @@ def test_convolution_copies_operands_unless_features_last() -> None:
     assert kib(step("[f, 0, 1, b]")) == 16
 
 
-def test_a_product_in_bf16_is_computed_in_f32() -> None:
+def test_bf16_product_is_computed_in_f32() -> None:
     narrow = "tensor<32x32xbf16>"
     text = f"""func.func @f(%x: {narrow}) -> {narrow} {{
   %c = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({narrow}, {narrow}) -> {narrow}

@@ -34,12 +34,12 @@ def test_doubling_aliases_beyond_limit_are_rejected(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)
-def test_a_few_levels_are_written_out(kind: str) -> None:
+def test_aliases_of_a_few_levels_are_expanded(kind: str) -> None:
     printed = print_module(parse_module(aliases(*DOUBLING_ALIASES[kind], levels=8)))
     assert print_module(parse_module(printed)) == printed
 
 
-def test_many_uses_of_a_long_alias_are_refused() -> None:
+def test_many_uses_of_a_long_alias_are_rejected() -> None:
     uses = '"any.thing"() {of = #a} : () -> ()\n' * 10_000
     error = error_of(f'#a = "{"x" * 100_000}"\n{uses}')
     assert re.match(r"aliases\.mlir:\d+:21: error: aliases expand to more than \d+ characters", error)
@@ -51,7 +51,7 @@ def test_short_alias_may_be_used_many_times() -> None:
     assert print_module(parse_module(text)).count("affine_map<(d0, d1, d2, d3)") == 5_000
 
 
-def test_names_of_names_are_not_nested() -> None:
+def test_chain_of_aliases_is_not_limited() -> None:
     printed = print_module(parse_module(aliases("[1]", "{last}", DEEP)))
     assert "{of = [1 : i64]}" in printed
 
@@ -76,7 +76,7 @@ def stack(depth: int) -> CallSiteLoc | NameLoc:
     return location
 
 
-def test_a_deep_stack_of_calls_is_looked_through() -> None:
+def test_source_position_is_found_in_a_deep_call_stack() -> None:
     position = FileLineColLoc(StringAttr("model.py"), IntAttr(3), IntAttr(4))
     assert source_position(CallSiteLoc(stack(DEEP), position)) == ("model.py", 3, 4)
     assert location_text(stack(2)) == 'callsite("g" at callsite("g" at "f"))'

@@ -81,12 +81,12 @@ def test_alias_values_match_mlir(definitions: str, value: str, printed: str, jud
         ("#foo.bar<#foo.bar<>, !foo.b = 1>", "#foo.bar<#foo.bar<>, !foo.b = 1>"),
     ],
 )
-def test_bodies_of_unknown_dialects(value: str, printed: str):
+def test_aliases_are_expanded_in_bodies_of_unknown_dialects(value: str, printed: str):
     definitions = '#a = 5 : i32\n!a = i32\n#p = loc("f.py":1:2)\n#l = loc("x"(#p))\n'
     assert printed_value(definitions + with_value(value)) == printed
 
 
-def test_different_definitions_are_different_programs():
+def test_different_alias_definitions_give_different_programs():
     first, other = (f"!0 = !vhlo.{name}\n{with_value('#vhlo.type_v1<!0>')}" for name in ("i32_v1", "i64_v1"))
     assert print_module(parse_module(first)) != print_module(parse_module(other))
 
@@ -136,20 +136,20 @@ def test_different_definitions_are_different_programs():
         ("!a = {k = i32}\nmodule {}", "1:6", "type expected"),
     ],
 )
-def test_refused(text: str, position: str, words: str):
+def test_invalid_aliases_are_rejected(text: str, position: str, words: str):
     with pytest.raises(ParseError, match=words) as error:
         parse_module(text, "t")
     assert str(error.value).startswith(f"t:{position}\n")
 
 
-def test_no_text_is_skipped():
+def test_functions_between_alias_definitions_are_read():
     """Read all functions between two definitions; a definition at the end once ended the reading of the first one."""
     text = "".join(f'#a{index} = {index} : i32\nfunc.func private @f{index}() loc("{index}")\n' for index in range(5))
     functions = [op for op in parse_module(f'{text}#l = loc("x")\n').walk() if isinstance(op, FuncOp)]
     assert [op.sym_name for op in functions] == [StringAttr(f"f{index}") for index in range(5)]
 
 
-def test_an_alias_of_a_type_in_a_type():
+def test_type_alias_is_expanded_inside_a_type():
     module = parse_module("!e = i32\n!t = tensor<4x!e>\nfunc.func private @f(!t, tensor<4x!e>, tuple<!e>)")
     (function,) = module.ops
     assert isinstance(function, FuncOp)
@@ -157,7 +157,7 @@ def test_an_alias_of_a_type_in_a_type():
     assert first == other and str(pair) == f"tuple<{i32}>"
 
 
-def test_attribute_inside_unknown_attribute_is_no_alias():
+def test_attribute_inside_unknown_attribute_is_not_an_alias():
     value = "#foo.kind<tensor<2xf32, #stablehlo<transpose NO_TRANSPOSE>>>"
     assert printed_value(with_value(value)) == value
 
@@ -176,7 +176,7 @@ def test_opaque_attributes_keep_line_breaks(value: str):
     assert value in text and print_module(parse_module(text)) == text
 
 
-def test_lines_of_shardings_are_joined():
+def test_sharding_over_several_lines_is_printed_on_one():
     value = '#sdy.sharding<@mesh, [{"a"},\n  {"b"}]>'
     assert printed_value(with_value(value)) == '#sdy.sharding<@mesh, [{"a"}, {"b"}]>'
 

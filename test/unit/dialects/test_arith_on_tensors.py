@@ -40,7 +40,7 @@ def assert_round_trip(text: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", CONVERSIONS)
-def test_conversions(name: str, shape: str) -> None:
+def test_conversions_round_trip(name: str, shape: str) -> None:
     source, target = (shape.replace("ELEMENT", element) for element in CONVERSIONS[name])
     text = function(f"%0 = arith.{name} %a : {source} to {target}", source)
     assert_round_trip(text)
@@ -71,7 +71,7 @@ def test_scalar_condition_selects_a_tensor() -> None:
 
 
 @pytest.mark.parametrize("flags", ["", " fastmath<fast>"])
-def test_remainder_of_floats(flags: str) -> None:
+def test_float_remainder_round_trips(flags: str) -> None:
     assert_round_trip(function(f"%0 = arith.remf %a, %a{flags} : tensor<2xf32>", "tensor<2xf32>"))
 
 
@@ -91,7 +91,7 @@ def test_remainder_of_floats(flags: str) -> None:
         ("%0 = arith.select %b, %a, %a : tensor<2xi8>, tensor<2xi32>", ["tensor<2xi32>", "tensor<2xi8>"]),
     ],
 )
-def test_other_types_are_refused(body: str, types: list[str]) -> None:
+def test_invalid_operand_types_are_rejected(body: str, types: list[str]) -> None:
     with pytest.raises((ParseError, VerifyException)):
         parse_module(function(body.replace("T", types[0]), *types)).verify()
 
@@ -101,7 +101,7 @@ def test_unknown_predicate_is_named() -> None:
         parse_module(function("%0 = arith.cmpi less, %a, %a : tensor<2xi32>", "tensor<2xi32>"))
 
 
-def test_executed_on_tensors() -> None:
+def test_arith_is_executed_on_tensors() -> None:
     numbers, others = array([5.5, -5.5, 3.0], "f32"), array([2.0, 2.0, -2.0], "f32")
     body = """
       %0 = arith.remf %a, %b : tensor<3xf32>
@@ -117,7 +117,7 @@ def test_executed_on_tensors() -> None:
     assert evaluate(widened, "tensor<2xi32>", bytes_).astype(np.int64).tolist() == [255, 1]
 
 
-def test_attributes_of_calls_are_kept() -> None:
+def test_call_attributes_are_kept() -> None:
     call = '%0 = func.call @f(%a) {arg_attrs = [{x.y = "z"}], no_inline, res_attrs = [{x.w}]} : (i32) -> i32'
     assert_round_trip(f"func.func @f(%a: i32) -> i32 {{\n  {call}\n  func.return %0 : i32\n}}")
     generic = '%0 = "func.call"(%a) <{arg_attrs = [{x.y}], callee = @f, no_inline}> : (i32) -> i32'

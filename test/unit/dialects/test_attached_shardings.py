@@ -70,7 +70,7 @@ def test_bad_priorities_and_axis_lists_are_rejected() -> None:
             _verify(argument=sharding)
 
 
-def test_the_sharding_of_an_effect_has_no_dimensions() -> None:
+def test_sharding_of_an_effect_has_no_dimensions() -> None:
     text = """
 #sharding = #sdy.sharding_per_value<[<@one, [DIMENSIONS]>]>
 sdy.mesh @one = <[], device_ids=[0]>
@@ -84,7 +84,7 @@ func.func @f(%0: tensor<8xf32>) {
         verify_module(parse_module(text.replace("DIMENSIONS", "{}")))
 
 
-def test_shardings_of_values_without_known_rank() -> None:
+def test_sharding_of_an_unranked_tensor_is_rejected() -> None:
     text = """
 sdy.mesh @mesh = <["x"=2]>
 func.func @f(%0: TYPE {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
@@ -96,7 +96,7 @@ func.func @f(%0: TYPE {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
         verify_module(parse_module(text.replace("TYPE", "tensor<*xf32>")))
 
 
-def test_meshes_and_shardings_are_read_in_full() -> None:
+def test_meshes_and_shardings_print_as_jaxlib_prints_them() -> None:
     text = """
 sdy.mesh @mesh = #sdy.mesh<["x"=2]>
 func.func @f(%0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<8xf32> {

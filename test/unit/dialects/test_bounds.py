@@ -72,7 +72,7 @@ def test_bounds_are_read_as_by_jaxlib(line: str, type_: str, judge: Judge) -> No
         ),
     ],
 )
-def test_extents_beyond_their_bounds_are_refused(line: str, types: list[str], words: str, judge: Judge) -> None:
+def test_extents_beyond_their_bounds_are_rejected(line: str, types: list[str], words: str, judge: Judge) -> None:
     with pytest.raises((Refusal, VerifyException), match=re.escape(words)):
         verify_module(parse_module(_program(line, *types)))
     with pytest.raises(AssertionError, match="jaxlib refuses"):
@@ -99,7 +99,7 @@ def _product(operands: str, total: str, products: int = 1, components: int = 1, 
         _product("f8E4M3FN", "f32", imprecise="true"),
     ],
 )
-def test_algorithms_that_some_hardware_has(program: str, judge: Judge) -> None:
+def test_supported_dot_algorithms_are_accepted(program: str, judge: Judge) -> None:
     parse_module(program).verify()
     judge.print(program)
 
@@ -114,7 +114,7 @@ def test_algorithms_that_some_hardware_has(program: str, judge: Judge) -> None:
         _product("f8E4M3FN", "f16"),
     ],
 )
-def test_algorithms_that_no_hardware_has(program: str, judge: Judge) -> None:
+def test_unsupported_dot_algorithms_are_rejected(program: str, judge: Judge) -> None:
     with pytest.raises(VerifyException, match="I8: no known hardware supports the algorithm"):
         parse_module(program).verify()
     with pytest.raises(AssertionError, match="not known to be supported on any hardware"):

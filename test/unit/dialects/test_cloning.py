@@ -71,16 +71,16 @@ def assert_cloned_alike(module: ModuleOp) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_clones_of_files(path: Path):
+def test_clones_of_file_contents_equal_those_of_xdsl(path: Path):
     for text in path.read_text().split("// -----"):
         assert_cloned_alike(parse_module(text))
 
 
-def test_several_blocks_and_unregistered_operations():
+def test_several_blocks_and_unregistered_operations_are_cloned():
     assert_cloned_alike(several_blocks())
 
 
-def test_a_value_that_is_read_before_it_is_defined():
+def test_value_read_before_its_definition_is_cloned():
     module = parse_module(
         "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %a = stablehlo.sine %x : tensor<4xf32>\n"
         "  %b = stablehlo.cosine %a : tensor<4xf32>\n  return %b : tensor<4xf32>\n}"
@@ -91,7 +91,7 @@ def test_a_value_that_is_read_before_it_is_defined():
     assert copy_sine.operands[0] is copy_cosine.results[0]
 
 
-def test_operands_are_replaced_and_results_are_known():
+def test_clone_replaces_operands_and_records_results():
     module = parse_module(
         "func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {\n"
         "  %a = stablehlo.sine %x : tensor<4xf32>\n  %b = stablehlo.add %a, %x : tensor<4xf32>\n"
@@ -106,7 +106,7 @@ def test_operands_are_replaced_and_results_are_known():
     assert tuple(copies[1].operands) == (copies[0].results[0], y)
 
 
-def test_without_the_fields_of_xdsl(monkeypatch: pytest.MonkeyPatch):
+def test_changed_xdsl_fields_fall_back_to_constructors(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(making, "HAS_EXPECTED_FIELDS", False)
     monkeypatch.setattr(cloning, "_can_be_made", making.can_be_made)
     assert_cloned_alike(several_blocks())

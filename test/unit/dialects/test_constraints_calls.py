@@ -94,7 +94,7 @@ def alias(output: str, operand: int, part: str) -> str:
         ("I7", {"more": alias("[0]", 0, "[]")}, "a result of type tensor<5xi8> cannot alias an operand of type"),
     ],
 )
-def test_custom_call(label: str, changed: dict[str, str], words: str) -> None:
+def test_custom_call_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     CALL.refuse(label, words, **changed)
 
 
@@ -107,11 +107,11 @@ def test_custom_call(label: str, changed: dict[str, str], words: str) -> None:
         {"other": "tensor<f32>", "more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {EMPTY}")},
     ],
 )
-def test_calls_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_custom_calls_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     CALL.accept(judge, **changed)
 
 
-def test_layouts_are_for_the_parts_of_a_tuple() -> None:
+def test_tuple_result_needs_a_layout_for_each_element() -> None:
     text = '%r = "stablehlo.custom_call"(%0) <{call_target_name = "f" {more}}> : ({one}) -> {result}'
     values = {"more": layouts(MATRIX, f"{ROW}, {ROW}"), "one": "tensor<2x3xf32>"}
     single = Template(text, {**values, "result": "tuple<tensor<2xf32>, tensor<3xf32>>"}, ("one",))
@@ -158,7 +158,7 @@ FFT = Template(
         ),
     ],
 )
-def test_fft(label: str, changed: dict[str, str], words: str) -> None:
+def test_fft_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     FFT.refuse(label, words, **changed)
 
 
@@ -171,7 +171,7 @@ def test_fft(label: str, changed: dict[str, str], words: str) -> None:
         {"operand": "tensor<?x?x?xf32>", "result": "tensor<?x?x?xcomplex<f32>>"},
     ],
 )
-def test_transforms_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_transforms_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     FFT.accept(judge, **changed)
 
 
@@ -186,7 +186,7 @@ CHOLESKY = Template(
     ("label", "type_", "words"),
     [("C2", "tensor<3xf32>", "is not a tensor of matrices"), ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]")],
 )
-def test_cholesky(label: str, type_: str, words: str) -> None:
+def test_cholesky_constraints_are_checked(label: str, type_: str, words: str) -> None:
     CHOLESKY.refuse("C1", "the result has type", result="tensor<2x3x3xf64>")
     CHOLESKY.refuse(label, words, operand=type_, result=type_)
 
@@ -210,7 +210,7 @@ def accuracy(text: str) -> str:
         ("mode = MODE<LOW>", "Expected `DEFAULT`"),
     ],
 )
-def test_accuracies(text: str, words: str) -> None:
+def test_invalid_accuracies_are_rejected(text: str, words: str) -> None:
     with pytest.raises(ParseError, match=words):
         parse_module(accuracy(text))
 
@@ -223,7 +223,7 @@ def test_accuracies(text: str, words: str) -> None:
         "rtol = 0.3333333333333333, mode = MODE<TOLERANCE>",
     ],
 )
-def test_accuracies_are_kept(text: str) -> None:
+def test_accuracies_round_trip(text: str) -> None:
     module = parse_module(accuracy(text))
     assert parse_module(str(module)).is_structurally_equivalent(module)
     assert text.partition(" = ")[0] in str(module)

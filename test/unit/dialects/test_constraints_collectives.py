@@ -43,7 +43,7 @@ CHANNEL = ", channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
         ("C6", {"result": "tensor<16xf32>"}, "there are 1 dimensions of a result, expected 2"),
     ],
 )
-def test_all_gather(label: str, changed: dict[str, str], words: str) -> None:
+def test_all_gather_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     GATHER.refuse(label, words, **changed)
 
 
@@ -55,7 +55,7 @@ def test_all_gather(label: str, changed: dict[str, str], words: str) -> None:
         {"operand": "tensor<4x?xf32>", "result": "tensor<?x16xf32>"},
     ],
 )
-def test_gathers_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_all_gathers_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     GATHER.accept(judge, **changed)
 
 
@@ -92,7 +92,7 @@ REDUCE = Template(
         ("C7", {"result": "tensor<4x8xf64>"}, "elements of type f64, expected f32"),
     ],
 )
-def test_all_reduce(label: str, changed: dict[str, str], words: str) -> None:
+def test_all_reduce_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     REDUCE.refuse(label, words, **changed)
 
 
@@ -133,11 +133,11 @@ SCATTER = Template(
         ("C9", {"result": "tensor<4x4xf64>"}, "elements of type f64, expected f32"),
     ],
 )
-def test_reduce_scatter(label: str, changed: dict[str, str], words: str) -> None:
+def test_reduce_scatter_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     SCATTER.refuse(label, words, **changed)
 
 
-def test_scatters_that_are_right(judge: Judge) -> None:
+def test_valid_reduce_scatters_are_accepted(judge: Judge) -> None:
     SCATTER.accept(judge, operand="tensor<4x?xf32>", more=GLOBAL + CHANNEL)
 
 
@@ -169,11 +169,11 @@ TO_ALL = Template(
         ("C9", {"result": "tensor<4x8xf32>"}, r"shape \[4, 8\], expected \[8, 4\]"),
     ],
 )
-def test_all_to_all(label: str, changed: dict[str, str], words: str) -> None:
+def test_all_to_all_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     TO_ALL.refuse(label, words, **changed)
 
 
-def test_exchanges_along_one_dimension(judge: Judge) -> None:
+def test_all_to_all_may_use_one_dimension(judge: Judge) -> None:
     TO_ALL.accept(judge, concat="1", result="tensor<4x8xf32>")
 
 
@@ -203,7 +203,9 @@ PERMUTE = Template(
         (PERMUTE, "C5", {"result": "tensor<5xf32>"}, "type tensor<5xf32>, expected tensor<4xf32>"),
     ],
 )
-def test_broadcasts_and_permutations(template: Template, label: str, changed: dict[str, str], words: str) -> None:
+def test_broadcast_and_permute_constraints_are_checked(
+    template: Template, label: str, changed: dict[str, str], words: str
+) -> None:
     template.refuse(label, words, **changed)
 
 
@@ -271,7 +273,9 @@ TWICE = START.values["inner"] + "\n%z = stablehlo.slice %x [0:2] : (tensor<4xf32
         (DONE, "C1", {"result": "tensor<5xf32>"}, "type tensor<5xf32>, expected tensor<4xf32>"),
     ],
 )
-def test_tokens_and_futures(template: Template, label: str, changed: dict[str, str], words: str) -> None:
+def test_token_and_future_constraints_are_checked(
+    template: Template, label: str, changed: dict[str, str], words: str
+) -> None:
     template.refuse(label, words, **changed)
 
 

@@ -57,7 +57,7 @@ def algorithm(lhs: int = 1, rhs: int = 1, operations: int = 1) -> str:
         ("C24", {"more": algorithm(operations=0)}, "num_primitive_operations is 0"),
     ],
 )
-def test_dot_general(label: str, changed: dict[str, str], words: str) -> None:
+def test_dot_general_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     DOT.refuse(label, words, **changed)
 
 
@@ -69,7 +69,7 @@ def test_dot_general(label: str, changed: dict[str, str], words: str) -> None:
         {"lhs": "tensor<?x3x4xbf16>", "rhs": "tensor<?x5x2xf32>", "result": "tensor<2x?x5xf64>"},
     ],
 )
-def test_products_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_products_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     DOT.accept(judge, **changed)
 
 
@@ -114,7 +114,7 @@ REDUCE = Template(
         ("C8", {"another": "tensor<3x4xi64>"}, "a result has elements of type i64, expected i32"),
     ],
 )
-def test_reduce(label: str, changed: dict[str, str], words: str) -> None:
+def test_reduce_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     REDUCE.refuse(label, words, **changed)
 
 
@@ -163,7 +163,7 @@ BITCAST = Template(
         ("C2", {"result": "tensor<2xcomplex<f32>>"}, "only one of them is complex"),
     ],
 )
-def test_bitcast_convert(label: str, changed: dict[str, str], words: str) -> None:
+def test_bitcast_convert_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     BITCAST.refuse(label, words, **changed)
 
 
@@ -176,7 +176,7 @@ def test_bitcast_convert(label: str, changed: dict[str, str], words: str) -> Non
         ("tensor<2xcomplex<f64>>", "tensor<2x2xcomplex<f32>>"),
     ],
 )
-def test_bitcasts_that_are_right(operand: str, result: str, judge: Judge) -> None:
+def test_valid_bitcasts_are_accepted(operand: str, result: str, judge: Judge) -> None:
     BITCAST.accept(judge, operand=operand, result=result)
 
 
@@ -184,7 +184,7 @@ def test_bit_width_of_quantized_types_is_unknown() -> None:
     parse_module(BITCAST.program(operand="tensor<2xf32>", result="tensor<2x!quant.uniform<i8:f32, 1.0:17>>")).verify()
 
 
-def test_the_driver_reports_the_label() -> None:
+def test_driver_reports_the_label_of_the_constraint() -> None:
     module = parse_module(DOT.program(sums="[2]"), "f.mlir")
     with pytest.raises(Refusal, match=r"^f.mlir:2:\d+: error: stablehlo.dot_general: C4: rhs_batching_dimensions"):
         verify_module(module)

@@ -71,7 +71,7 @@ GATHER = Template(
         ("C23", {"result": "tensor<3x6x4x5xf64>"}, "elements of type f64, expected f32"),
     ],
 )
-def test_gather(label: str, changed: dict[str, str], words: str) -> None:
+def test_gather_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     GATHER.refuse(label, words, **changed)
 
 
@@ -85,7 +85,7 @@ def test_gather(label: str, changed: dict[str, str], words: str) -> None:
         {"sizes": "1, 0, 4, 5"},
     ],
 )
-def test_gathers_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_gathers_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     GATHER.accept(judge, **changed)
 
 
@@ -175,7 +175,7 @@ BY_DIMENSION = "!quant.uniform<i8:f32:0, {1.0:0, 2.0:0, 3.0:0}>"
         ("C25", {"another": "tensor<3x7x8x9xi64>"}, "a result has elements of type i64, expected i32"),
     ],
 )
-def test_scatter(label: str, changed: dict[str, str], words: str) -> None:
+def test_scatter_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     SCATTER.refuse(label, words, **changed)
 
 
@@ -188,7 +188,7 @@ def test_scatter(label: str, changed: dict[str, str], words: str) -> None:
         {"map": "[1]", "indices": "tensor<3x6xindex>"},
     ],
 )
-def test_scatters_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_scatters_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     SCATTER.accept(judge, **changed)
 
 
@@ -202,7 +202,7 @@ def test_scatter_body_may_use_wider_types(judge: Judge) -> None:
     )
 
 
-def test_a_scatter_has_inputs() -> None:
+def test_scatter_without_inputs_is_rejected() -> None:
     text = (
         '"stablehlo.scatter"(%0) <{scatter_dimension_numbers = #stablehlo.scatter<>}> ({\n'
         "  stablehlo.return\n}) : ({indices}) -> ()"

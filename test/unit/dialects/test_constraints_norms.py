@@ -76,12 +76,14 @@ SHORT, INTEGERS = "tensor<7xf32>", "tensor<8xi32>"
         ),
     ],
 )
-def test_batch_norms(template: Template, label: str, changed: dict[str, str], words: str) -> None:
+def test_batch_norm_constraints_are_checked(
+    template: Template, label: str, changed: dict[str, str], words: str
+) -> None:
     template.refuse(label, words, **changed)
 
 
 @pytest.mark.parametrize("template", [TRAINING, INFERENCE, GRAD])
-def test_norms_that_are_right(template: Template, judge: Judge) -> None:
+def test_valid_batch_norms_are_accepted(template: Template, judge: Judge) -> None:
     template.accept(judge)
 
 
@@ -166,7 +168,9 @@ TUPLE = Template(
         (TUPLE, "C1", {"result": "tuple<>"}, "the types of the tuple are 0, expected 1"),
     ],
 )
-def test_others(template: Template, label: str, changed: dict[str, str], words: str) -> None:
+def test_constraints_of_other_operations_are_checked(
+    template: Template, label: str, changed: dict[str, str], words: str
+) -> None:
     template.refuse(label, words, **changed)
 
 
@@ -174,7 +178,7 @@ def test_others(template: Template, label: str, changed: dict[str, str], words: 
     ("template", "changed"),
     [(MAP, {}), (SOLVE, {"left": "false", "b": "tensor<2x3x4xf32>", "result": "tensor<2x3x4xf32>"}), (TUPLE, {})],
 )
-def test_others_that_are_right(template: Template, changed: dict[str, str], judge: Judge) -> None:
+def test_other_valid_operations_are_accepted(template: Template, changed: dict[str, str], judge: Judge) -> None:
     template.accept(judge, **changed)
 
 
@@ -193,7 +197,7 @@ QUANTIZED = "!quant.uniform<i8:f32, 0.5:3>"
         (f"dequantize %0 : (tensor<4x{QUANTIZED}>) -> tensor<4xf64>", "^C2: .* type f64, expected f32"),
     ],
 )
-def test_quantization(operation: str, words: str) -> None:
+def test_quantization_constraints_are_checked(operation: str, words: str) -> None:
     type_ = operation.partition("(")[2].partition(")")[0]
     program = f"func.func @f(%0: {type_}) {{\n  %r = stablehlo.uniform_{operation}\n  return\n}}"
     with pytest.raises(VerifyException, match=words):
@@ -223,7 +227,7 @@ func.func private @twice(%x: tensor<2xf32>) -> tensor<2xf32> {
         ),
     ],
 )
-def test_composite(old: str, new: str, words: str) -> None:
+def test_composite_constraints_are_checked(old: str, new: str, words: str) -> None:
     parse_module(COMPOSITE).verify()
     changed = COMPOSITE.replace(old, new, 1)
     if "C3" in words:

@@ -44,12 +44,12 @@ STATED = {"shape": "%n = stablehlo.constant dense<[4, 8]> : tensor<2xi64>\n  ", 
         ("C10", {"more": " {known_nonexpanding_dimensions = array<i64: -1>}"}, "must be within the rank 1"),
     ],
 )
-def test_dynamic_broadcast_in_dim(label: str, changed: dict[str, str], words: str) -> None:
+def test_dynamic_broadcast_in_dim_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     BROADCAST.refuse(label, words, **changed)
 
 
 @pytest.mark.parametrize("changed", [STATED, {"operand": "tensor<1xf32>"}, {"operand": "tensor<?xf32>"}])
-def test_broadcasts_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_dynamic_broadcasts_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     BROADCAST.accept(judge, **changed)
 
 
@@ -100,12 +100,12 @@ SIZE = Template(
         (SIZE, "C1", {"dim": "1"}, r"dimension \[1\] must be within the rank 1"),
     ],
 )
-def test_shapes(template: Template, label: str, changed: dict[str, str], words: str) -> None:
+def test_shape_operands_are_checked(template: Template, label: str, changed: dict[str, str], words: str) -> None:
     template.refuse(label, words, **changed)
 
 
 @pytest.mark.parametrize("template", [RESHAPE, IOTA])
-def test_stated_shapes_that_are_right(template: Template, judge: Judge) -> None:
+def test_valid_shape_operands_are_accepted(template: Template, judge: Judge) -> None:
     template.accept(judge, **STATED)
 
 
@@ -141,11 +141,11 @@ def amount(number: int, *names: str) -> dict[str, str]:
         ("C4", {"result": "tensor<?x?xf32>"}, "there are 2 dimensions of the result, expected 1"),
     ],
 )
-def test_dynamic_pad(label: str, changed: dict[str, str], words: str) -> None:
+def test_dynamic_pad_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     PAD.refuse(label, words, **changed)
 
 
-def test_pads_that_are_right(judge: Judge) -> None:
+def test_valid_dynamic_pads_are_accepted(judge: Judge) -> None:
     PAD.accept(judge, **amount(1, "low", "between"), result="tensor<9xf32>")
 
 
@@ -194,11 +194,11 @@ def sizes(text: str) -> dict[str, str]:
         ("C14", {"result": "tensor<2x?xf64>"}, "elements of type f64, expected f32"),
     ],
 )
-def test_dynamic_gather(label: str, changed: dict[str, str], words: str) -> None:
+def test_dynamic_gather_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     GATHER.refuse(label, words, **changed)
 
 
-def test_gathers_that_are_right(judge: Judge) -> None:
+def test_valid_dynamic_gathers_are_accepted(judge: Judge) -> None:
     GATHER.accept(judge, **sizes("[1, 8]"), result="tensor<2x8xf32>")
 
 
@@ -231,9 +231,9 @@ PADDING = {"padding": "%n = stablehlo.constant dense<1> : tensor<2x2xi64>\n  ", 
         ("C27", {"kernel": "tensor<2x2x3x5xf64>"}, "elements of type f64, expected f32"),
     ],
 )
-def test_dynamic_conv(label: str, changed: dict[str, str], words: str) -> None:
+def test_dynamic_conv_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     CONVOLUTION.refuse(label, words, **changed)
 
 
-def test_convolutions_that_are_right(judge: Judge) -> None:
+def test_valid_dynamic_convolutions_are_accepted(judge: Judge) -> None:
     CONVOLUTION.accept(judge, **PADDING, result="tensor<1x9x9x5xf32>")

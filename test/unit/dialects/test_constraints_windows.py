@@ -85,7 +85,7 @@ CONVOLUTION = Template(
         ("C27", {"kernel": "tensor<3x3x3x10xbf16>"}, "the kernel has elements of type bf16, expected f32"),
     ],
 )
-def test_convolution(label: str, changed: dict[str, str], words: str) -> None:
+def test_convolution_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     CONVOLUTION.refuse(label, words, **changed)
 
 
@@ -101,7 +101,7 @@ def test_convolution(label: str, changed: dict[str, str], words: str) -> None:
         {"stride": "[9223372036854775807, 1]", "result": "tensor<4x1x12x10xf32>"},
     ],
 )
-def test_convolutions_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_convolutions_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     CONVOLUTION.accept(judge, **changed)
 
 
@@ -162,7 +162,7 @@ REDUCE_WINDOW = Template(
         ("C16", {"result": "tensor<3x12xf64>"}, "a result has elements of type f64, expected f32"),
     ],
 )
-def test_reduce_window(label: str, changed: dict[str, str], words: str) -> None:
+def test_reduce_window_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     REDUCE_WINDOW.refuse(label, words, **changed)
 
 
@@ -186,7 +186,7 @@ def test_reduce_window(label: str, changed: dict[str, str], words: str) -> None:
         },
     ],
 )
-def test_windows_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_reduce_windows_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     REDUCE_WINDOW.accept(judge, **changed)
 
 
@@ -242,7 +242,7 @@ SELECT_AND_SCATTER = Template(
         ("C12", {"result": "tensor<8x8xf64>"}, "the result has elements of type f64, expected f32"),
     ],
 )
-def test_select_and_scatter(label: str, changed: dict[str, str], words: str) -> None:
+def test_select_and_scatter_constraints_are_checked(label: str, changed: dict[str, str], words: str) -> None:
     SELECT_AND_SCATTER.refuse(label, words, **changed)
 
 
@@ -258,5 +258,5 @@ def test_select_and_scatter(label: str, changed: dict[str, str], words: str) -> 
         },
     ],
 )
-def test_gradients_of_pooling_that_are_right(changed: dict[str, str], judge: Judge) -> None:
+def test_valid_pooling_gradients_are_accepted(changed: dict[str, str], judge: Judge) -> None:
     SELECT_AND_SCATTER.accept(judge, **changed)

@@ -95,11 +95,11 @@ def module_with(*values: DenseAttr) -> str:
         ("9.0e-39", "tensor<f8E8M0FNU>", [1]),
     ],
 )
-def test_bits(literal: str, type: str, expected: list[int]):
+def test_literals_have_the_expected_bits(literal: str, type: str, expected: list[int]):
     assert bits(literal, type) == expected
 
 
-def test_complex():
+def test_complex_literals_have_the_expected_bits():
     array = to_numpy(attribute("[( 1.0 , - 0.0), (0x7FC00001, // a NaN\n 2.0)]", "tensor<2xcomplex<f32>>"))
     assert array.dtype == np.complex64
     assert array.view(np.uint32).tolist() == [0x3F800000, 0x80000000, 0x7FC00001, 0x40000000]
@@ -136,7 +136,7 @@ def test_complex():
         ("1.0", "vector<2xf32>", "a constant must be a tensor"),
     ],
 )
-def test_refused(literal: str, type: str, words: str):
+def test_invalid_literals_are_rejected(literal: str, type: str, words: str):
     with pytest.raises(ParseError, match=words):
         attribute(literal, type)
 
@@ -225,11 +225,11 @@ def test_f8e8m0_decimals(judge: Judge):
     assert_jax_agrees(values, judge)
 
 
-def test_every_float_type_is_tried():
+def test_tests_cover_every_float_type():
     assert {type(attribute("1.0", f"tensor<{name}>").type.element_type) for name in FLOAT_NAMES} == FLOATS.keys()
 
 
-def test_splats_are_small():
+def test_splat_is_stored_as_one_element():
     value = attribute("0.1", "tensor<65536x65536xf32>")
     assert value.is_splat and len(value.data.data) == 4
     array = to_numpy(value)
@@ -247,7 +247,7 @@ def test_equal_bits_are_equal_attributes():
     assert attribute("0x7FC00000", "tensor<f32>") == attribute("0x7FC00000", "tensor<f32>")
 
 
-def test_xdsls_own_parser_gives_the_small_form():
+def test_xdsl_parser_also_stores_splats_as_one_element():
     text = '%c = "stablehlo.constant"() <{value = dense<1.5> : tensor<1000xf32>}> : () -> tensor<1000xf32>'
     op = Parser(make_context(), text).parse_operation()
     assert isinstance(op, ConstantOp)
@@ -283,7 +283,7 @@ def test_constants_of_other_dialects_are_exact():
         ("3", "tensor<2xindex>", [3, 3]),
     ],
 )
-def test_small_integers_of_other_dialects(literal: str, type: str, expected: list[int]):
+def test_small_integers_of_other_dialects_are_exact(literal: str, type: str, expected: list[int]):
     """Account for xDSL's sign extension of integers smaller than a byte."""
     (op,) = parse_module(f'"test.op"() {{value = dense<{literal}> : {type}}} : () -> ()').ops
     value = op.attributes["value"]
@@ -293,13 +293,13 @@ def test_small_integers_of_other_dialects(literal: str, type: str, expected: lis
     assert value == stock
 
 
-def test_wrong_amount_of_data():
+def test_data_of_wrong_size_is_rejected():
     with pytest.raises(VerifyException, match="3 bytes of data do not fill"):
         DenseAttr.get(TensorType(f32, [4]), b"abc")
 
 
 @pytest.mark.parametrize("element", [Float32Type(), BFloat16Type(), Float64Type()])
-def test_from_numpy(element: Float32Type | BFloat16Type | Float64Type):
+def test_constant_from_numpy_keeps_values(element: Float32Type | BFloat16Type | Float64Type):
     value = DenseAttr.from_numpy(np.array([[1.0, 2.5]]), element)
     assert value.type == TensorType(element, [1, 2])
     assert to_numpy(value).astype(np.float64).tolist() == [[1.0, 2.5]]
@@ -316,7 +316,7 @@ def test_from_numpy(element: Float32Type | BFloat16Type | Float64Type):
         ("", '"stablehlo.constant"() <{value = VALUE}> : () -> TYPE'),
     ],
 )
-def test_forms_of_a_constant(before: str, form: str, judge: Judge):
+def test_every_form_of_a_large_splat_is_read(before: str, form: str, judge: Judge):
     type = "tensor<8192x8192xf32>"
     spelled = form.replace("VALUE", f"dense<0x7F800001> : {type}").replace("TYPE", type)
     text = f"{before}\nfunc.func @f() -> {type} {{\n  %c = {spelled}\n  func.return %c : {type}\n}}"

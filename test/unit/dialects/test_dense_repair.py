@@ -63,7 +63,7 @@ def printed_by_stock() -> list[str]:
     return [line.partition("value = ")[2].rpartition("}")[0] for line in once.splitlines() if "value" in line]
 
 
-def test_this_xdsl_is_broken_without_the_repair() -> None:
+def test_oldest_xdsl_needs_the_repair() -> None:
     """Check that the oldest supported xDSL still has the fault; once it has not, remove the repair."""
     script = (
         "from xdsl.parser import Parser; from xdsl.context import Context; from xdsl.dialects.builtin import Builtin;"
@@ -82,7 +82,7 @@ def test_stock_xdsl_opt_keeps_every_bit(text: str, printed_by_stock: list[str]) 
 
 
 @pytest.mark.parametrize("text", CONSTANTS)
-def test_the_bits_that_are_read(text: str) -> None:
+def test_repaired_parser_reads_exact_bits(text: str) -> None:
     assert UNIVERSE.all_dialects
     assert bits(text) == CONSTANTS[text]
 
@@ -112,7 +112,7 @@ def test_failed_repair_is_reported_and_harmless(
 @pytest.mark.parametrize(
     "text", ["dense<0xFF8000001> : tensor<f32>", "dense<[0xFF800000]> : tensor<2xf32>", "dense<0x3FFF> : tensor<f80>"]
 )
-def test_hexadecimal_floats_that_do_not_fit_are_errors(text: str) -> None:
+def test_oversized_hexadecimal_floats_are_rejected(text: str) -> None:
     with pytest.raises(ParseError):
         bits(text)
 

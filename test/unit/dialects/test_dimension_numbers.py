@@ -82,7 +82,7 @@ RAW = (
         ),
     ],
 )
-def test_refused(text: str, words: str) -> None:
+def test_invalid_dimension_numbers_are_rejected(text: str, words: str) -> None:
     with pytest.raises(ParseError, match=words):
         parse_module(text)
 
@@ -135,6 +135,6 @@ def test_quantized_constants_are_stored_integers() -> None:
         ("#c = 1 : i32\n%0 = stablehlo.constant #c", "expected the value of the constant"),
     ],
 )
-def test_constants_in_full(text: str, words: str) -> None:
+def test_malformed_constants_are_rejected(text: str, words: str) -> None:
     with pytest.raises(ParseError, match=words):
         parse_module(text)

@@ -79,7 +79,7 @@ def printed_by_stock() -> list[str]:
     return [line.partition("value = ")[2].rpartition("} : ")[0] for line in once.splitlines() if "value" in line]
 
 
-def test_this_xdsl_is_broken_without_the_repair() -> None:
+def test_oldest_xdsl_needs_the_repair() -> None:
     """Check that the oldest supported xDSL still has the fault; once it has not, remove the repair."""
     completed = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=True)
     assert completed.stdout.split("\n")[:4] == ["0x7fc00001 : f32", "0x7f : f8E4M3FN", "OverflowError", "ParseError"]

@@ -58,7 +58,7 @@ def function(properties: str, body: str) -> str:
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_refused(what: str) -> None:
+def test_malformed_functions_are_rejected_at_their_position(what: str) -> None:
     properties, body, output = WRONG[what]
     with pytest.raises((Refusal, ParseError)) as refusal:
         verify_module(parse_module(function(properties, body), "in.mlir"))
@@ -66,7 +66,7 @@ def test_refused(what: str) -> None:
     assert f"func.func: {output}" in str(refusal.value)
 
 
-def test_refused_where_no_parser_has_looked() -> None:
+def test_verifier_rejects_a_function_without_type() -> None:
     module = parse_module(function(f", {TYPE}", BODY))
     (op,) = module.ops
     del op.properties["function_type"]
@@ -74,13 +74,13 @@ def test_refused_where_no_parser_has_looked() -> None:
         verify_module(module)
 
 
-def test_a_function_without_a_region() -> None:
+def test_function_without_a_region_is_rejected() -> None:
     text = f'"func.func"() <{{sym_name = "main", {TYPE}}}> : () -> ()'
     with pytest.raises(ParseError, match="a function must have one region"):
         parse_module(text)
 
 
-def test_accepted() -> None:
+def test_well_formed_functions_are_accepted() -> None:
     for extra in ("", ", arg_attrs = [{foo.x}], res_attrs = [{}]"):
         verify_module(parse_module(function(f", {TYPE}{extra}", BODY)))
 
@@ -100,7 +100,7 @@ PREDICATE = (
         ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "expected 0 to 15"),
     ],
 )
-def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, message: str) -> None:
+def test_unknown_predicates_are_rejected(type_: str, name: str, property_: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         parse_module(PREDICATE.format(type_, name, property_))
 

@@ -329,7 +329,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
 @pytest.mark.parametrize(
     ("operation", "types", "words"), CASES, ids=[f"{i}-{case[0][:32]}" for i, case in enumerate(CASES)]
 )
-def test_refused(operation: str, types: tuple[str, ...], words: str):
+def test_invalid_operations_are_rejected(operation: str, types: tuple[str, ...], words: str):
     with pytest.raises(VerifyException, match=words):
         module_with(operation, types).verify()
 
@@ -351,7 +351,7 @@ KEEP, GO_ON = f"stablehlo.return %i : {S}", "stablehlo.return %1 : tensor<i1>"
         (GO_ON, '"test.end"() : () -> ()', "expected the region to end with stablehlo.return"),
     ],
 )
-def test_loops(condition: str, body: str, words: str):
+def test_invalid_loops_are_rejected(condition: str, body: str, words: str):
     module_with(loop(GO_ON, KEEP), (S, "tensor<i1>")).verify()
     with pytest.raises(VerifyException, match=words):
         module_with(loop(condition, body), (S, "tensor<i1>")).verify()
@@ -368,7 +368,7 @@ def test_loops(condition: str, body: str, words: str):
         ("%v, %i = chlo.top_k(%0, k = 2) : tensor<?xf32> -> (tensor<2xf32>, tensor<2xi32>)", "tensor<?xf32>"),
     ],
 )
-def test_taken(operation: str, type_: str):
+def test_unusual_valid_operations_are_accepted(operation: str, type_: str):
     module_with(operation, (type_,)).verify()
 
 

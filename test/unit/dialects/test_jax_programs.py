@@ -48,7 +48,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_read_and_printed_to_the_byte(name: str, judge: Judge) -> None:
+def test_jax_programs_are_printed_byte_for_byte(name: str, judge: Judge) -> None:
     function, arguments = PROGRAMS[name]
     check(jax.jit(function).lower(*arguments).as_text(debug_info=True), judge)
 
@@ -68,12 +68,12 @@ def sharding(*axes: Any) -> Any:
     return jax.sharding.NamedSharding(one_device(), jax.sharding.PartitionSpec(*axes))
 
 
-def test_shardings_of_arguments_and_results(judge: Judge) -> None:
+def test_shardings_of_arguments_and_results_round_trip(judge: Judge) -> None:
     step = jax.jit(jnp.sin, in_shardings=sharding("data"), out_shardings=sharding())
     check(step.lower(X).as_text(debug_info=True), judge)
 
 
-def test_a_sharding_constraint(judge: Judge) -> None:
+def test_sharding_constraint_round_trips(judge: Judge) -> None:
     def function(x: Any) -> Any:
         return lax.with_sharding_constraint(jnp.sin(x), sharding("data"))
 
@@ -82,7 +82,7 @@ def test_a_sharding_constraint(judge: Judge) -> None:
     check(text, judge)
 
 
-def test_a_collective(judge: Judge) -> None:
+def test_collective_round_trips(judge: Judge) -> None:
     spec = jax.sharding.PartitionSpec
 
     def function(x: Any) -> Any:

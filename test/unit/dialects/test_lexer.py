@@ -32,14 +32,14 @@ def tokens(lexer: MLIRLexer) -> list[tuple[MLIRTokenKind, int, int] | str]:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_the_tokens_of_a_file(path: Path) -> None:
+def test_tokens_of_files_match_xdsl(path: Path) -> None:
     text = path.read_text()
     actual = tokens(Lexer(Input(text, "a")))
     assert len(actual) > 20 and not isinstance(actual[-1], str)
     assert actual == tokens(MLIRLexer(Input(text, "a")))
 
 
-def test_the_tokens_of_all_pairs() -> None:
+def test_tokens_of_all_pairs_match_xdsl() -> None:
     for between in ("", " ", "\n// c\n", "\t"):
         for piece in PIECES:
             for other in PIECES:

@@ -51,7 +51,7 @@ def test_stock_parser_matches_project_parser(location: str, definitions: str) ->
         ("somewhere", "", "expected a location"),
     ],
 )
-def test_errors(location: str, definitions: str, error: str) -> None:
+def test_invalid_locations_are_rejected(location: str, definitions: str, error: str) -> None:
     with pytest.raises(ParseError, match=error):
         parse(module_at(location, definitions))
 

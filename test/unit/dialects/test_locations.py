@@ -25,7 +25,7 @@ from recompute.support.locations import file_range, source_position
 from .judge import Judge
 
 
-def place(file: str, line: int, column: int) -> FileLineColLoc:
+def file_location(file: str, line: int, column: int) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
@@ -45,25 +45,25 @@ def read(location: str, *, definitions: str = "") -> LocationAttr:
 
 FORMS: list[tuple[str, LocationAttr]] = [
     ("unknown", UNKNOWN_LOC),
-    ('"f.py":3:7', place("f.py", 3, 7)),
+    ('"f.py":3:7', file_location("f.py", 3, 7)),
     ('"f.py":37:27 to :49', file_range("f.py", (37, 27), (37, 49))),
     ('"f.py":37:27 to 38:4', file_range("f.py", (37, 27), (38, 4))),
     ('"jit(step)/tanh"', named("jit(step)/tanh")),
-    ('"x"("f.py":3:7)', named("x", place("f.py", 3, 7))),
+    ('"x"("f.py":3:7)', named("x", file_location("f.py", 3, 7))),
     ('"x"("f.py":3:7 to :9)', named("x", file_range("f.py", (3, 7), (3, 9)))),
-    ('callsite("a" at "f.py":1:2)', CallSiteLoc(named("a"), place("f.py", 1, 2))),
+    ('callsite("a" at "f.py":1:2)', CallSiteLoc(named("a"), file_location("f.py", 1, 2))),
     (
         'callsite("a"("f.py":1:2 to :5) at "b")',
         CallSiteLoc(named("a", file_range("f.py", (1, 2), (1, 5))), named("b")),
     ),
-    ('fused["a", "f.py":1:2]', FusedLoc((named("a"), place("f.py", 1, 2)), NoneAttr())),
+    ('fused["a", "f.py":1:2]', FusedLoc((named("a"), file_location("f.py", 1, 2)), NoneAttr())),
     ('fused<"pass">["a", "b"]', FusedLoc((named("a"), named("b")), StringAttr("pass"))),
     ('"caf\\C3\\A9 \\22quoted\\22"', named('café "quoted"')),
 ]
 
 
 @pytest.mark.parametrize(("text", "location"), FORMS, ids=[text for text, _ in FORMS])
-def test_forms(text: str, location: LocationAttr, judge: Judge):
+def test_every_form_of_location_round_trips(text: str, location: LocationAttr, judge: Judge):
     """Read and print locations as MLIR does, also as attributes."""
     assert read(text) == location
     module = parse_module(f"func.func private @f() loc({text})")
@@ -82,10 +82,10 @@ def test_jax_reads_our_aliases_as_the_same_locations(judge: Judge):
     assert judge.print(print_module(parse_module(text), debuginfo=True)) == judge.print(text)
 
 
-def test_short_forms_of_mlir():
-    assert read('"f.py":5') == place("f.py", 5, 0)
-    assert read('"f.py":5:2 to :2') == place("f.py", 5, 2)
-    assert read('"f.py":0x10:4294967295') == place("f.py", 16, 4294967295)
+def test_short_forms_of_mlir_are_read():
+    assert read('"f.py":5') == file_location("f.py", 5, 0)
+    assert read('"f.py":5:2 to :2') == file_location("f.py", 5, 2)
+    assert read('"f.py":0x10:4294967295') == file_location("f.py", 16, 4294967295)
 
 
 def test_aliases_in_any_order():
@@ -101,7 +101,7 @@ module {
 """
     module = parse_module(text)
     op = function(module)
-    third = place("f.py", 1, 2)
+    third = file_location("f.py", 1, 2)
     assert module.location == named("a", third)
     assert op.args[0].location == named("b", third)
     assert op.location == CallSiteLoc(named("a", third), named("b", third))
@@ -114,7 +114,7 @@ def test_location_objects_are_shared():
     assert f.location is g.location
 
 
-def test_text_that_only_looks_like_an_alias():
+def test_aliases_in_strings_and_comments_are_ignored():
     """Ignore aliases in strings and comments."""
     module = parse_module(
         '// #loc = loc("no")\nmodule attributes {a = "#loc = loc(\\22no\\22)"} {} loc(#loc)\n#loc = loc("yes")'
@@ -141,7 +141,7 @@ def test_text_that_only_looks_like_an_alias():
         ('module {} loc\f("x")', "Unexpected character"),
     ],
 )
-def test_refused(text: str, words: str):
+def test_invalid_locations_are_rejected(text: str, words: str):
     with pytest.raises(ParseError, match=words):
         parse_module(text)
 
@@ -160,11 +160,11 @@ TEXT = """module {
 def test_missing_location_is_position_in_text():
     """Use the position of the operation's name, counted from one; an explicit unknown location stays unknown."""
     places = {op.name: op.location for op in parse_module(TEXT, "in.mlir").walk()}
-    assert places["builtin.module"] == place("in.mlir", 1, 1)
-    assert places["func.func"] == place("in.mlir", 2, 3)
-    assert places["stablehlo.optimization_barrier"] == place("in.mlir", 3, 14)
+    assert places["builtin.module"] == file_location("in.mlir", 1, 1)
+    assert places["func.func"] == file_location("in.mlir", 2, 3)
+    assert places["stablehlo.optimization_barrier"] == file_location("in.mlir", 3, 14)
     assert places["stablehlo.constant"] == UNKNOWN_LOC
-    assert places["stablehlo.reduce"] == place("in.mlir", 5, 10)
+    assert places["stablehlo.reduce"] == file_location("in.mlir", 5, 10)
     assert places["func.return"] == named("end")
 
 
@@ -188,25 +188,25 @@ def test_locations_inside_a_reduction_are_kept():
     assert again.location == named("inside")
 
 
-def test_an_implicit_module_is_at_the_start():
-    assert parse_module("\nfunc.func private @f()", "in.mlir").location == place("in.mlir", 1, 1)
+def test_implicit_module_is_located_at_the_start():
+    assert parse_module("\nfunc.func private @f()", "in.mlir").location == file_location("in.mlir", 1, 1)
 
 
-def test_unknown_is_printed_as_unknown():
+def test_unknown_location_is_printed_as_unknown():
     module = parse_module("module {\n  func.func private @f() loc(unknown)\n} loc(unknown)")
     text = print_module(module, debuginfo=True)
     assert text.count("loc(unknown)") == 2 and "#loc" not in text
 
 
-def test_without_debug_information_there_are_none():
+def test_locations_are_omitted_without_debug_information():
     assert "loc(" not in print_module(parse_module(TEXT))
 
 
-def test_source_position():
+def test_source_position_is_that_of_the_callee():
     """Return the first position, which is the callee's, not the caller's."""
-    deep = CallSiteLoc(named("tanh", file_range("model.py", (37, 27), (37, 49))), place("train.py", 5, 1))
+    deep = CallSiteLoc(named("tanh", file_range("model.py", (37, 27), (37, 49))), file_location("train.py", 5, 1))
     assert source_position(deep) == ("model.py", 37, 27)
-    assert source_position(FusedLoc((named("a"), place("f.py", 1, 2)), NoneAttr())) == ("f.py", 1, 2)
+    assert source_position(FusedLoc((named("a"), file_location("f.py", 1, 2)), NoneAttr())) == ("f.py", 1, 2)
     assert source_position(named("parameters[0]")) is None
     assert source_position(UNKNOWN_LOC) is None
 

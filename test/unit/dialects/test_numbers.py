@@ -210,12 +210,12 @@ def test_nan_with_oversized_payload_stays_nan():
         ("array<i32: 1_0>", "'>' expected"),
     ],
 )
-def test_refused(text: str, words: str):
+def test_invalid_numbers_are_rejected(text: str, words: str):
     with pytest.raises(ParseError, match=words) as error:
         parse_module(with_attribute(text), "t")
     column = re.match(r"t:1:(\d+)", str(error.value))
     assert column is not None and int(column[1]) > len("module attributes {mhlo.a =")
 
 
-def test_the_widest_integer_is_read_without_effort():
+def test_widest_integer_type_is_read_quickly():
     assert str(attribute("0 : i16777215")) == "0 : i16777215"

@@ -93,7 +93,7 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ('"test.op"() {a = #stablehlo<precision LOW>} : () -> ()', "t:1:39", "Expected `DEFAULT`"),
     ],
 )
-def test_refused(text: str, position: str, words: str):
+def test_syntax_errors_point_into_the_text(text: str, position: str, words: str):
     with pytest.raises(ParseError, match=words) as error:
         parse_module(text, "t")
     assert str(error.value).startswith(position + "\n")
@@ -108,7 +108,7 @@ def test_deep_nesting_is_a_parse_error(opening: str, closing: str, depth: int):
         parse_module(text)
 
 
-def test_the_limit_of_nesting_is_named():
+def test_nesting_error_states_the_limit():
     levels = 400
     text = '"any.op"() ({\n' * levels + '"any.op"() : () -> ()\n' + "}) : () -> ()\n" * levels
     with pytest.raises(ParseError, match=r"too deeply for Python's recursion limit of \d+; open operations: \d\d+"):
@@ -156,7 +156,7 @@ def test_resource_with_taken_name_keeps_its_content():
 @pytest.mark.parametrize(
     "blob", ['"0x04000000\\n00000000"', '"0x04000000 00000000"', '"0x0400000000000000', '"04000000"']
 )
-def test_the_digits_of_a_resource_stand_in_one_string(blob: str):
+def test_digits_of_a_resource_must_be_in_one_string(blob: str):
     use = '"foo.x"() {k = dense_resource<weights> : tensor<1xf32>} : () -> ()'
     with pytest.raises(ParseError, match="hexadecimal digits in one string"):
         parse_module(f'{use}\n{{-# dialect_resources: {{ builtin: {{ "weights": {blob} }} }} #-}}')

@@ -19,7 +19,7 @@ def test_names_of_the_round_trip_are_reserved(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["main", "relu", "shmap_body", "shmap_body_0", "manual_computation_body", "xla.sdy"])
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_not_reserved(name: str) -> None:
     assert not is_reserved(name)
 
 
@@ -45,7 +45,7 @@ func.func private @{INLINABLE}(%x: f32) -> f32 {{
 """
 
 
-def test_the_inliner_leaves_them_and_says_so_once() -> None:
+def test_inliner_skips_reserved_functions_with_one_remark() -> None:
     module, context = parse_module(PROGRAM), make_context()
     InlinePass().apply(context, module)
     assert str(module) == str(parse_module(PROGRAM))

@@ -54,7 +54,7 @@ def example(request: pytest.FixtureRequest) -> Example:
     return Example(request.param.read_text(), original(request.param.name))
 
 
-def test_there_are_examples():
+def test_examples_are_found():
     assert len(EXAMPLES) >= 12
 
 
@@ -67,7 +67,7 @@ def test_jax_reads_printed_text_unchanged(example: Example, judge: Judge):
 
 
 @pytest.mark.slow("gpt_train")
-def test_jax_reads_our_text_without_locations(example: Example, judge: Judge):
+def test_jax_reads_our_text_without_locations_unchanged(example: Example, judge: Judge):
     plain = judge.print(example.text, debuginfo=False)
     assert judge.print(example.plain, debuginfo=False) == plain
     assert judge.print(print_module(example.module, generic=True), debuginfo=False) == plain

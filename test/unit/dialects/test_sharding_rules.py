@@ -60,7 +60,7 @@ def test_attributes_are_printed_as_jaxlib_prints_them(text: str, judge: Judge) -
     assert judge.print(_verify(text), debuginfo=False) == judge.print(text, debuginfo=False)
 
 
-def test_the_factors_after_z_have_numbers() -> None:
+def test_factors_after_z_are_numbered() -> None:
     names = [*"ijklmnopqrstuvwxyz", "z_1", "z_2"]
     rule = (
         f"([{', '.join(names)}])->([{', '.join(names[:17])}, zz_1z_2]) {{{', '.join(f'{name}=2' for name in names)}}}"
@@ -89,7 +89,7 @@ func.func @f(%a: tensor<{types[0]}xf32>) -> tensor<{types[1]}xf32> {{
         ("([i, j], [i, j])->([i, j]) {i=2, j=4} reduction: {j}", "Expected '='"),
     ],
 )
-def test_a_rule_with_wrong_syntax_is_refused(rule: str, words: str) -> None:
+def test_rule_with_invalid_syntax_is_rejected(rule: str, words: str) -> None:
     with pytest.raises(ParseError, match=re.escape(words)):
         parse_module(_product(rule))
 
@@ -112,7 +112,7 @@ def test_a_rule_with_wrong_syntax_is_refused(rule: str, words: str) -> None:
         ("([i, j], [i, j])->([i, j]) {i=2, j=4} reduction={j}", "reduction factor cannot be in result mappings"),
     ],
 )
-def test_a_rule_that_does_not_fit_the_operation_is_refused(rule: str, words: str) -> None:
+def test_rule_that_does_not_fit_the_operation_is_rejected(rule: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
         _verify(_product(rule))
 
@@ -125,7 +125,7 @@ def test_rules_and_edges_are_compared_by_the_proof() -> None:
     assert prove(parse_module(program), parse_module(program)).proved
 
 
-def test_a_rule_needs_static_shapes() -> None:
+def test_rule_for_dynamic_shapes_is_rejected() -> None:
     text = _product("([i, j], [i, j])->([i, j]) {i=2, j=4}").replace("2x4", "?x4")
     with pytest.raises(Refusal, match=re.escape("operand 0 - expected a ranked tensor with a static shape")):
         _verify(text)
@@ -144,7 +144,7 @@ def test_a_rule_needs_static_shapes() -> None:
         ),
     ],
 )
-def test_edges_that_contradict_each_other_are_refused(edges: str, words: str) -> None:
+def test_contradictory_edges_are_rejected(edges: str, words: str) -> None:
     with pytest.raises(ParseError, match=re.escape(words)):
         parse_module(_sum(f"{EDGES}<{edges}>, {SHARDING}"))
 
@@ -165,6 +165,6 @@ def test_edges_that_contradict_each_other_are_refused(edges: str, words: str) ->
         ("sdy.sharding_rule = 1", "expected one of the form #sdy.op_sharding_rule<…>"),
     ],
 )
-def test_edges_that_do_not_fit_the_operation_are_refused(attributes: str, words: str) -> None:
+def test_edges_that_do_not_fit_the_operation_are_rejected(attributes: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
         _verify(_sum(attributes))

@@ -66,7 +66,7 @@ def test_manual_computation_round_trips(judge: Judge) -> None:
         (manual(body="stablehlo.return %y : tensor<2x8xf32>"), "expected the region to end with sdy.return"),
     ],
 )
-def test_refused(text: str, words: str) -> None:
+def test_invalid_manual_computations_are_rejected(text: str, words: str) -> None:
     with pytest.raises(VerifyException, match=words):
         parse_module(text).verify()
 
@@ -86,7 +86,7 @@ NAMED = (
         ("(%x) (", "(%x) in_shardings=[] (", "there are 0 in_shardings, expected 1"),
     ],
 )
-def test_named_computations(old: str, new: str, words: str) -> None:
+def test_invalid_named_computations_are_rejected(old: str, new: str, words: str) -> None:
     parse_module(NAMED).verify()
     with pytest.raises((VerifyException, ParseError), match=words):
         parse_module(NAMED.replace(old, new)).verify()
@@ -103,18 +103,18 @@ def test_named_computations(old: str, new: str, words: str) -> None:
         ('"test.op"() {a = #sdy.sharding_per_value<<@mesh, []>>} : () -> ()', r"'\[' expected"),
     ],
 )
-def test_malformed(text: str, words: str) -> None:
+def test_malformed_shardings_are_rejected(text: str, words: str) -> None:
     with pytest.raises(ParseError, match=words):
         parse_module(text)
 
 
-def test_no_comment_becomes_a_part_of_a_sharding() -> None:
+def test_comments_inside_shardings_are_rejected() -> None:
     commented = '[<@mesh, // }\n[{"a"}, {}]>]'
     with pytest.raises(ParseError, match="comments inside a sharding"):
         parse_module(manual(shardings=commented))
 
 
-def test_lines_of_a_sharding_are_joined() -> None:
+def test_sharding_over_several_lines_is_printed_on_one() -> None:
     broken = '[<@mesh,\n  [{"a"},\t{}]>]'
     assert print_module(parse_module(manual(shardings=broken))) == print_module(parse_module(manual()))
 
@@ -125,7 +125,7 @@ def test_empty_mesh_round_trips() -> None:
     assert print_module(parse_module(print_module(parse_module(printed), generic=True))) == printed
 
 
-def test_xdsls_passes_leave_them_alone() -> None:
+def test_xdsl_passes_keep_computations_and_constants() -> None:
     """Keep unused computations and equal constants, whose removal may matter to Shardy."""
     pair = "sdy.constant dense<1.0> : tensor<4xf32>"
     text = NAMED.replace("  return", f"  %1 = {pair}\n  %2 = {pair}\n  return")

@@ -25,7 +25,7 @@ def constant(text: str) -> AnyDense:
     return op.value
 
 
-def test_a_large_splat_takes_no_memory():
+def test_large_splat_is_read_unexpanded():
     """Read a splat that would take sixteen gigabytes if expanded."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     text = f"func.func @f() {{\n  %c = arith.constant dense<0xFF800000> : {LARGE}\n  func.return\n}}"
@@ -60,7 +60,7 @@ def test_single_element_is_no_splat():
     assert type(splat_bytes(b"ab", 1)) is BytesAttr
 
 
-def test_equality_is_that_of_the_bytes():
+def test_splats_are_equal_if_their_bytes_are():
     assert splat_bytes(b"\0\0", 6) == splat_bytes(b"\0\0\0", 4) == BytesAttr(bytes(12))
     assert splat_bytes(b"ab", 2) != splat_bytes(b"ba", 2) and splat_bytes(b"ab", 2) != splat_bytes(b"ab", 3)
     assert splat_bytes(b"ab", 2) != "abab"
@@ -91,7 +91,7 @@ def test_equal_listed_elements_are_stored_once():
     ],
 )
 @pytest.mark.parametrize("operation", ["arith.constant", "stablehlo.constant"])
-def test_no_elements(text: str, printed: str, operation: str, judge: Judge):
+def test_splat_and_list_of_no_elements_are_distinct(text: str, printed: str, operation: str, judge: Judge):
     """Distinguish a splat from a list for empty tensors, as MLIR does."""
     program = f"func.func @f() {{\n  %c = {operation} dense<{text}\n  func.return\n}}"
     ours = print_module(parse_module(program))
@@ -100,7 +100,7 @@ def test_no_elements(text: str, printed: str, operation: str, judge: Judge):
 
 
 @pytest.mark.parametrize("text", ["> : tensor<0xf32>", "1.0> : tensor<0xf32>"])
-def test_the_data_of_no_elements_is_empty(text: str):
+def test_constant_without_elements_has_no_data(text: str):
     result = constant(text)
     assert result.data.data == b"" and to_numpy(result).shape == (0,)
     assert result == DenseIntOrFPElementsAttr(TensorType(f32, [0]), BytesAttr(b"")) == result

@@ -175,7 +175,7 @@ def operation(module: ModuleOp, name: str) -> Operation:
 
 
 @pytest.mark.parametrize("line", MALFORMED)
-def test_malformed(line: str) -> None:
+def test_malformed_forms_are_rejected(line: str) -> None:
     with pytest.raises(Exception) as caught:
         parse_module(PROGRAM.format(line=line))
     assert MALFORMED[line] in str(caught.value)

@@ -42,11 +42,11 @@ def verify(text: str) -> None:
     Parser(context, text).parse_module().verify()
 
 
-def test_repaired() -> None:
+def test_symbol_lookup_is_repaired() -> None:
     assert looks_around_unknown_operations()
 
 
-def test_found_around_the_unknown_operation() -> None:
+def test_symbol_around_unknown_operation_is_found() -> None:
     verify(calling("square"))
 
 
@@ -61,7 +61,7 @@ def test_undefined_symbol_is_an_error() -> None:
         verify(calling("cube"))
 
 
-def test_the_driver_takes_a_step_with_such_a_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_driver_reads_call_inside_unknown_operation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "step.mlir"
     file.write_text(calling("square"))
     assert main([str(file)]) == 0

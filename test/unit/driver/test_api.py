@@ -21,7 +21,7 @@ from recompute.tools.recompute_opt import main
 CHAIN = FOLDER / "chain.small.mlir"
 
 
-def test_the_same_as_the_driver(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rewrite_equals_recompute_opt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(CHAIN), "-p", "recompute", "--print-debuginfo"]) == 0
     result = recompute.rewrite(CHAIN.read_text(), name=str(CHAIN))
     written = capsys.readouterr()
@@ -43,7 +43,7 @@ def test_input_module_is_not_modified() -> None:
     assert recompute.prove(module, result.module) and recompute.prove(CHAIN.read_text(), result.text)
 
 
-def test_a_plan_and_a_planner() -> None:
+def test_plan_text_or_planner_replaces_the_search() -> None:
     first = recompute.rewrite(CHAIN.read_text())
     again = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan=first.plan_text))
     assert again.text == first.text and again.plans == first.plans
@@ -69,7 +69,7 @@ def test_invalid_arguments_are_rejected() -> None:
         _ = recompute.rewrit  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
 
 
-def test_looking() -> None:
+def test_memory_explain_and_context_inspect_a_step() -> None:
     assert (
         recompute.memory(CHAIN.read_text())["main"].peak_bytes
         > recompute.memory(CHAIN.read_text(), "xla")["main"].peak_bytes
@@ -79,11 +79,11 @@ def test_looking() -> None:
     assert {"func", "stablehlo", "recompute"} <= set(recompute.context().registered_dialect_names)
 
 
-def test_without_a_proof() -> None:
+def test_proof_false_skips_the_proof() -> None:
     assert recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(proof=False)).proof is None
 
 
-def test_importing_is_cheap() -> None:
+def test_import_loads_no_dependency() -> None:
     """Load a module only when it is used."""
     program = "import sys, recompute\nprint('xdsl' in sys.modules, 'numpy' in sys.modules, *dir(recompute))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
@@ -114,14 +114,14 @@ def test_step_without_measured_saving_is_unchanged() -> None:
         recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000, strict=True))
 
 
-def test_a_path_in_place_of_a_plan() -> None:
+def test_path_in_place_of_a_plan_is_rejected() -> None:
     with pytest.raises(
         BadPlan, match=r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)"
     ):
         recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan="plan.json"))
 
 
-def test_a_step_that_jax_has_lowered() -> None:
+def test_step_lowered_by_jax_is_accepted() -> None:
     """Accept a lowered step as its text with locations; refuse other objects, and name the accepted types."""
     jax = pytest.importorskip("jax")
 

@@ -110,7 +110,7 @@ class Repeating(ModulePass):
         repeat_the_call(op)
 
 
-def test_the_output_cannot_declare_a_call_repeatable() -> None:
+def test_output_cannot_declare_a_call_repeatable() -> None:
     with pytest.raises(NotProved) as error:
         change_in_place(parse_module(step(), "step.mlir"), [repeat_the_call])
     assert "result #1 of @step differs" in str(error.value)
@@ -118,13 +118,13 @@ def test_the_output_cannot_declare_a_call_repeatable() -> None:
     assert "on the call in the program before, or with repeatable=('mine',)" in str(error.value)
 
 
-def test_a_foreign_pass_cannot_declare_a_call_repeatable() -> None:
+def test_foreign_pass_cannot_declare_a_call_repeatable() -> None:
     options = recompute.RecomputeOptions(pipeline=[Repeating()])
     with pytest.raises(NotProved, match=r"recompute\.repeatable on @mine does not count"):
         recompute.rewrite(step(), options)
 
 
-def test_the_program_before_and_the_options_can() -> None:
+def test_input_and_options_can_declare_a_call_repeatable() -> None:
     declared = change_in_place(parse_module(step("recompute.repeatable")), [repeat_the_call])
     by_option = change_in_place(
         parse_module(step()), [repeat_the_call], assumptions=Assumptions(repeatable=("other", "mi*"))
@@ -151,7 +151,7 @@ def test_a_declaration_does_not_cover_side_effects_or_other_targets() -> None:
         change_in_place(parse_module(other), [rename, repeat_the_call], assumptions=assumptions)
 
 
-def test_the_output_cannot_declare_added_constraints() -> None:
+def test_output_cannot_declare_added_constraints() -> None:
     with pytest.raises(NotProved) as error:
         change_in_place(parse_module(step(SEGMENT), "step.mlir"), [add_a_constraint])
     assert "result #1 of @step differs" in str(error.value)
@@ -168,7 +168,7 @@ def test_the_output_cannot_declare_added_constraints() -> None:
         (step(), Assumptions.of_passes([ShardKeptPass()])),
     ],
 )
-def test_the_program_before_and_the_passes_can_add_constraints(text: str, assumptions: Assumptions) -> None:
+def test_input_and_passes_can_declare_added_constraints(text: str, assumptions: Assumptions) -> None:
     proof = change_in_place(parse_module(text), [add_a_constraint], assumptions=assumptions)
     assert proof and proof.added_constraints == 1
 
@@ -182,12 +182,12 @@ def test_the_program_before_and_the_passes_can_add_constraints(text: str, assump
         step(scope=f"{SCOPE[:-1]}+unknown)"),
     ],
 )
-def test_the_switch_is_read_with_its_value(text: str) -> None:
+def test_constraint_switch_is_read_with_its_value(text: str) -> None:
     with pytest.raises(NotProved):
         change_in_place(parse_module(text), [add_a_constraint])
 
 
-def test_only_the_pass_flattens_results() -> None:
+def test_only_the_flattening_pass_may_flatten_results() -> None:
     def flatten(module: ModuleOp) -> None:
         flatten_tuples(module)
 

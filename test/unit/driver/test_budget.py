@@ -56,7 +56,7 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
 
 @pytest.mark.slow("tied")
 @pytest.mark.parametrize("example", ["paddle_fc", "tied"])
-def test_examples_by_the_model_of_xla(example: str) -> None:
+def test_examples_keep_a_budget_in_the_model_of_xla(example: str) -> None:
     """Keep the budget with less work than the plan that saves most, or report what was reached."""
     text = (EXAMPLES / f"{example}.small.mlir").read_text()
     result = rewrite(text, RecomputeOptions(budget="75%"))
@@ -66,7 +66,7 @@ def test_examples_by_the_model_of_xla(example: str) -> None:
     assert "which is 0.93 to 1.11 times" in result.remarks[-1].reason
 
 
-def test_bytes_are_those_of_the_device() -> None:
+def test_budget_in_bytes_includes_arguments_and_results() -> None:
     result = rewrite(CHAIN, RecomputeOptions(budget="9 KiB", target="none"))
     before, after = result.memory()["main"]
     assert after.device_bytes <= 9 * 1024 < before.device_bytes
@@ -93,7 +93,7 @@ def graph_of_chain() -> Graph:
     return seen[0]
 
 
-def test_the_problem_counts_as_the_graph_does() -> None:
+def test_problem_and_graph_have_equal_peaks() -> None:
     graph = graph_of_chain()
     problem = problem_of_graph(graph)
     assert evaluate(problem, sequence_of(problem, ())).peak_bytes == peak_bytes(graph)
@@ -103,7 +103,7 @@ def test_the_problem_counts_as_the_graph_does() -> None:
     assert plan == planner_within("60%")(graph)
 
 
-def test_a_prepared_graph_serves_several_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepared_graph_serves_several_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, other = graph_of_chain(), graph_of_chain()
     budgets = [peak_bytes(graph) * share // 10 for share in (6, 7)]
     plans = [plan_within(graph, budget) for budget in budgets]
@@ -125,13 +125,13 @@ def test_search_starts_from_best_known_plan(monkeypatch: pytest.MonkeyPatch) -> 
     """Start from the best known plan; a refusal once stated a minimum within the budget because other starts had
     failed."""
 
-    def fails_without_starts(*arguments: Any) -> Any:
+    def solve_only_with_starts(*arguments: Any) -> Any:
         problem, *_, starts, _effort = arguments
         return solve(*arguments) if starts else refuse_without_plan(problem, "auto")
 
     graph = graph_of_chain()
     budget = bytes_within(graph, "min")
-    monkeypatch.setattr(solve_graph, "solve", fails_without_starts)
+    monkeypatch.setattr(solve_graph, "solve", solve_only_with_starts)
     plan = plan_within(graph, budget)
     assert 0 < peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False))) <= budget
     with pytest.raises(NoPlan, match=re.escape(f"the best plan found needs {readable_bytes(budget)}")):
@@ -152,7 +152,7 @@ def test_impossible_budget_is_rejected() -> None:
         plan_within(graph_of_chain(), -5)
 
 
-def test_the_remark_names_loops_only_for_a_step_with_loops() -> None:
+def test_remark_names_loops_only_for_a_step_with_loops() -> None:
     remarks = [remark.reason for remark in rewrite(CHAIN, RecomputeOptions(budget="75%")).remarks]
     assert any(reason.startswith("budget of 75%") for reason in remarks) and "loops=" not in " ".join(remarks)
 
@@ -210,6 +210,6 @@ def test_proven_minimum_counts_required_live_values() -> None:
         (RecomputeOptions(budget="50%", planner=lambda _: Plan()), "give only one of plan, planner and budget"),
     ],
 )
-def test_misuse(options: RecomputeOptions, reason: str) -> None:
+def test_invalid_combinations_of_options_are_rejected(options: RecomputeOptions, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         rewrite(CHAIN, options)

@@ -37,22 +37,22 @@ def key(*parts: object) -> str:
     return result
 
 
-def of_options(**fields: Any) -> str:
+def key_of_options(**fields: Any) -> str:
     return key(options_key(recompute.RecomputeOptions(**fields)))
 
 
-def test_a_key_covers_input_kind_and_options(tmp_path: Path):
+def test_key_covers_input_kind_and_options(tmp_path: Path):
     file = tmp_path / "costs.json"
     file.write_text("{}")
     keys = [
-        *(key(b"one"), key(b"two"), cache_key("plan", b"one"), of_options(), of_options(copies=3)),
-        *(of_options(selection=Selection(segments="block*")), of_options(segment_budgets={"layer*": 0.3})),
-        *(of_options(budget="50%"), of_options(loops="keep(50%)"), of_options(cost=str(file))),
+        *(key(b"one"), key(b"two"), cache_key("plan", b"one"), key_of_options(), key_of_options(copies=3)),
+        *(key_of_options(selection=Selection(segments="block*")), key_of_options(segment_budgets={"layer*": 0.3})),
+        *(key_of_options(budget="50%"), key_of_options(loops="keep(50%)"), key_of_options(cost=str(file))),
     ]
     file.write_text("{ }")
-    keys.append(of_options(cost=str(file)))
+    keys.append(key_of_options(cost=str(file)))
     assert len(set(keys)) == len(keys)
-    assert of_options() == of_options()
+    assert key_of_options() == key_of_options()
 
 
 def test_key_covers_registrations():
@@ -91,7 +91,7 @@ def test_incomparable_options_have_no_key():
             options_key(options)
 
 
-def test_a_key_covers_versions_and_numba(monkeypatch: pytest.MonkeyPatch):
+def test_key_covers_versions_and_numba(monkeypatch: pytest.MonkeyPatch):
     before = key(b"")
     versions = {**cache_keys.versions(), "xdsl": "0.0.1"}
     monkeypatch.setattr(cache_keys, "versions", lambda: versions)
@@ -100,7 +100,7 @@ def test_a_key_covers_versions_and_numba(monkeypatch: pytest.MonkeyPatch):
     assert len({before, other, key(b"")}) == 3
 
 
-def test_the_version_of_edited_sources(tmp_path: Path):
+def test_version_changes_with_edited_sources(tmp_path: Path):
     root = tmp_path / "recompute"
     (root / "search").mkdir(parents=True)
     (root / "test").mkdir()
@@ -113,7 +113,7 @@ def test_the_version_of_edited_sources(tmp_path: Path):
     assert own_version(root) != before
 
 
-def test_the_version_of_a_wheel(tmp_path: Path):
+def test_version_of_a_wheel_is_its_digests(tmp_path: Path):
     """Use the digests in the wheel's record as its version."""
     root, record = tmp_path / "recompute", tmp_path / "xdsl_recompute-0.1.0.dist-info" / "RECORD"
     root.mkdir()
@@ -126,7 +126,7 @@ def test_the_version_of_a_wheel(tmp_path: Path):
     assert own_version(root) != before
 
 
-def test_a_stored_rewrite():
+def test_stored_rewrite_equals_a_fresh_one():
     result = recompute.rewrite(STEP)
     placed = [Remark(op, f"remark on {op.name}") for op in result.module.walk()]
     fresh = replace(result, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
@@ -143,25 +143,25 @@ def test_a_stored_rewrite():
         _ = stored.unknown  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue]
 
 
-def test_the_record_has_every_field_of_a_proof():
+def test_record_keeps_every_field_of_a_proof():
     others: dict[str, Any] = {
         "proved": True,
         "difference": None,
         "assumed_pure": ("acme.swish",),
         "composites": ("acme.gelu",),
     }
-    values = {field.name: others.get(field.name, _other(field.default)) for field in fields(Proof)}
+    values = {field.name: others.get(field.name, _non_default(field.default)) for field in fields(Proof)}
     proof = Proof(**values)
     record = RewriteRecord.of(replace(recompute.rewrite(STEP), proof=proof))
     assert RewriteRecord.from_json(json.loads(json.dumps(record.to_json()))).proof == proof
 
 
-def _other(default: Any) -> Any:
+def _non_default(default: Any) -> Any:
     """A value that is not the default."""
     return not default if isinstance(default, bool) else default + 7 if isinstance(default, int) else "text"
 
 
-def test_a_stored_rewrite_reads_its_module_once_and_late():
+def test_stored_rewrite_reads_its_module_once_on_demand():
     def fail() -> Any:
         raise AssertionError("nothing is read yet")
 
@@ -171,7 +171,7 @@ def test_a_stored_rewrite_reads_its_module_once_and_late():
         _ = stored.module
 
 
-def test_spelling():
+def test_spelling_keeps_attribute_order_and_value_names():
     """Keep the order of attributes and the names of values, which MLIR discards."""
     text = print_module(recompute.rewrite(STEP).module, debuginfo=True)
     module = parse_module(text)

@@ -26,7 +26,7 @@ def copied(result: Rewritten) -> list[str]:
     return [op.name for op in every_operation(result.module) if "recompute.copy" in op.attributes]
 
 
-def said_of_costs(result: Rewritten) -> list[str]:
+def cost_remarks(result: Rewritten) -> list[str]:
     return [remark.reason for remark in result.remarks if remark.reason.startswith("cost by")]
 
 
@@ -36,12 +36,12 @@ def test_expensive_operation_is_not_recomputed(name: str, tmp_path: Path) -> Non
     path.write_text(json.dumps({"unit": "us", "operations": {name: 1000}, "otherwise": 1}))
     result = within(str(path))
     assert copied(result) and name not in copied(result)
-    (output,) = said_of_costs(result)
+    (output,) = cost_remarks(result)
     assert output.startswith(f"cost by {path}: {len(copied(result))} us again, 0.")
 
 
 def test_flops_cost_matches_default_and_adds_no_remark() -> None:
-    assert copied(within("flops")) == copied(rewrite_plain()) and not said_of_costs(within("flops"))
+    assert copied(within("flops")) == copied(rewrite_plain()) and not cost_remarks(within("flops"))
 
 
 def rewrite_plain() -> Rewritten:
@@ -49,16 +49,16 @@ def rewrite_plain() -> Rewritten:
 
 
 def test_roofline_cost_is_reported_in_microseconds() -> None:
-    (output,) = said_of_costs(within("roofline(h100)"))
+    (output,) = cost_remarks(within("roofline(h100)"))
     assert output.startswith("cost by roofline(h100): 0.003") and "us on h100 again, 12." in output
 
 
-def test_without_a_budget_remarks_tell_the_cost() -> None:
+def test_without_a_budget_a_remark_states_the_cost() -> None:
     messages = [remark.reason for remark in rewrite(CHAIN, RecomputeOptions(cost="bytes")).remarks]
     assert sum(message.startswith("cost by bytes: ") for message in messages) == 1
 
 
-def test_explanations_count_in_the_cost() -> None:
+def test_explanations_use_the_requested_cost() -> None:
     (plain,), (timed,) = explain(CHAIN), explain(CHAIN, cost="roofline(cpu)")
     assert plain.cost == "flops" and plain.step_cost == plain.step_flops
     assert [segment.extra_cost for segment in plain.segments] == [segment.extra_flops for segment in plain.segments]
@@ -66,7 +66,7 @@ def test_explanations_count_in_the_cost() -> None:
     assert timed.step_flops == plain.step_flops
 
 
-def test_an_unknown_cost_is_refused() -> None:
+def test_unknown_cost_is_rejected() -> None:
     with pytest.raises(Refusal, match="unknown cost 'time'; expected one of flops, bytes, roofline"):
         rewrite(CHAIN, RecomputeOptions(cost="time"))
     with pytest.raises(Refusal, match="unknown cost 'time'"):

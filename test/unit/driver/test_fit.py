@@ -13,7 +13,7 @@ from recompute.test.examples import original
 from recompute.test.unit.tools.test_planned_step import KIB, STEP
 
 
-def test_the_answers() -> None:
+def test_fit_answers_yes_recomputed_or_no() -> None:
     plain = recompute.fit(STEP, "32KiB")
     assert plain.fits and plain.verdict is Verdict.AS_IT_IS and plain.extra_percent == 0
     again = recompute.fit(STEP, 28 * KIB)
@@ -43,7 +43,7 @@ def test_invalid_budget_or_step_is_rejected() -> None:
 
 @pytest.mark.slow("mlp")
 @pytest.mark.parametrize("name", ["mlp.small.mlir"])
-def test_stopped_with_the_best_so_far(name: str) -> None:
+def test_stopped_fit_returns_the_best_plan_so_far(name: str) -> None:
     whole = recompute.fit(original(name), "60%")
     stopped = recompute.fit(original(name), "60%", stop=lambda: True)
     assert whole.finished and whole.fits and whole.bound_percent is not None
@@ -53,7 +53,7 @@ def test_stopped_with_the_best_so_far(name: str) -> None:
         assert all(stopped.peaks[first] <= most for first, most in stopped.limits.items())
 
 
-def test_a_bound_where_loops_are_cut(scanned: str) -> None:
+def test_step_with_cut_loops_has_a_bound(scanned: str) -> None:
     """Return a bound for the step with its loops cut as reported."""
     result = recompute.fit(scanned, "60%")
     assert result.verdict is Verdict.RECOMPUTED and isinstance(result.loops, str | bool)

@@ -34,14 +34,14 @@ def test_points_match_rewritten_programs() -> None:
     assert not any(refusal.proved for refusal in curve.refused)
 
 
-def test_stopped_before_anything_is_written() -> None:
+def test_stopped_curve_has_only_the_plain_point() -> None:
     forget_pools()
     curve = swept_by_model(parse_module(STEP, "step"), 4, lambda _: None, lambda: True)
     assert [point.found_by for point in curve.points] == ["plain"]
     assert all(refusal.reason.startswith("stopped: ") for refusal in curve.refused)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_the_curve_of_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step, data, page = tmp_path / "step.mlir", tmp_path / "curve.json", tmp_path / "curve.html"
     step.write_text(STEP)
     assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(data)]) == 0
@@ -55,7 +55,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "no bound proved in this model" in page.read_text()
 
 
-def test_a_picture_without_a_bound() -> None:
+def test_picture_in_the_model_has_no_lower_bound() -> None:
     curve = swept_by_model(parse_module(STEP, "step"), 5, lambda _: None, lambda: False)
     picture = to_svg([curve], "memory")
     assert "</svg>" in picture and "proven lower bound" not in picture and "best plan found" in picture

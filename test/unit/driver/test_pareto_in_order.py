@@ -36,7 +36,7 @@ def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptSt
     return swept_steps(original(name), result)
 
 
-def assert_one_way(outcomes: Sequence[Outcome]) -> list[Result]:
+def assert_monotone(outcomes: Sequence[Outcome]) -> list[Result]:
     """Check that from small to large budgets no plan is missing after the first one, costs and bounds fall, and peaks
     keep the budgets."""
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
@@ -51,9 +51,9 @@ def assert_one_way(outcomes: Sequence[Outcome]) -> list[Result]:
 
 @pytest.mark.slow("branches", "unet", "gpt_bf16", "mindspore_attention", "mlp20", "resnet")
 @pytest.mark.parametrize("name", SMALL)
-def test_steps_go_one_way(name: str) -> None:
+def test_curves_of_steps_are_monotone(name: str) -> None:
     for item in swept(name):
-        results = assert_one_way(item.outcomes)
+        results = assert_monotone(item.outcomes)
         assert [point.percent for point in item.curve.points] == [result.percent for result in results]
         for point in item.curve.points:
             assert sum(segment.percent for segment in point.recomputed_segments) == pytest.approx(point.percent)
@@ -62,21 +62,21 @@ def test_steps_go_one_way(name: str) -> None:
 
 @pytest.mark.slow("gpt24L")
 @pytest.mark.parametrize("path", GRAPHS, ids=lambda path: path.name)
-def test_graphs_go_one_way(path: Path) -> None:
+def test_curves_of_graphs_are_monotone(path: Path) -> None:
     problem = read_graph(gzip.decompress(path.read_bytes()).decode(), path.name)
     peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
 
     def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
         return solve(problem, budget, "auto", Incumbent(problem, budget), starts, Effort.brief())
 
-    results = assert_one_way(sweep([peak * at // COUNT for at in range(1, COUNT + 1)], solved))
+    results = assert_monotone(sweep([peak * at // COUNT for at in range(1, COUNT + 1)], solved))
     assert len(results) >= COUNT // 2
     for result in results:
         actual = evaluate(problem, sequence_of(problem, result.pairs))
         assert (actual.peak_bytes, actual.extra_cost) == (result.peak_bytes, result.extra_cost)
 
 
-def test_the_peaks_are_those_of_the_step_rewritten() -> None:
+def test_peaks_equal_those_of_the_rewritten_step() -> None:
     (first,) = swept("mlp.small.mlir", 5, "auto")
     prepared = prepare(original("mlp.small.mlir"))
     ((_, step),) = numbered_steps(prepared.module)
@@ -118,7 +118,7 @@ def test_stopped_sweep_keeps_found_points() -> None:
     assert (rest.pairs, rest.budget) == (high.pairs, peak)
 
 
-def test_the_sweep_of_a_step_can_be_stopped() -> None:
+def test_sweep_of_a_step_can_be_stopped() -> None:
     message = list[str]()
 
     def stop() -> bool:

@@ -58,23 +58,23 @@ def test_all_reduce_supports_all_group_modes() -> None:
     assert run(body("all_reduce", groups("", 0, 0), SUM), 2, 1) == [added(ZERO, ONE)] * 2
 
 
-def test_groups_of_different_lengths() -> None:
+def test_groups_may_differ_in_length() -> None:
     fields = groups("[[0, 2], [1, -1]]", 2, 2)
     assert run(body("all_reduce", fields, SUM), 3, 1) == [added(ZERO, TWO), ONE, added(ZERO, TWO)]
 
 
-def test_values_are_gathered_in_the_order_of_the_group() -> None:
+def test_all_gather_follows_the_order_of_the_group() -> None:
     fields = "all_gather_dim = 0 : i64, " + groups("[[1, 0]]", 1, 2)
     assert run(body("all_gather", fields, result="tensor<8xf32>"), 2, 1) == [ONE + ZERO] * 2
 
 
-def test_a_sum_is_scattered() -> None:
+def test_reduce_scatter_gives_parts_of_the_sum() -> None:
     fields = "scatter_dimension = 0 : i64, " + groups("[[0, 1]]", 1, 2)
     total = added(ZERO, ONE)
     assert run(body("reduce_scatter", fields, SUM, "tensor<2xf32>"), 2, 1) == [total[:2], total[2:]]
 
 
-def test_slices_go_to_all() -> None:
+def test_all_to_all_exchanges_slices() -> None:
     fields = "split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 2 : i64, "
     fields += groups("[[0, 1]]", 1, 2)
     expected = [ZERO[:2] + ONE[:2], ZERO[2:] + ONE[2:]]
@@ -98,7 +98,7 @@ def test_collective_reduce_gives_sum_to_root_only() -> None:
     assert run(body("collective_reduce", fields, SUM), 2, 1) == [[0.0] * 4, added(ZERO, ONE)]
 
 
-def test_each_device_has_its_numbers() -> None:
+def test_each_device_has_its_ids() -> None:
     text = """func.func @main(%a: tensor<4xf32>) -> tensor<ui32> {
       %p = stablehlo.partition_id : tensor<ui32>
       %r = stablehlo.replica_id : tensor<ui32>
@@ -138,7 +138,7 @@ def test_wrong_number_of_device_inputs_is_rejected(count: int) -> None:
         run_on_devices([[function], [function]], [[np.zeros(4, np.float32)]] * count)
 
 
-def test_a_collective_in_the_background() -> None:
+def test_async_collective_gives_the_result_of_the_synchronous_one() -> None:
     text = f"""func.func @main(%a: {FOUR}) -> {FOUR} {{
       %f = "stablehlo.async_start"(%a) ({{
       ^bb0(%p: {FOUR}):

@@ -28,7 +28,7 @@ BY_SUBTRACTION = BEFORE.replace(
 )
 
 
-def test_equal_programs() -> None:
+def test_equal_programs_have_equal_bits() -> None:
     proof = compare(parse_module(BEFORE), parse_module(BEFORE), [array([1, -0.0, np.nan, np.inf], "f32")])
     assert (proof.equal, proof.results, proof.nan_results) == (True, 2, 2)
 

@@ -52,7 +52,7 @@ def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
 
 @pytest.mark.slow("gpt-", "gpt]", "unet", "gpt_train")
 @pytest.mark.parametrize("name", BESIDE_JAX)
-def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
+def test_results_are_as_accurate_as_those_of_jax(name: str) -> None:
     inputs, expected = by_jax(name)
     results = execute(function_named(original(f"{name}.small.mlir")), inputs)
     wide = [array.astype(np.float64) if array.dtype == np.float32 else array for array in inputs]
@@ -69,7 +69,7 @@ def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_results_in_bf16_are_near_to_those_of_jax() -> None:
+def test_bf16_results_are_close_to_those_of_jax() -> None:
     """Agree with JAX to 2 % in bf16: XLA rounds less often than the program states."""
     inputs, expected = by_jax("gpt_bf16")
     results = execute(function_named(original("gpt_bf16.small.mlir")), inputs)

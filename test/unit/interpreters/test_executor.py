@@ -47,7 +47,7 @@ def run(body: str, *inputs: Array, result: str = T) -> Array:
     return actual
 
 
-def test_every_operation_is_executed_or_listed_as_not() -> None:
+def test_every_operation_has_a_kernel_or_is_listed() -> None:
     unknown = {kind.name for kind in (*STABLEHLO.operations, *RECOMPUTE.operations) if not is_known(kind)}
     assert unknown - TERMINATORS == {f"stablehlo.{name}" for name in NOT_EXECUTED}
 
@@ -93,7 +93,7 @@ class Watch:
     def on_carry(self, op: Operation, arrays: Sequence[Array]) -> None: ...
 
 
-def test_views_are_views_and_all_else_owns_its_buffer() -> None:
+def test_only_views_share_buffers() -> None:
     watch = Watch()
     text = f"""
       %a = stablehlo.tanh %x : {T}
@@ -146,7 +146,7 @@ LOOP = """
   }"""
 
 
-def test_a_loop_with_a_captured_value() -> None:
+def test_loop_reads_a_captured_value() -> None:
     expected = np.sin(X)
     for _ in range(5):
         expected = expected + np.sin(X)
@@ -245,7 +245,7 @@ func.func private @f(%x: tensor<2xf32>) -> tensor<2xf32> {
 }"""
 
 
-def test_calls_and_tokens() -> None:
+def test_calls_pass_tokens() -> None:
     (result,) = execute(function_named(parse_module(CALL)), [array([1, 2], "f32")])
     assert result.tolist() == [0.0, 0.0]
 

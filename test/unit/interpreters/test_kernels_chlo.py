@@ -44,7 +44,7 @@ def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Any], list[An
         ("polygamma", (np.full_like(X, 2), POSITIVE)),
     ],
 )
-def test_close_to_jax(word: str, inputs: tuple[Any, ...]) -> None:
+def test_chlo_functions_are_close_to_jax(word: str, inputs: tuple[Any, ...]) -> None:
     pytest.importorskip("scipy")
     for result, expected in zip(*both(getattr(lax, word), *inputs), strict=True):
         assert result.dtype == expected.dtype
@@ -56,7 +56,7 @@ SPECIAL = array([[0.0, -0.0, np.nan, -np.nan, 1, np.inf, -np.inf, 2, 2, 0.0, -0.
 
 @pytest.mark.parametrize("k", [0, 1, 5, 11])
 @pytest.mark.parametrize("operand", [SPECIAL, np.array([[3, 1, 3, 2] * 3, [0] * 12], np.int32)])
-def test_top_k_is_jaxs(operand: Any, k: int) -> None:
+def test_top_k_orders_as_jax_does(operand: Any, k: int) -> None:
     """Order zeros of both signs, NaNs and equal elements as JAX does, with the same indices."""
     for result, expected in zip(*both(lambda x: lax.top_k(x, k), operand), strict=True):
         assert result.dtype == expected.dtype
@@ -64,14 +64,14 @@ def test_top_k_is_jaxs(operand: Any, k: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_the_next_number_is_jaxs(dtype: str) -> None:
+def test_next_after_equals_jax(dtype: str) -> None:
     x = jnp.array([0.0, 1.0, -1.0, 3e38, 2.0], dtype)
     (result,), (expected,) = both(lax.nextafter, x, x[::-1])
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(result, expected)
 
 
-def test_the_upper_half_of_a_product_is_jaxs() -> None:
+def test_mulhi_equals_jax() -> None:
     for values in (np.array([0, 1, 0xFFFFFFFF, 77777], np.uint32), np.array([-1, 2**31 - 1, -(2**31), 5], np.int32)):
         (result,), (expected,) = both(lax.mulhi, values, values[::-1].copy())
         np.testing.assert_array_equal(result, expected)
@@ -81,18 +81,18 @@ def test_the_upper_half_of_a_product_is_jaxs() -> None:
     ("word", "expected"),
     [("is_inf", [0, 1, 1, 0]), ("is_pos_inf", [0, 1, 0, 0]), ("is_neg_inf", [0, 0, 1, 0])],
 )
-def test_tests_for_infinity(word: str, expected: list[int]) -> None:
+def test_infinity_tests_distinguish_the_sign(word: str, expected: list[int]) -> None:
     operand = array([1.0, np.inf, -np.inf, np.nan], "bf16")
     results = evaluate(f"%r = chlo.{word} %a : T -> tensor<4xi1>", "tensor<4xi1>", operand)
     assert results.tolist() == [bool(item) for item in expected]
 
 
-def test_the_conjugate() -> None:
+def test_conjugate_negates_the_imaginary_part() -> None:
     operand = array([1 + 2j, -3j], "complex<f32>")
     assert evaluate("%r = chlo.conj %a : T -> T", "tensor<2xcomplex<f32>>", operand).tolist() == [1 - 2j, 3j]
 
 
-def test_a_constraint_is_its_operand() -> None:
+def test_sharding_constraint_returns_its_operand() -> None:
     body = "%t = stablehlo.transpose %a, dims = [1, 0] : (T) -> tensor<6x4xf32>\n"
     body += "%r = sdy.sharding_constraint %t <@mesh, [{}, {}]> : tensor<6x4xf32>"
     np.testing.assert_array_equal(evaluate(body, "tensor<6x4xf32>", X), X.T)

@@ -40,12 +40,12 @@ def check(word: str, expected: Any, *operands: Any, attributes: str = "", rtol: 
         ("next_after", np.nextafter),
     ],
 )
-def test_floats(word: str, compute: Callable[..., Any]) -> None:
+def test_float_operations_equal_numpy(word: str, compute: Callable[..., Any]) -> None:
     check(word, compute(COLUMN, ROW), COLUMN, ROW, rtol=1e-6 if word == "atan2" else 0)
     check(word, compute(ROW, COLUMN), ROW, COLUMN, rtol=1e-6 if word == "atan2" else 0)
 
 
-def test_power() -> None:
+def test_power_equals_numpy() -> None:
     check("power", np.power(*POSITIVE), *POSITIVE, rtol=1e-6)
 
 
@@ -62,12 +62,12 @@ def test_power() -> None:
         ("remainder", [[1, 1, 0], [-1, 0, 0]]),
     ],
 )
-def test_integers(word: str, expected: list[list[int]]) -> None:
+def test_integer_operations_equal_numpy(word: str, expected: list[list[int]]) -> None:
     check(word, np.array(expected, np.int32), *INTEGERS)
 
 
 @pytest.mark.parametrize("word", ["polygamma", "zeta"])
-def test_special_functions(word: str) -> None:
+def test_special_functions_equal_scipy(word: str) -> None:
     special = pytest.importorskip("scipy.special")
     column = np.array([[2.0], [3.0]], np.float32)
     check(word, getattr(special, word)(column, POSITIVE[1]).astype(np.float32), column, POSITIVE[1], rtol=2e-5)
@@ -89,7 +89,7 @@ def test_small_floats_are_rounded_once() -> None:
 
 
 @pytest.mark.parametrize(("order", "expected"), [("FLOAT", [[False, False]]), ("TOTALORDER", [[True, False]])])
-def test_comparison(order: str, expected: list[list[bool]]) -> None:
+def test_comparisons_equal_numpy(order: str, expected: list[list[bool]]) -> None:
     """Order -0.0 before 0.0 in the total order alone."""
     attributes = "{comparison_direction = #chlo<comparison_direction LT>, "
     attributes += f"compare_type = #chlo<comparison_type {order}>}}"
@@ -97,16 +97,16 @@ def test_comparison(order: str, expected: list[list[bool]]) -> None:
     check("compare", np.array(expected), *operands, attributes=attributes)
 
 
-def test_complex_numbers() -> None:
+def test_complex_operations_equal_numpy() -> None:
     check("complex", (COLUMN + 1j * ROW).astype(np.complex64), COLUMN, ROW)
 
 
 @pytest.mark.parametrize("which", [np.array(True), np.array([True, False, True]), np.array([[False], [True]])])
-def test_selection(which: Any) -> None:
+def test_selection_equals_numpy(which: Any) -> None:
     check("select", np.where(which, COLUMN, ROW), which, COLUMN, ROW)
 
 
-def test_constants() -> None:
+def test_constants_have_the_expected_value() -> None:
     results = evaluate("%r = chlo.constant dense<[1.0, 2.5]> : tensor<2xf32>", "tensor<2xf32>")
     assert results.tolist() == [1.0, 2.5]
 

@@ -80,7 +80,7 @@ def pairs(values: Array) -> str:
         ("tanh", (INF, 1), (1, 0)),
     ],
 )
-def test_special_values(name: str, of: Pair, gives: Pair) -> None:
+def test_special_values_of_functions_are_exact(name: str, of: Pair, gives: Pair) -> None:
     assert pairs(elementwise(name, numbers([of]))) == pairs(numbers([gives]))
 
 
@@ -104,7 +104,7 @@ def test_special_values(name: str, of: Pair, gives: Pair) -> None:
         ("multiply", (INF, INF), (1, 1), (NAN, INF)),
     ],
 )
-def test_special_values_of_two(name: str, a: Pair, b: Pair, gives: Pair) -> None:
+def test_special_values_of_binary_functions_are_exact(name: str, a: Pair, b: Pair, gives: Pair) -> None:
     result = elementwise(name, numbers([a]), numbers([b]))
     # Zeros come out with the sign of the last rounding.
     assert pairs(result + 0) == pairs(numbers([gives]) + 0)
@@ -121,7 +121,7 @@ def test_special_values_of_two(name: str, a: Pair, b: Pair, gives: Pair) -> None
         ((HUGE, 0.25), (INF, HUGE / 2)),
     ],
 )
-def test_squares(of: Pair, gives: Pair) -> None:
+def test_squares_of_special_values_are_exact(of: Pair, gives: Pair) -> None:
     results = evaluate("%r = chlo.square %a : T -> T", "tensor<1xcomplex<f32>>", numbers([of]))
     np.testing.assert_allclose(results, numbers([gives]), rtol=4e-7)
 
@@ -138,7 +138,7 @@ def grid() -> Array:
 
 
 @pytest.mark.parametrize("name", ["exponential_minus_one", "logistic", "exponential"])
-def test_the_grid_of_special_values_against_jax(name: str) -> None:
+def test_grid_of_special_values_agrees_with_jax(name: str) -> None:
     """Agree with JAX in the kind of value: XLA is free in the signs of zeros, and flushes the smallest numbers to
     zero."""
     function = {"exponential_minus_one": jax.lax.expm1, "exponential": jax.lax.exp}.get(name, jax.lax.logistic)
@@ -149,7 +149,7 @@ def test_the_grid_of_special_values_against_jax(name: str) -> None:
 
 
 @pytest.mark.parametrize("exponent", [-3, -8, -12, -20])
-def test_the_logarithm_near_the_unit_circle(exponent: int) -> None:
+def test_log_plus_one_is_accurate_near_the_unit_circle(exponent: int) -> None:
     """Compute `log_plus_one` accurately where `|1 + z|` is nearly one, against decimals of eighty digits."""
     angles = np.linspace(0.1, 3.0, 29)
     values = ((1 + 10.0**exponent) * np.exp(1j * angles) - 1).astype(np.complex128)

@@ -33,7 +33,7 @@ NOT_EXECUTED = frozenset("linalg.index scf.parallel scf.reduce scf.reduce.return
 EDGES = [0, 1, 2, 3, 7, 100, -1, -2, -7, -100, 127, -128]
 
 
-def test_every_operation_is_executed_or_listed_as_not() -> None:
+def test_every_operation_has_a_kernel_or_is_listed() -> None:
     kinds = [kind for dialect in (ARITH, Math, Tensor, Linalg, Scf) for kind in dialect.operations]
     assert {kind.name for kind in kinds if not is_known(kind)} - TERMINATORS == NOT_EXECUTED
     assert {"arith.constant", "stablehlo.constant"} == CONSTANTS
@@ -87,7 +87,7 @@ DIVISIONS = frozenset("divsi remsi floordivsi ceildivsi divui remui ceildivui".s
 
 @pytest.mark.parametrize("element", ["i8", "i4", "i32", "i64", "i1"])
 @pytest.mark.parametrize("name", [*SIGNED, *UNSIGNED])
-def test_integers(name: str, element: str) -> None:
+def test_integer_operations_wrap_to_the_width(name: str, element: str) -> None:
     """Agree with Python's unbounded integers, wrapped to the width of the type."""
     width = int(element[1:])
     numbers = sorted({wrap(edge, width) for edge in EDGES})
@@ -104,7 +104,7 @@ def test_integers(name: str, element: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["shli", "shrsi", "shrui"])
-def test_shifts(name: str) -> None:
+def test_shifts_wrap_to_the_width(name: str) -> None:
     a = array(EDGES, "i8")
     by = array([n % 8 for n, _ in enumerate(EDGES)], "i8")
     shifts: dict[str, Callable[[int, int], int]] = {
@@ -124,7 +124,7 @@ def test_division_by_zero_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("element", ["i8", "i64"])
 @pytest.mark.parametrize(("name", "signed"), [("mului_extended", False), ("mulsi_extended", True)])
-def test_extended_products(name: str, signed: bool, element: str) -> None:
+def test_extended_products_give_both_halves(name: str, signed: bool, element: str) -> None:
     width = int(element[1:])
     numbers = [wrap(n, width) for n in (0, 1, -1, 5, -100, 1 << width - 1, (1 << width - 1) - 1)]
     pairs = [(a, b) for a in numbers for b in numbers]
@@ -140,7 +140,7 @@ def test_extended_products(name: str, signed: bool, element: str) -> None:
     assert high.tolist() == [wrap(product >> width, width) for product in products]
 
 
-def test_extended_sum() -> None:
+def test_extended_sum_gives_sum_and_carry() -> None:
     text = """func.func @main(%a: tensor<3xi8>, %b: tensor<3xi8>) -> (tensor<3xi8>, tensor<3xi1>) {
       %s, %o = arith.addui_extended %a, %b : tensor<3xi8>, tensor<3xi1>
       return %s, %o : tensor<3xi8>, tensor<3xi1>
@@ -163,7 +163,7 @@ INTEGER_PREDICATES: list[Callable[[int, int], bool]] = [
 
 @pytest.mark.parametrize("element", ["i8", "i1"])
 @pytest.mark.parametrize("predicate", range(10))
-def test_integer_comparisons(predicate: int, element: str) -> None:
+def test_integer_comparisons_respect_sign(predicate: int, element: str) -> None:
     width, signed = int(element[1:]), predicate < 6
     compare = INTEGER_PREDICATES[predicate if signed else predicate - 4]
     numbers = sorted({wrap(edge, width) for edge in EDGES})
@@ -179,7 +179,7 @@ FLOAT_PREDICATES: Sequence[str] = "false oeq ogt oge olt ole one ord ueq ugt uge
 
 
 @pytest.mark.parametrize("predicate", FLOAT_PREDICATES)
-def test_float_comparisons(predicate: str) -> None:
+def test_float_comparisons_respect_nan(predicate: str) -> None:
     values = [0.0, -0.0, 1.0, -2.0, math.inf, math.nan]
     pairs = [(a, b) for a in values for b in values]
     a, b = (array([pair[side] for pair in pairs], "f32") for side in (0, 1))
@@ -208,12 +208,12 @@ def test_float_comparisons(predicate: str) -> None:
 @pytest.mark.parametrize(
     ("name", "compute"), [("addf", np.add), ("subf", np.subtract), ("mulf", np.multiply), ("divf", np.divide)]
 )
-def test_floats(name: str, compute: Any, element: str) -> None:
+def test_float_operations_equal_numpy(name: str, compute: Any, element: str) -> None:
     a, b = (array(np.random.default_rng(seed).normal(size=50), element) for seed in (1, 2))
     np.testing.assert_array_equal(apply(f"arith.{name}", a, b), compute(a, b))
 
 
-def test_nan_loses_or_wins() -> None:
+def test_maxnum_ignores_nan_and_maximum_returns_it() -> None:
     a, b = array([math.nan, 1.0, -0.0], "f32"), array([2.0, math.nan, 0.0], "f32")
     assert apply("arith.maxnumf", a, b)[:2].tolist() == [2.0, 1.0]
     assert apply("arith.minnumf", a, b)[:2].tolist() == [2.0, 1.0]
@@ -238,7 +238,7 @@ def test_nan_loses_or_wins() -> None:
         ("bitcast", [1.0, -0.0], "f32", "i32", [0x3F800000, -(1 << 31)]),
     ],
 )
-def test_casts(name: str, values: list[Any], source: str, result: str, expected: list[Any]) -> None:
+def test_casts_equal_numpy(name: str, values: list[Any], source: str, result: str, expected: list[Any]) -> None:
     actual = apply(f"arith.{name}", array(values, source), result=f"tensor<{len(values)}x{result}>")
     assert [float(value) for value in actual] == [float(value) for value in expected]
 
@@ -254,12 +254,12 @@ def scalars(body: str, result: str, arguments: str = "", *inputs: Any) -> Array:
     ("text", "type_", "expected"),
     [("-7 : i8", "i8", -7), ("true", "i1", True), ("5 : index", "index", 5), ("0.1 : f32", "f32", np.float32(0.1))],
 )
-def test_scalar_constants(text: str, type_: str, expected: Any) -> None:
+def test_scalar_constants_have_the_width_of_their_type(text: str, type_: str, expected: Any) -> None:
     result = scalars(f"%r = arith.constant {text}", type_)
     assert result.shape == () and result[()] == expected
 
 
-def test_truncation_and_index_casts_of_scalars() -> None:
+def test_scalar_casts_wrap_to_the_width() -> None:
     assert scalars("%r = arith.trunci %a : i32 to i8", "i8", "%a: i32", np.int32(300)) == 44
     assert scalars("%r = arith.index_cast %a : index to i8", "i8", "%a: index", np.int64(200)) == -56
     assert scalars("%r = arith.index_cast %a : i1 to index", "index", "%a: i1", np.bool_(True)) == -1
@@ -292,12 +292,12 @@ MATH: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", sorted(MATH))
-def test_math(name: str) -> None:
+def test_math_functions_equal_numpy(name: str) -> None:
     x = array(np.linspace(0.1, 3, 40), "f32")
     np.testing.assert_array_equal(apply(f"math.{name}", x), MATH[name](x))
 
 
-def test_math_that_numpy_does_not_have() -> None:
+def test_math_functions_missing_in_numpy_are_exact() -> None:
     x = array([-1.5, -0.5, 0.5, 2.5], "f32")
     np.testing.assert_array_equal(apply("math.erf", x), np.array([math.erf(v) for v in x], np.float32))
     assert apply("math.round", x).tolist() == [-2.0, -1.0, 1.0, 3.0]
@@ -311,7 +311,7 @@ def test_math_that_numpy_does_not_have() -> None:
     np.testing.assert_array_equal(apply("math.copysign", abs(x), x), x)
 
 
-def test_math_on_integers() -> None:
+def test_integer_math_equals_python() -> None:
     x = array([0, 1, 8, -1, -128, 96], "i8")
     assert apply("math.ctlz", x).tolist() == [8, 7, 4, 0, 0, 1]
     assert apply("math.cttz", x).tolist() == [8, 0, 3, 0, 7, 5]
@@ -382,7 +382,7 @@ X = np.arange(24, dtype=np.float32).reshape(4, 6)
         ),
     ],
 )
-def test_tensors(body: str, result: str, expected: Array) -> None:
+def test_tensor_operations_equal_numpy(body: str, result: str, expected: Array) -> None:
     np.testing.assert_array_equal(evaluate(body, result, X), expected)
 
 
@@ -400,7 +400,7 @@ def test_insert_does_not_modify_operand() -> None:
 
 
 @pytest.mark.parametrize("yielded", ["%v", "%k"])
-def test_padding(yielded: str) -> None:
+def test_padding_equals_numpy(yielded: str) -> None:
     body = f"""%v = arith.constant 9 : index
       %r = "tensor.pad"(%a) <{{operandSegmentSizes = array<i32: 1, 0, 0>, static_low = array<i64: 1>,
         static_high = array<i64: 2>}}> ({{
@@ -536,7 +536,7 @@ def named(line: str, result: str, *operands: Array) -> Array:
     return evaluate(f"%o = arith.constant dense<0.0> : {result}\n%r = {line}", result, *operands)
 
 
-def test_named_operations() -> None:
+def test_named_linalg_operations_equal_numpy() -> None:
     generator = np.random.default_rng(7)
     a, b = (generator.uniform(0.5, 2, size=(4, 6)).astype(np.float32) for _ in range(2))
     t = "tensor<4x6xf32>"
@@ -573,7 +573,7 @@ def test_products_of_matrices_of_integers_are_exact() -> None:
     np.testing.assert_array_equal(evaluate(body, "tensor<5x3xi32>", a, b), a @ b + 1)
 
 
-def test_convolution() -> None:
+def test_convolution_equals_a_direct_sum() -> None:
     from numpy.lib.stride_tricks import sliding_window_view
 
     image, kernel = (
@@ -588,7 +588,7 @@ def test_convolution() -> None:
     )
 
 
-def test_memory_is_refused() -> None:
+def test_operation_on_memory_is_refused() -> None:
     text = """func.func @main(%a: f32, %m: memref<4xf32>) {
       linalg.fill ins(%a : f32) outs(%m : memref<4xf32>)
       return

@@ -34,7 +34,9 @@ def same_bits(actual: Array, expected: Array) -> None:
         ("multiply", [LOW], [-1], [LOW]),
     ],
 )
-def test_integers(name: str, a: list[int], b: list[int], expected: list[int]) -> None:
+def test_integer_operations_follow_the_specification(
+    name: str, a: list[int], b: list[int], expected: list[int]
+) -> None:
     same_bits(elementwise(name, array(a, "i32"), array(b, "i32")), array(expected, "i32"))
 
 
@@ -53,7 +55,7 @@ def test_integers(name: str, a: list[int], b: list[int], expected: list[int]) ->
         ("negate", array([1, 0], "ui32"), [2**32 - 1, 0]),
     ],
 )
-def test_bits_of_integers(name: str, operand: Array, expected: list[int]) -> None:
+def test_bit_operations_follow_the_specification(name: str, operand: Array, expected: list[int]) -> None:
     same_bits(elementwise(name, operand), np.array(expected, np.int64).astype(operand.dtype))
 
 
@@ -71,7 +73,7 @@ def test_four_bits_wrap_and_shift_within_four_bits() -> None:
 
 @pytest.mark.parametrize("name", ["divide", "remainder", "shift_left", "shift_right_logical", "shift_right_arithmetic"])
 @pytest.mark.parametrize("element", ["i32", "ui32", "i8", "ui8"])
-def test_integers_against_jax(name: str, element: str) -> None:
+def test_integer_operations_equal_jax(name: str, element: str) -> None:
     generator = np.random.default_rng(0)
     edges = [0, 1, 2, 7, 31, 32, 127, 128, 255, -1, -2, -128, LOW, HIGH]
     values = array([*edges, *generator.integers(LOW, HIGH, 200)], element)
@@ -92,7 +94,9 @@ def test_integers_against_jax(name: str, element: str) -> None:
     ],
 )
 @pytest.mark.parametrize("element", ["f32", "bf16"])
-def test_floats(name: str, a: list[float], b: list[float], expected: list[float], element: str) -> None:
+def test_float_operations_follow_the_specification(
+    name: str, a: list[float], b: list[float], expected: list[float], element: str
+) -> None:
     result = elementwise(name, array(a, element), array(b, element)).astype(np.float64)
     wanted = array(expected, element).astype(np.float64)
     np.testing.assert_array_equal(result, wanted)
@@ -112,7 +116,7 @@ def test_floats(name: str, a: list[float], b: list[float], expected: list[float]
         ("exponential_minus_one", [-INF, 0.0], [-1.0, 0.0]),
     ],
 )
-def test_functions_of_floats(name: str, operand: list[float], expected: list[float]) -> None:
+def test_float_functions_follow_the_specification(name: str, operand: list[float], expected: list[float]) -> None:
     result = elementwise(name, array(operand, "f32"))
     np.testing.assert_array_equal(result, array(expected, "f32"))
     np.testing.assert_array_equal(np.signbit(result[result == 0]), np.signbit(array(expected, "f32")[result == 0]))
@@ -158,14 +162,16 @@ def test_bits_do_not_depend_on_the_layout() -> None:
         ("complex<f32>", "f32", [1 + 2j], [1.0]),
     ],
 )
-def test_convert(source: str, target: str, values: list[float], expected: list[float]) -> None:
+def test_conversions_follow_the_specification(
+    source: str, target: str, values: list[float], expected: list[float]
+) -> None:
     result = convert(array(values, source), target)
     assert result.dtype == TYPES[target]
     np.testing.assert_array_equal(result.astype(np.float64), np.array(expected, np.float64))
 
 
 @pytest.mark.parametrize("target", ["i32", "ui32", "i8", "ui8", "bf16", "f16", "i1"])
-def test_convert_against_jax(target: str) -> None:
+def test_conversions_equal_jax(target: str) -> None:
     generator = np.random.default_rng(0)
     edges = [0.0, -0.0, 0.5, -0.5, 2.5e9, -2.5e9, 4.3e9, 1e20, -1e20, NAN, INF, -INF, 127.5, 128.0, 255.5, 256.0]
     values = array([*edges, *generator.normal(0, 1e3, 500), *generator.normal(0, 1e9, 500)], "f32")
@@ -188,7 +194,7 @@ def test_reduced_precision_of_nan_and_without_mantissa(format_: str, bits: list[
     assert results.view(np.uint32).tolist() == expected
 
 
-def test_bitcast_between_widths() -> None:
+def test_bitcast_changes_the_width() -> None:
     bits = evaluate(
         "%r = stablehlo.bitcast_convert %a : (T) -> tensor<2xi32>", "tensor<2xi32>", array([1, -0.0], "f32")
     )
@@ -214,14 +220,14 @@ def test_bitcast_between_widths() -> None:
         ("LT", "TOTALORDER", [False, True, True]),
     ],
 )
-def test_compare(direction: str, kind: str, expected: list[bool]) -> None:
+def test_comparisons_follow_the_specification(direction: str, kind: str, expected: list[bool]) -> None:
     a, b = array([NAN, -0.0, 1.0], "f32"), array([NAN, 0.0, 2.0], "f32")
     body = f"%r = stablehlo.compare {direction}, %a, %b, {kind} : (T, T) -> tensor<3xi1>"
     same_bits(evaluate(body, "tensor<3xi1>", a, b), array(expected, "i1"))
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "f64"])
-def test_total_order(element: str) -> None:
+def test_total_order_ranks_signed_zeros_and_nans(element: str) -> None:
     ordered = array([-INF, -1.0, -0.0, 0.0, 1.0, INF, NAN], element)
     ordered = np.concatenate([-ordered[-1:], ordered])
     a, b = np.repeat(ordered, 8), np.tile(ordered, 8)
@@ -240,7 +246,7 @@ def test_select_and_clamp_take_scalars() -> None:
 
 
 @pytest.mark.parametrize("name", ["maximum", "power", "sign", "tanh", "remainder", "round_nearest_afz"])
-def test_empty_tensors(name: str) -> None:
+def test_elementwise_operations_accept_empty_tensors(name: str) -> None:
     operand = np.empty((0, 3), np.float32)
     operands = [operand] * (2 if name in ("maximum", "power", "remainder") else 1)
     assert elementwise(name, *operands).shape == (0, 3)

@@ -42,7 +42,7 @@ def check(body: str, inputs: list[Array], results: str, rtol: float = 2e-5) -> N
     ("left", "right", "result"),
     [((5, 7), (7, 3), "5x3x"), ((5, 7), (7,), "5x"), ((7,), (7, 3), "3x"), ((7,), (7,), "")],
 )
-def test_dot(left: tuple[int, ...], right: tuple[int, ...], result: str) -> None:
+def test_dot_equals_xla(left: tuple[int, ...], right: tuple[int, ...], result: str) -> None:
     a, b = values(*left), values(*right)
     type_ = f"tensor<{result}f32>"
     line = f"%r = stablehlo.dot %a, %b : ({tensor(a)}, {tensor(b)}) -> {type_}"
@@ -57,7 +57,7 @@ def test_dot(left: tuple[int, ...], right: tuple[int, ...], result: str) -> None
         ("ab,ab->ab", (5, 7), (5, 7), "5x7x"),
     ],
 )
-def test_einsum(config: str, left: tuple[int, ...], right: tuple[int, ...], result: str) -> None:
+def test_einsum_equals_xla(config: str, left: tuple[int, ...], right: tuple[int, ...], result: str) -> None:
     a, b = values(*left), values(*right)
     type_ = f"tensor<{result}f32>"
     line = f'%r = stablehlo.einsum %a, %b, config = "{config}" : ({tensor(a)}, {tensor(b)}) -> {type_}'
@@ -73,7 +73,7 @@ def test_einsum(config: str, left: tuple[int, ...], right: tuple[int, ...], resu
         ("ab->", "", (0, 1)),
     ],
 )
-def test_unary_einsum(config: str, result: str, summed: tuple[int, ...] | None) -> None:
+def test_unary_einsum_equals_numpy(config: str, result: str, summed: tuple[int, ...] | None) -> None:
     """Evaluate `unary_einsum` against numpy: XLA does not read the operation."""
     a = values(*TABLE)
     type_ = f"tensor<{result}f32>"
@@ -84,7 +84,7 @@ def test_unary_einsum(config: str, result: str, summed: tuple[int, ...] | None) 
     np.testing.assert_allclose(computed, a.T if summed is None else np.sum(a, axis=summed), rtol=1e-6)
 
 
-def test_broadcast() -> None:
+def test_broadcast_equals_xla() -> None:
     a = values(*ROW)
     check(
         "%r = stablehlo.broadcast %a, sizes = [2, 3] : (tensor<7xf32>) -> tensor<2x3x7xf32>\n"
@@ -103,7 +103,7 @@ def test_broadcast() -> None:
         ((2, 3, 7), [[1, 0, 2], [2, 2, 1]], 1, 1, "2x3x7x"),
     ],
 )
-def test_torch_index_select(
+def test_torch_index_select_equals_xla(
     shape: tuple[int, ...], index: list[list[int]], dimension: int, batch: int, result: str
 ) -> None:
     a, b = values(*shape), np.array(index, np.int32)
@@ -114,7 +114,7 @@ def test_torch_index_select(
 
 
 @pytest.mark.parametrize("feature", [0, 1, 2])
-def test_batch_norms(feature: int) -> None:
+def test_batch_norms_equal_xla(feature: int) -> None:
     """Evaluate batch normalization for training, its gradient, and inference."""
     a, grad = values(4, 3, 5), values(3, 5, 4).reshape(4, 3, 5)
     count = a.shape[feature]
@@ -132,7 +132,7 @@ def test_batch_norms(feature: int) -> None:
     check(body, [a, grad, scale, offset], results, rtol=1e-4)
 
 
-def test_the_elements_of_a_tuple() -> None:
+def test_tuple_results_are_returned_as_elements() -> None:
     """Return a tuple as its elements, nested tuples included."""
     a, b = values(*ROW), values(*TABLE)
     inner = f"tuple<{tensor(a)}, {tensor(b)}>"
@@ -166,27 +166,27 @@ CONSTANTS = """%n = stablehlo.constant dense<NUMBERS> : tensor<COUNTxi64>
 
 
 @pytest.mark.parametrize(("operation", "shape", "result", "numbers"), SHAPES)
-def test_shapes_in_operands(operation: str, shape: tuple[int, ...], result: str, numbers: str) -> None:
+def test_shape_operands_equal_static_shapes(operation: str, shape: tuple[int, ...], result: str, numbers: str) -> None:
     a, type_ = values(*shape), f"tensor<{result}f32>"
     constants = CONSTANTS.replace("NUMBERS", numbers).replace("COUNT", str(numbers.count(",") + 1))
     line = operation.replace("(T", f"({tensor(a)}").replace("-> R", f"-> {type_}")
     check(f"{constants}%r = stablehlo.{line}\nreturn %r : {type_}", [a], type_)
 
 
-def test_the_size_of_a_dimension() -> None:
+def test_get_dimension_size_gives_the_extent() -> None:
     a = values(*TABLE)
     line = f"%r = stablehlo.get_dimension_size %a, dim = 1 : ({tensor(a)}) -> tensor<i32>"
     check(f"{line}\nreturn %r : tensor<i32>", [a], "tensor<i32>")
 
 
-def test_counts_along_a_dimension() -> None:
+def test_dynamic_iota_counts_along_a_dimension() -> None:
     body = """%n = stablehlo.constant dense<[2, 3]> : tensor<2xi64>
     %r = stablehlo.dynamic_iota %n, dim = 1 : (tensor<2xi64>) -> tensor<2x3xf32>
     return %r : tensor<2x3xf32>"""
     check(body, [], "tensor<2x3xf32>")
 
 
-def test_slices_of_sizes_in_an_operand() -> None:
+def test_dynamic_gather_reads_slice_sizes_from_an_operand() -> None:
     a, b = values(*TABLE), np.array([[3], [9], [0]], np.int32)
     body = """%n = stablehlo.constant dense<[1, 7]> : tensor<2xi64>
     %r = "stablehlo.dynamic_gather"(%a, %b, %n) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
@@ -196,7 +196,7 @@ def test_slices_of_sizes_in_an_operand() -> None:
     check(body, [a, b], "tensor<3x7xf32>")
 
 
-def test_a_convolution_with_padding_in_an_operand() -> None:
+def test_dynamic_conv_reads_padding_from_an_operand() -> None:
     image, kernel = values(1, 6, 6, 2), values(3, 3, 2, 4)
     numbers = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
     types = f"({tensor(image)}, {tensor(kernel)}"
@@ -231,7 +231,7 @@ def test_a_convolution_with_padding_in_an_operand() -> None:
         ),
     ],
 )
-def test_other_shapes_than_those_of_the_types_are_refused(operation: str, numbers: list[int], words: str) -> None:
+def test_shape_operand_must_match_the_result_type(operation: str, numbers: list[int], words: str) -> None:
     a, b = values(6), np.array(numbers, np.int64)
     result = operation.rpartition("-> ")[2]
     body = f"%r = stablehlo.{operation.replace('(T', '(tensor<6xf32>')}\nreturn %r : {result}"
@@ -250,7 +250,7 @@ BY_ROW = "!quant.uniform<i8<-10:10>:f32:0, {0.5:1, 2.0:-1}>"
         (BY_ROW, [[1, 2, 1, 10], [-1, -1, -10, -1]], [[0, 0.5, 0, 4.5], [0, 0, -18, 0]]),
     ],
 )
-def test_quantized_numbers(type_: str, stored: list[list[int]], real: list[list[float]]) -> None:
+def test_quantization_rounds_to_even_and_clamps(type_: str, stored: list[list[int]], real: list[list[float]]) -> None:
     """Round ties to even when quantizing, and clamp what is out of range."""
     values = np.array([[0, 0.5, 0.25, 100], [1, -0.6, -100, 0.75]], F)
     quantized = f"tensor<2x4x{type_}>"
@@ -264,7 +264,7 @@ def test_quantized_numbers(type_: str, stored: list[list[int]], real: list[list[
     assert computed.tolist() == real and integers.tolist() == again.tolist() == stored and integers.dtype == np.int8
 
 
-def test_arithmetic_on_quantized_numbers() -> None:
+def test_quantized_arithmetic_uses_real_numbers() -> None:
     """Compute with the real numbers, and quantize the result by its own scale."""
     left, right = np.array([1, 2], F), np.array([3, 40], F)
     fine, coarse = (f"tensor<2x!quant.uniform<i8:f32, {scale}>>" for scale in ("0.1:-30", "0.5:-20"))

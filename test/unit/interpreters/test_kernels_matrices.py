@@ -41,7 +41,9 @@ def normal(*shape: int, element: str = "f32") -> Array:
         ("IRFFT", "complex<f32>", (2, 1), (1,)),
     ],
 )
-def test_fourier_transforms(kind: str, element: str, shape: tuple[int, ...], lengths: tuple[int, ...]) -> None:
+def test_fourier_transforms_equal_numpy(
+    kind: str, element: str, shape: tuple[int, ...], lengths: tuple[int, ...]
+) -> None:
     values = normal(*shape, element=element)
     jitted = jax.jit(lambda x: jax.lax.fft(x, kind, lengths))
     text = jitted.lower(values).as_text()
@@ -87,7 +89,7 @@ def test_cholesky_of_non_positive_definite_is_nan() -> None:
 @pytest.mark.parametrize("element", ["f32", "complex<f32>"])
 @pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
 @pytest.mark.parametrize(("left", "lower", "ones"), list(product([True, False], repeat=3)))
-def test_triangular_solve(element: str, transpose: str, left: bool, lower: bool, ones: bool) -> None:
+def test_triangular_solve_reads_one_triangle(element: str, transpose: str, left: bool, lower: bool, ones: bool) -> None:
     """Solve the equation, and read nothing outside the triangle."""
     a = array(normal(2, 4, 4, element=element) / 4 + np.eye(4), element)
     b = normal(2, 4, 3, element=element) if left else normal(2, 3, 4, element=element)
@@ -131,7 +133,7 @@ def test_mismatched_shapes_are_refused(body: str, a: tuple[int, ...], b: tuple[i
         evaluate(re.sub(r"\bB\b", tensor(other), body), result, first, other)
 
 
-def test_a_map_applies_its_region_to_each_place() -> None:
+def test_map_applies_its_region_to_each_element() -> None:
     body = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0, 1>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
         %s = stablehlo.multiply %x, %y : tensor<f32>
         %z = stablehlo.subtract %s, %c : tensor<f32>
@@ -213,14 +215,14 @@ def test_collective_of_one_process_copies_operand(name: str, region: str, more: 
 @pytest.mark.parametrize(
     ("pairs", "receives"), [("dense<0> : tensor<1x2xi64>", True), ("dense<> : tensor<0x2xi64>", False)]
 )
-def test_a_permutation_of_one_process(pairs: str, receives: bool) -> None:
+def test_collective_permute_of_one_process_copies_or_zeros(pairs: str, receives: bool) -> None:
     a = normal(3, 2)
     results = evaluate(collective("collective_permute", f"source_target_pairs = {pairs}"), tensor(a), a)
     assert results.tolist() == (a if receives else 0 * a).tolist()
 
 
 @pytest.mark.parametrize("name", ["partition_id", "replica_id"])
-def test_the_number_of_the_only_process(name: str) -> None:
+def test_ids_of_the_only_process_are_zero(name: str) -> None:
     results = evaluate(f'%r = "stablehlo.{name}"() : () -> tensor<ui32>', "tensor<ui32>")
     assert results.dtype == np.uint32 and int(results) == 0
 
@@ -252,7 +254,7 @@ def test_the_number_of_the_only_process(name: str) -> None:
         ),
     ],
 )
-def test_more_processes_are_refused(body: str, message: str) -> None:
+def test_collectives_of_several_processes_are_refused(body: str, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         evaluate(body, "tensor<2xf32>", normal(2))
 

@@ -54,7 +54,7 @@ def text(lhs: object, rhs: object, sizes: object, result: str, dimensions: Dimen
         (SMALL, [[2, 0, 3], [1, 1, 1]], CONTRACTED),
     ],
 )
-def test_against_jax(rhs: NDArray[np.float32], sizes: list[int], dimensions: Dimensions) -> None:
+def test_ragged_dot_equals_jax(rhs: NDArray[np.float32], sizes: list[int], dimensions: Dimensions) -> None:
     group_sizes = np.array(sizes, np.int32)
     numbers = lax.RaggedDotDimensionNumbers(
         dot_dimension_numbers=((dimensions[2], dimensions[3]), (dimensions[0], dimensions[1])),
@@ -69,7 +69,7 @@ def test_against_jax(rhs: NDArray[np.float32], sizes: list[int], dimensions: Dim
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5, strict=True)
 
 
-def test_ragged_batches_are_the_product() -> None:
+def test_ragged_batches_give_the_plain_product() -> None:
     sizes = np.array([1, 1], np.int32)
     program = text(LHS, SMALL, sizes, "tensor<2x11x7xf32>", BATCHES)
     (result,) = execute(function_named(parse_module(program)), [LHS, SMALL, sizes])
@@ -85,7 +85,7 @@ def test_printed_text_round_trips() -> None:
 @pytest.mark.parametrize(
     ("rhs", "result", "dimensions"), [(RHS, "tensor<2x11x7xf32>", ROWS), (SMALL, "tensor<3x2x11x7xf32>", CONTRACTED)]
 )
-def test_flops_are_those_of_one_product(rhs: NDArray[np.float32], result: str, dimensions: Dimensions) -> None:
+def test_ragged_dot_costs_one_product(rhs: NDArray[np.float32], result: str, dimensions: Dimensions) -> None:
     (op,) = (
         op
         for op in parse_module(text(LHS, rhs, "tensor<3xi32>", result, dimensions)).walk()
@@ -108,6 +108,8 @@ REFUSED: list[Refused] = [
 
 
 @pytest.mark.parametrize(("rhs", "sizes", "result", "dimensions", "words"), REFUSED)
-def test_refused(rhs: NDArray[np.float32], sizes: str, result: str, dimensions: Dimensions, words: str) -> None:
+def test_invalid_ragged_dots_are_refused(
+    rhs: NDArray[np.float32], sizes: str, result: str, dimensions: Dimensions, words: str
+) -> None:
     with pytest.raises(VerifyException, match=words):
         parse_module(text(LHS, rhs, sizes, result, dimensions)).verify()

@@ -23,14 +23,14 @@ def region(element: str, combine: str = "stablehlo.add %x, %y") -> str:
 
 @pytest.mark.parametrize(("element", "expected"), [("f32", 259.5), ("bf16", 260.0), ("f64", 259.5)])
 @pytest.mark.parametrize("combine", ["stablehlo.add %x, %y", "stablehlo.add %y, %x"])
-def test_a_sum_in_another_type(combine: str, element: str, expected: float) -> None:
+def test_sum_accumulates_in_the_type_of_the_region(combine: str, element: str, expected: float) -> None:
     body = f"""%r = "stablehlo.reduce"(%a, %b) <{{dimensions = array<i64: 0>}}> {region(element, combine)}
         : (T, tensor<bf16>) -> tensor<{element}>"""
     results = evaluate(body, f"tensor<{element}>", ONES, array(0.5, "bf16"))
     assert float(results) == expected
 
 
-def test_a_fold_in_a_wider_type() -> None:
+def test_fold_accumulates_in_a_wider_type() -> None:
     """Fold `2 x + y`, starting at one, over 100 and 100 in i32: the result exceeds i8."""
     combine = "stablehlo.add %x, %x : tensor<i32> %z = stablehlo.add %w, %y"
     body = f"""%r = "stablehlo.reduce"(%a, %b) <{{dimensions = array<i64: 0>}}>
@@ -38,7 +38,7 @@ def test_a_fold_in_a_wider_type() -> None:
     assert int(evaluate(body, "tensor<i32>", array([100, 100], "i8"), array(1, "i8"))) == 304
 
 
-def test_windows_in_a_wider_type() -> None:
+def test_windows_accumulate_in_a_wider_type() -> None:
     body = f"""%r = "stablehlo.reduce_window"(%a, %b) <{{window_dimensions = array<i64: 2>,
         padding = dense<[[0, 1]]> : tensor<1x2xi64>}}> {region("f32")} : (T, tensor<bf16>) -> tensor<4xf32>"""
     # The initial value pads, and is where each window starts.
@@ -46,7 +46,7 @@ def test_windows_in_a_wider_type() -> None:
     assert results.tolist() == [257.5, 2.5, 2.5, 2.0]
 
 
-def test_scatter_in_a_wider_type() -> None:
+def test_scatter_accumulates_in_a_wider_type() -> None:
     body = f"""%r = "stablehlo.scatter"(%a, %b, %c) <{{scatter_dimension_numbers = #stablehlo.scatter<
         inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> {region("f32")}
         : (T, tensor<3x1xi32>, tensor<3xbf16>) -> tensor<4xf32>"""
@@ -55,7 +55,7 @@ def test_scatter_in_a_wider_type() -> None:
     assert results.dtype == np.float32 and results.tolist() == [257.5, 1.0, 1.0, 1.5]
 
 
-def test_select_and_scatter_in_a_wider_type() -> None:
+def test_select_and_scatter_accumulates_in_a_wider_type() -> None:
     body = f"""%r = "stablehlo.select_and_scatter"(%a, %b, %c) <{{window_dimensions = array<i64: 2>}}>
         ({{ ^bb0(%x: tensor<bf16>, %y: tensor<bf16>):
             %z = stablehlo.compare GE, %x, %y : (tensor<bf16>, tensor<bf16>) -> tensor<i1>
@@ -65,7 +65,7 @@ def test_select_and_scatter_in_a_wider_type() -> None:
     assert results.tolist() == [256.5, 1.5, 1.0, 0.5]
 
 
-def test_a_region_on_tensors_is_refused() -> None:
+def test_region_on_tensors_is_refused() -> None:
     body = """%r = "stablehlo.reduce"(%a, %b) <{dimensions = array<i64: 0>}> ({
       ^bb0(%x: tensor<2xf32>, %y: tensor<2xf32>):
         %z = stablehlo.add %x, %y : tensor<2xf32>

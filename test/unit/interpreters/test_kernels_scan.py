@@ -37,7 +37,7 @@ def _run(text: str) -> list[NDArray[Any]]:
 
 
 @pytest.mark.parametrize(("text", "order"), [(FORWARD, [0, 1, 2, 3]), (REVERSE, [3, 2, 1, 0])])
-def test_each_slice_reads_the_carry_of_the_one_before(text: str, order: list[int]) -> None:
+def test_each_slice_reads_the_previous_carry(text: str, order: list[int]) -> None:
     outputs, carry = np.zeros_like(INPUT), INIT
     for index in order:
         carry = carry + INPUT[:, index]
@@ -57,7 +57,7 @@ def test_both_forms_are_read_as_one_operation(text: str) -> None:
     assert print_module(parse_module(generic)) == printed
 
 
-def test_the_body_counts_once_for_each_slice() -> None:
+def test_flops_count_the_body_once_per_slice() -> None:
     (scan,) = [op for op in parse_module(FORWARD).walk() if op.name == "chlo.scan"]
     assert flops(scan) == 4 * (2 + 2)
 
@@ -76,7 +76,7 @@ def test_the_body_counts_once_for_each_slice() -> None:
         ("dimension=1", "dimension=0", "an argument of the body has type"),
     ],
 )
-def test_scans_that_do_not_fit_are_refused(old: str, new: str, words: str) -> None:
+def test_mismatched_scans_are_rejected(old: str, new: str, words: str) -> None:
     assert old in PROGRAM
     with pytest.raises(VerifyException, match=words):
         parse_module(PROGRAM.replace(old, new).replace("ATTRIBUTES", "")).verify()
@@ -114,7 +114,7 @@ def test_slices_of_a_vector_are_scalars() -> None:
         ("stablehlo.return %2, %1", "stablehlo.return %1, %2"),
     ],
 )
-def test_the_proof_compares_direction_and_body(old: str, new: str) -> None:
+def test_proof_compares_direction_and_body(old: str, new: str) -> None:
     assert old in FORWARD
     assert prove(parse_module(FORWARD), parse_module(FORWARD)).proved
     assert not prove(parse_module(FORWARD), parse_module(FORWARD.replace(old, new))).proved

@@ -99,7 +99,7 @@ def run(op: str, sharding: str, value: Part = VALUE) -> Part:
 @pytest.mark.parametrize(
     ("before", "axes", "after"), [(["y", "x"], ["", "x"], ["y", ""]), (["xy", ""], ["xy", ""], ["", ""])]
 )
-def test_gather_and_slice(before: list[str], axes: list[str], after: list[str]) -> None:
+def test_gather_and_slice_equal_those_of_the_parts(before: list[str], axes: list[str], after: list[str]) -> None:
     parts = spread(VALUE, before)
     for dimension, removed in enumerate(axes):
         parts = gathered(parts, removed, dimension) if removed else parts
@@ -114,13 +114,13 @@ def test_gather_and_slice(before: list[str], axes: list[str], after: list[str]) 
     np.testing.assert_array_equal(run(op, spelled(after)), expected, strict=True)
 
 
-def test_all_to_all() -> None:
+def test_all_to_all_equals_that_of_the_parts() -> None:
     parts = sliced(gathered(spread(VALUE, ["xy", ""]), "y", 0), "y", 1)
     op = f'sdy.all_to_all [{{"y"}}: 0->1] %a out_sharding=<{spelled(["x", "y"])}>'
     np.testing.assert_array_equal(run(op, spelled(["xy", ""])), whole(parts, ["x", "y"]), strict=True)
 
 
-def test_permute() -> None:
+def test_permute_moves_parts_between_devices() -> None:
     """Send the part of the device at (x, y) to the device whose position in the order y, x has the same number."""
     sent = {DEVICES[number]: DEVICES[(number % 2) * 4 + number // 2] for number in range(8)}
     before = spread(VALUE, ["xy", ""])
@@ -145,7 +145,7 @@ def test_reductions_of_unreduced_values(reduction: str) -> None:
     np.testing.assert_array_equal(run(op, before, value), whole(scattered, ["x", ""]))
 
 
-def test_to_unreduced() -> None:
+def test_unreduced_parts_sum_to_the_value() -> None:
     """Make a value unreduced so that the sum over the axes restores it: every part but the device's own is zero."""
     parts = spread(VALUE, ["y", ""])
     padded = {device: np.zeros_like(VALUE) for device in DEVICES}
@@ -158,7 +158,7 @@ def test_to_unreduced() -> None:
     np.testing.assert_array_equal(run(op, spelled(["", ""])), whole(reduced(first, "y", "sum"), ["", ""]))
 
 
-def test_a_sum_of_copies_is_refused() -> None:
+def test_sum_of_replicated_copies_is_refused() -> None:
     op = f'sdy.all_reduce {{"x"}} %a out_sharding=<{spelled(["", ""])}>'
     with pytest.raises(Refusal, match=r'reduces along "x", but its operand is unreduced along \{\} only'):
         run(op, spelled(["", ""]))
@@ -173,11 +173,11 @@ def test_a_sum_of_copies_is_refused() -> None:
         f"sdy.data_flow_edge %a sharding=<{spelled(['', 'y'])}>",
     ],
 )
-def test_other_operations_hand_on_their_operand(op: str) -> None:
+def test_other_operations_return_their_operand(op: str) -> None:
     np.testing.assert_array_equal(run(op, spelled(["y", ""])), VALUE, strict=True)
 
 
-def test_computation_constant_and_group() -> None:
+def test_computations_constants_and_groups_are_executed() -> None:
     text = """
     func.func @main(%a: tensor<4xf64>, %b: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>) {
       %c = sdy.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf64>
@@ -213,7 +213,7 @@ def is_proved(before: str, after: str) -> bool:
     return prove(parse_module(before), parse_module(after)).proved
 
 
-def test_the_proof_lets_pure_operations_run_twice() -> None:
+def test_proof_allows_repeated_pure_operations() -> None:
     for op in (RESHARD, BARRIER):
         twice = sharded(op, op.replace("%0", "%2"), "%1 = stablehlo.sine %2")
         assert is_proved(sharded(op, SINE), twice)

@@ -23,7 +23,7 @@ def normal(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
-def test_constants_and_iota() -> None:
+def test_constants_and_iota_have_the_expected_elements() -> None:
     results = evaluate("%r = stablehlo.constant dense<[0x7FC00001, -0.0]> : tensor<2xf32>", "tensor<2xf32>")
     assert results.view(np.uint32).tolist() == [0x7FC00001, 0x80000000]
     splat = evaluate("%r = stablehlo.constant dense<2.0> : tensor<2x3xbf16>", "tensor<2x3xbf16>")
@@ -87,7 +87,7 @@ def test_broadcast_may_permute() -> None:
     np.testing.assert_array_equal(evaluate(body, "tensor<4x2x5x3xf32>", a), expected)
 
 
-def test_slices_and_concatenation() -> None:
+def test_slices_and_concatenation_equal_numpy() -> None:
     a = normal(4, 6)
     results = evaluate("%r = stablehlo.slice %a [1:4:2, 0:6] : (T) -> tensor<2x6xf32>", "tensor<2x6xf32>", a)
     np.testing.assert_array_equal(results, a[1:4:2])
@@ -96,7 +96,7 @@ def test_slices_and_concatenation() -> None:
     np.testing.assert_array_equal(results, np.concatenate([a, a[:, :2]], axis=1))
 
 
-def test_dot_general_with_batch_and_several_contracting_dimensions() -> None:
+def test_dot_general_supports_batch_and_several_contracting_dimensions() -> None:
     a, b = normal(2, 3, 4, 5), normal(5, 6, 2, 3)
     body = """%r = stablehlo.dot_general %a, %b, batching_dims = [0] x [2], contracting_dims = [1, 3] x [3, 0]
         : (T, tensor<5x6x2x3xf32>) -> tensor<2x4x6xf32>"""
@@ -114,7 +114,7 @@ def test_dot_general_accumulates_in_the_result(element: str, result: str) -> Non
     np.testing.assert_array_equal(results, array(wide @ wide.T, result))
 
 
-def test_dot_general_of_scalars_and_empty_arrays() -> None:
+def test_dot_general_accepts_scalars_and_empty_arrays() -> None:
     body = "%r = stablehlo.dot_general %a, %b, contracting_dims = [] x [] : (T, T) -> T"
     assert evaluate(body, "tensor<f32>", array(2.0, "f32"), array(3.0, "f32")) == 6.0
     a = np.empty((2, 0), np.float32)
@@ -131,7 +131,7 @@ def reduce(combiner: str, init: str, operand: object, element: str, dimension: i
     return evaluate(body, f"tensor<{shape}>", a).tolist()
 
 
-def test_reductions() -> None:
+def test_reductions_equal_numpy() -> None:
     assert reduce("add", "1", [2, 3], "i32") == 6
     assert reduce("add", "0", [100, 100], "i8") == -56
     assert reduce("and", "true", [True, False], "i1") is False
@@ -170,7 +170,7 @@ ARGMAX = """func.func @main(%a: tensor<2x4xf32>, %n: tensor<2x4xi32>) -> (tensor
 }"""
 
 
-def test_a_reduction_of_two_tensors() -> None:
+def test_reduction_may_have_two_operands() -> None:
     a = array([[1, 5, 5, 2], [9, 3, 0, 4]], "f32")
     positions = np.tile(np.arange(4, dtype=np.int32), (2, 1))
     values, places = execute(function_named(parse_module(ARGMAX)), [a, positions])
@@ -240,7 +240,7 @@ INDICES = jnp.array([3, -1, 0, 3, 99, 2])
         (lambda x, i: (jnp.argmax(x, axis=1), jnp.argmin(i)), (normal(4, 6), INDICES)),
     ],
 )
-def test_indexing_and_random_bits_against_jax(function: object, operands: tuple[object, ...]) -> None:
+def test_indexing_and_random_bits_equal_jax(function: object, operands: tuple[object, ...]) -> None:
     from_jax(function, *operands)
 
 
@@ -252,7 +252,7 @@ def convolve(lhs: Any, rhs: Any, **options: Any) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_convolutions() -> None:
+def test_convolutions_equal_jax() -> None:
     image, kernel = normal(4, 6, 7, 8), normal(6, 6, 3, 2)
     convolve(image, kernel, window_strides=(1, 1), padding="SAME")
     convolve(image, kernel, window_strides=(2, 1), padding=[(2, -1), (0, 3)], lhs_dilation=(2, 3), rhs_dilation=(1, 2))
@@ -274,14 +274,14 @@ def test_convolutions() -> None:
         ((2, 3, 4, 4), (0, 3, 2, 2)),
     ],
 )
-def test_empty_convolutions(
+def test_empty_convolutions_are_zero(
     image: tuple[int, ...], kernel: tuple[int, ...], padding: Any, strides: tuple[int, int]
 ) -> None:
     """Convolve where the window fits nowhere, fits along one dimension only, or has nothing to sum."""
     convolve(np.ones(image, np.float32), np.ones(kernel, np.float32), window_strides=strides, padding=padding)
 
 
-def test_empty_reduce_windows() -> None:
+def test_empty_reduce_windows_give_the_initial_value() -> None:
     for shape, padding in (((0, 5), ((-1, 0), (0, 2))), ((2, 5), ((0, 0), (0, 0))), ((3, 0), ((-3, 0), (-3, -3)))):
         from_jax(
             lambda x, padding=padding: jax.lax.reduce_window(x, 1.0, jax.lax.add, (3, 2), (1, 1), padding),

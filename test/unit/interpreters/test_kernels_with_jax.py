@@ -48,7 +48,7 @@ KEYS = [jnp.array(key, jnp.uint32) for key in ([1, 2, 3, 4], [0xFFFFFFFF, 7, 0xF
         *((shape, dtype) for shape in ((), (1,), (2, 3), (5, 3), (0, 2)) for dtype in ("uint16", "uint8", "uint64")),
     ],
 )
-def test_random_bits(algorithm: str, shape: tuple[int, ...], dtype: str) -> None:
+def test_random_bits_equal_jax(algorithm: str, shape: tuple[int, ...], dtype: str) -> None:
     with jax.enable_x64(dtype == "uint64"):
         for key in KEYS:
             check(
@@ -83,7 +83,7 @@ def _generated(algorithm: str, element: str, shape: tuple[int, ...]) -> tuple[np
     return execute(function_named(parse_module(text, "f.mlir")), [np.array([7, (1 << 64) - 2], np.uint64)])
 
 
-def test_a_counter_of_128_bits_carries() -> None:
+def test_counter_of_128_bits_carries() -> None:
     text = """func.func @main(%s: tensor<3xui64>) -> (tensor<3xui64>, tensor<9xui32>) {
       %n, %r = "stablehlo.rng_bit_generator"(%s) {rng_algorithm = #stablehlo<rng_algorithm PHILOX>}
         : (tensor<3xui64>) -> (tensor<3xui64>, tensor<9xui32>)
@@ -98,7 +98,7 @@ def test_a_counter_of_128_bits_carries() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (64, 3), (2, 33)])
-def test_sort(shape: tuple[int, ...], axis: int) -> None:
+def test_sort_equals_jax(shape: tuple[int, ...], axis: int) -> None:
     x = np.random.default_rng(0).integers(0, 9, shape).astype(np.float32)
     x[0, 0] = np.nan
     check(lambda x: jnp.sort(x, axis=axis), x)
@@ -107,13 +107,15 @@ def test_sort(shape: tuple[int, ...], axis: int) -> None:
     check(lambda x: lax.sort((x, -x, x + 1), dimension=axis, num_keys=2), x)
 
 
-def test_sort_of_empty_array() -> None:
+def test_sort_of_an_empty_array_is_empty() -> None:
     check(lambda x: jnp.sort(x, axis=0), np.empty((0, 3), np.float32))
 
 
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize(("window", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((3, 3), (2, 1))])
-def test_select_and_scatter(padding: str, window: tuple[int, int], stride: tuple[int, int]) -> None:
+def test_select_and_scatter_equals_the_gradient_of_max_pooling(
+    padding: str, window: tuple[int, int], stride: tuple[int, int]
+) -> None:
     """Compute the gradient of max pooling with ties, on whole numbers so that sums are exact."""
     x = np.random.default_rng(0).integers(0, 6, (2, 7, 8)).astype(np.float32)
 

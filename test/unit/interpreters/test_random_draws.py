@@ -68,7 +68,7 @@ def test_an_empty_range_gives_its_lower_limit() -> None:
     assert numbers.tolist() == [3, 3]
 
 
-def test_the_shape_must_be_that_of_the_result() -> None:
+def test_shape_must_be_that_of_the_result() -> None:
     text = """
     func.func @main(%s: tensor<1xi64>) -> tensor<2xf32> {
       %a = stablehlo.constant dense<0.0> : tensor<f32>

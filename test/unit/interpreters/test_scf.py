@@ -106,7 +106,7 @@ def run(body: str, flag: bool = True, which: int = 0) -> Array:
     return result
 
 
-def test_for() -> None:
+def test_for_computes_its_iterations() -> None:
     u, v = X, X
     for _ in range(3):
         v = np.sin(u)
@@ -115,21 +115,21 @@ def test_for() -> None:
     np.testing.assert_array_equal(run(FOR.replace("%c0 to %c3", "%c3 to %c0")), X + X)
 
 
-def test_while() -> None:
+def test_while_computes_until_its_condition_fails() -> None:
     p = X
     for _ in range(3):
         p = np.exp(np.cos(np.sin(p)))
     np.testing.assert_array_equal(run(WHILE), np.sin(np.sin(p)))
 
 
-def test_while_between_types() -> None:
+def test_while_regions_may_have_different_types() -> None:
     half = X[:128]
     while half[0] < 0.5:
         half = half + half
     np.testing.assert_array_equal(run(NARROWING), np.concatenate([half, half]))
 
 
-def test_branches() -> None:
+def test_branches_compute_the_selected_region() -> None:
     np.testing.assert_array_equal(run(IF), np.sin(np.cos(np.sin(X))))
     np.testing.assert_array_equal(run(IF, flag=False), np.sin(X))
     np.testing.assert_array_equal(run(SWITCH, which=2), np.sin(np.sin(X)))
@@ -145,7 +145,7 @@ def test_missing_else_branch_does_nothing() -> None:
         run(body)
 
 
-def test_a_step_of_zero_is_refused() -> None:
+def test_zero_step_is_refused() -> None:
     with pytest.raises(Refusal, match=r"scf.for cannot be executed: its step is 0, and must be positive"):
         run(FOR.replace("step %c1", "step %c0"))
 

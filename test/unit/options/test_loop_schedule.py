@@ -29,17 +29,17 @@ SCHEDULES: list[tuple[Loops, LoopSchedule]] = [
 
 
 @pytest.mark.parametrize(("option", "schedule"), SCHEDULES)
-def test_an_option_and_its_schedule(option: Loops, schedule: LoopSchedule) -> None:
+def test_schedule_prints_as_the_given_option(option: Loops, schedule: LoopSchedule) -> None:
     assert schedule_of(option) == schedule and schedule.option == option
     assert schedule_of(schedule) is schedule
 
 
-def test_the_syntax_of_pass_options() -> None:
+def test_pass_options_are_parsed_into_schedules() -> None:
     assert SMALLEST_STACKS.pass_option == "loops=true"
     assert LoopSchedule("periodic").pass_option == 'loops="periodic(auto)"'
 
 
-def test_the_limit_on_stacks() -> None:
+def test_limit_on_stacks_is_parsed() -> None:
     assert LoopSchedule("cut", keep=0.5).kept_limit(1001) == 500
     assert LoopSchedule("cut", keep=64).kept_limit(1001) == 64
     assert SMALLEST_STACKS.kept_limit(1001) is None
@@ -52,6 +52,6 @@ def test_invalid_loops_are_rejected_with_or_without_proof(option: str) -> None:
             RecomputeOptions(loops=option, proof=proof).validate()
 
 
-def test_unproved_schedule_is_named_as_given() -> None:
+def test_error_names_the_unproved_schedule_as_given() -> None:
     with pytest.raises(BadSelection, match=r"loops=binomial\(1GiB\) is not proved"):
         demand_proof("binomial(1GiB)")

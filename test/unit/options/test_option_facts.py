@@ -21,7 +21,7 @@ from recompute.universe import PASSES, TARGETS
     ("pass_class", "entry_point"),
     [(RecomputePass, EntryPoint.RECOMPUTE_PASS), (PlanPass, EntryPoint.PLAN_PASS)],
 )
-def test_a_pass_has_the_declared_options(pass_class: type[ModulePass], entry_point: EntryPoint) -> None:
+def test_passes_have_the_declared_options(pass_class: type[ModulePass], entry_point: EntryPoint) -> None:
     # The plan of a pass is the name of a file, which is empty without one.
     own = {field.name: field.default or None for field in fields(pass_class)}
     declared = {field.name: field.default or None for field in options_with(RecomputeOptions, entry_point)}
@@ -41,7 +41,7 @@ def test_jit_has_the_declared_options() -> None:
     assert OfOptions.__annotations__.keys() == declared
 
 
-def test_the_least_values() -> None:
+def test_integer_options_have_the_expected_minimum() -> None:
     minima = {
         field.name: option_facts_of(field).minimum
         for field in (*fields(Selection), *fields(RecomputeOptions))
@@ -53,14 +53,14 @@ def test_the_least_values() -> None:
 
 
 @pytest.mark.parametrize("name", [*PASSES, *TARGETS])
-def test_a_float_option_accepts_a_whole_number(name: str) -> None:
+def test_float_option_accepts_a_whole_number(name: str) -> None:
     """xDSL reads `60` as an int, and takes no int for a float."""
     kind = ({**PASSES, **TARGETS})[name]()
     types: list[Any] = [str(field.type).split(" | ") for field in fields(kind)]
     assert all("int" in alternatives for alternatives in types if "float" in alternatives)
 
 
-def test_a_time_limit_in_whole_seconds() -> None:
+def test_time_limit_accepts_whole_seconds() -> None:
     for text in ("60", "0.5"):
         (parsed,) = passes_of(f"recompute{{budget=min time-limit={text}}}")
         assert isinstance(parsed, RecomputePass)

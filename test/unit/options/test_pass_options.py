@@ -21,20 +21,20 @@ PASSES: tuple[type[ModulePass], ...] = (MarkPass, LoopsPass, OffloadPass, PlanPa
 
 
 @pytest.mark.parametrize("pass_class", PASSES)
-def test_a_pass_has_a_selection_and_is_none(pass_class: type[ModulePass]) -> None:
+def test_pass_options_give_a_selection_without_inheriting(pass_class: type[ModulePass]) -> None:
     (parsed,) = passes_of(f"{pass_class.name}{{segments=block* skip=1,2 outputs=true}}")
     assert not isinstance(parsed, Selection)
     assert Selection.of(parsed) == Selection(segments="block*", skip=(1, 2), outputs=True)
 
 
 @pytest.mark.parametrize("pass_class", PASSES)
-def test_every_option_has_its_default_and_its_meaning(pass_class: type[ModulePass]) -> None:
+def test_every_option_has_its_default_and_description(pass_class: type[ModulePass]) -> None:
     options = {option.name: option for option in options_of(pass_class)}
     for field in fields(Selection):
         assert options[field.name].default == str(field.default) and options[field.name].meaning
 
 
-def test_own_options_follow_and_replace_those_of_the_class() -> None:
+def test_own_options_follow_and_replace_the_inherited_ones() -> None:
     @dataclass(frozen=True)
     class Options:
         """Two options.
@@ -62,7 +62,7 @@ def test_own_options_follow_and_replace_those_of_the_class() -> None:
     assert replace(Pass(), third=5) == Pass(third=5)
 
 
-def test_an_option_without_a_default() -> None:
+def test_option_without_a_default_is_rejected() -> None:
     @dataclass(frozen=True)
     class Options:
         required: int

@@ -34,7 +34,7 @@ func.func @f(%x: {T}, %w: {T}, %ct: {T}) -> ({T}, {T}) {{
 """
 
 
-def makers(step: Step, value: Values, names: str) -> list[int]:
+def operations_that_define(step: Step, value: Values, names: str) -> list[int]:
     return step.positions(owner for name in names if isinstance(owner := value[name].owner, Operation))
 
 
@@ -44,12 +44,12 @@ def names_of(step: Step, values: Iterable[int]) -> str:
 
 def test_outside_inputs_are_unique_and_not_constant() -> None:
     step, value = named_step(STEP)
-    assert names_of(step, step.graph.outside_of(makers(step, value, "acd"))) == "zwn"
+    assert names_of(step, step.graph.outside_of(operations_that_define(step, value, "acd"))) == "zwn"
 
 
 def test_sequential_groups_wait_for_previous_outputs() -> None:
     step, value = named_step(STEP)
-    groups = [makers(step, value, names) for names in ("kab", "vmn", "cd")]
+    groups = [operations_that_define(step, value, names) for names in ("kab", "vmn", "cd")]
     batches = in_turn(step.graph, groups, set(numbers(step, value, "kbnd")))
     assert [batch.operations for batch in batches] == [tuple(group) for group in groups]
     matches = [(names_of(step, batch.inputs), names_of(step, batch.awaited)) for batch in batches]
@@ -72,7 +72,7 @@ def test_excess_is_peak_above_remaining_bytes(part: str, held: dict[str, int], e
     step, value = named_step(STEP)
     inner = {step.graph.maker[step.number(value[name])]: size for name, size in held.items()}
     graph = replace(step.graph, inner_bytes=tuple(inner.get(op, 0) for op in range(len(step.graph))))
-    assert excess_bytes(graph, makers(step, value, part)) == excess
+    assert excess_bytes(graph, operations_that_define(step, value, part)) == excess
 
 
 EXCESS = 2 * 1024 - 256
@@ -81,13 +81,13 @@ EXCESS = 2 * 1024 - 256
 @pytest.mark.parametrize(("freed", "first"), [(4 * EXCESS - 1, "abvmn"), (4 * EXCESS, "cabvmnd")])
 def test_separate_batch_must_save_quarter_of_freed_bytes(freed: int, first: str) -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
-    batches = split_into_batches(step.graph, makers(step, value, "cabvmnd"), freed)
-    assert batches[0].operations == tuple(makers(step, value, first))
+    batches = split_into_batches(step.graph, operations_that_define(step, value, "cabvmnd"), freed)
+    assert batches[0].operations == tuple(operations_that_define(step, value, first))
 
 
 def test_late_batch_reads_inputs_not_in_early_batch() -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
-    early, late = split_into_batches(step.graph, makers(step, value, "cabvmnd"), 0)
+    early, late = split_into_batches(step.graph, operations_that_define(step, value, "cabvmnd"), 0)
     assert (names_of(step, early.inputs), names_of(step, early.awaited)) == ("z", "")
     assert (names_of(step, late.inputs), names_of(step, late.awaited)) == ("w", "n")
 
@@ -98,4 +98,4 @@ def test_inner_region_bytes_justify_separate_batch(held: int) -> None:
     loop = step.graph.maker[step.number(value["b"])]
     graph = replace(step.graph, inner_bytes=tuple(held * (op == loop) for op in range(len(step.graph))))
     freed = 4 * (EXCESS + 2048)
-    assert len(split_into_batches(graph, makers(step, value, "cabvmnd"), freed)) == (2 if held else 1)
+    assert len(split_into_batches(graph, operations_that_define(step, value, "cabvmnd"), freed)) == (2 if held else 1)

@@ -51,7 +51,7 @@ STEP = "\n".join(
         ("c", "", 13, 0),  # so is what the function returns
     ],
 )
-def test_freed_bytes(served: str, inputs: str, insertion: int, freed: int) -> None:
+def test_copies_free_the_bytes_of_their_originals(served: str, inputs: str, insertion: int, freed: int) -> None:
     step, value = named_step(STEP)
     assert freed_bytes(step.graph, numbers(step, value, served), numbers(step, value, inputs), insertion) == freed
 
@@ -73,6 +73,6 @@ def test_value_with_finished_forward_readers_is_freed() -> None:
         ("xkc", 14, 0),  # arguments, constants, and what is returned, stay anyway
     ],
 )
-def test_pinned_bytes(inputs: str, insertion: int, pinned: int) -> None:
+def test_copies_pin_the_bytes_of_their_operands(inputs: str, insertion: int, pinned: int) -> None:
     step, value = named_step(STEP)
     assert pinned_bytes(step.graph, numbers(step, value, inputs), insertion) == pinned

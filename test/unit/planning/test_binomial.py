@@ -22,7 +22,7 @@ def fewest(iterations: int, slots: int) -> int:
     return min(at + fewest(at, slots) + fewest(iterations - at, slots - 1) for at in splits)
 
 
-def carried_out(schedule: Reversal, slots: int) -> tuple[list[int], int]:
+def executed_order(schedule: Reversal, slots: int) -> tuple[list[int], int]:
     """Execute the schedule; return the order in which iterations run backward, and how many run forward."""
     held, position, run, order = {0: 0}, 0, 0, list[int]()
     for item in schedule.first:
@@ -41,14 +41,14 @@ def carried_out(schedule: Reversal, slots: int) -> tuple[list[int], int]:
 
 
 @pytest.mark.parametrize("slots", range(1, 9))
-def test_the_fewest_iterations(slots: int) -> None:
+def test_schedule_repeats_the_fewest_iterations(slots: int) -> None:
     for iterations in range(1, 61):
         schedule = reversal(iterations, slots)
-        order, run = carried_out(schedule, slots)
+        order, run = executed_order(schedule, slots)
         assert order == list(range(iterations))[::-1]
         assert run == schedule.iterations == advances(iterations, slots) == fewest(iterations, slots)
 
 
-def test_long_loops_take_no_time() -> None:
+def test_schedules_of_long_loops_are_fast() -> None:
     schedule = reversal(20_000, 12)
     assert schedule.iterations == advances(20_000, 12) < 8 * 20_000

@@ -66,7 +66,7 @@ def test_cuts_are_where_little_is_alive() -> None:
     assert best.cut_bytes == 3
 
 
-def test_a_step_without_anything_to_cut_has_no_cuts() -> None:
+def test_chain_of_one_operation_has_no_cuts() -> None:
     assert cuts_by_structure(chain([100])) == []
     assert cut_into(chain([100]), 3) is None
 
@@ -121,7 +121,7 @@ def test_cut_into_gives_requested_segment_count(count: int) -> None:
     assert max(lengths(cuts)) <= 2 * DEPTH / count + 1
 
 
-def test_more_segments_than_places_are_as_many_as_there_are() -> None:
+def test_segment_count_is_limited_by_the_places_to_cut() -> None:
     """Return fewer segments than requested where there are not enough places to cut."""
     cuts = cut_into(chain([100] * 4), 9)
     assert cuts is not None and len(cuts.bounds) - 1 == 2

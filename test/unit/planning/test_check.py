@@ -29,13 +29,13 @@ X, CT, A, B, Y, GATE, H, LAST = (STEP.number(VALUE[name]) for name in ("x", "ct"
 GOOD = CopyGroup("s", 4, (Batch((0, 1), (X,)),), (1, 1), (A, B), (GATE,))
 
 
-def wrong(*groups: CopyGroup) -> list[str]:
+def violations_of(*groups: CopyGroup) -> list[str]:
     return list(violations(STEP.graph, Plan(groups), {2}))
 
 
-def test_a_plan_that_fits() -> None:
-    assert wrong(GOOD) == []
-    assert wrong(GOOD, replace(GOOD, before=5, gates=(H,), numbers=(2, 2))) == []
+def test_valid_plan_has_no_violations() -> None:
+    assert violations_of(GOOD) == []
+    assert violations_of(GOOD, replace(GOOD, before=5, gates=(H,), numbers=(2, 2))) == []
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ def test_a_plan_that_fits() -> None:
         ({"gates": (GATE, LAST)}, "one of its gates is computed after the copies"),
     ],
 )
-def test_one_rule_broken(change: dict[str, Any], words: str) -> None:
-    result = wrong(replace(GOOD, **change))
+def test_each_broken_rule_is_reported(change: dict[str, Any], words: str) -> None:
+    result = violations_of(replace(GOOD, **change))
     assert result and any(words in entry for entry in result)
     assert all(entry.startswith("group 0: ") for entry in result)
 
 
 def test_duplicate_copy_number_is_a_violation() -> None:
-    assert "group 1: there are two copies 1 of operation 0" in wrong(GOOD, replace(GOOD, before=5, gates=(H,)))
+    assert "group 1: there are two copies 1 of operation 0" in violations_of(GOOD, replace(GOOD, before=5, gates=(H,)))
 
 
-def test_groups_stand_in_the_order_of_their_places() -> None:
+def test_groups_must_be_in_the_order_of_their_places() -> None:
     later = replace(GOOD, before=5, gates=(H,), numbers=(2, 2))
-    assert wrong(later, GOOD) == ["group 1: the group must not follow a group whose copies come later"]
+    assert violations_of(later, GOOD) == ["group 1: the group must not follow a group whose copies come later"]
 
 
 def test_notes_on_missing_operations_are_violations() -> None:

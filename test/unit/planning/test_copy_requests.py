@@ -41,15 +41,15 @@ def graph_of(text: str) -> Graph:
     return Step.of(actual).graph
 
 
-def due(between: str | None, step: str = STEP) -> list[tuple[int, list[str]]]:
+def requests_between(between: str | None, step: str = STEP) -> list[tuple[int, list[str]]]:
     """Return the requests where `sine` and `tanh` are in segment r, and `cosine` between them is in `between` and
     kept."""
     graph = graph_of(step)
     segments = {0: "r", 2: "r"} | ({} if between is None else {1: between})
-    return asked(graph, segments, [0, 2])
+    return requests_for(graph, segments, [0, 2])
 
 
-def asked(graph: Graph, segments: Mapping[int, str], operations: Iterable[int]) -> list[tuple[int, list[str]]]:
+def requests_for(graph: Graph, segments: Mapping[int, str], operations: Iterable[int]) -> list[tuple[int, list[str]]]:
     """Return before which operation copies are due, and of which operations."""
     result = copy_requests(graph, Targets(segments, frozenset(graph.results_of(operations))), frozenset(), copies=2)
     return [(entry.before, names(graph, entry)) for entry in result]
@@ -61,22 +61,22 @@ def names(graph: Graph, request: CopyRequest) -> list[str]:
 
 @pytest.mark.parametrize("between", [None, "other", "r2"])
 def test_reentered_segment_is_requested_twice(between: str | None) -> None:
-    assert due(between) == [(3, ["tanh"]), (5, ["sine"])]
+    assert requests_between(between) == [(3, ["tanh"]), (5, ["sine"])]
 
 
 @pytest.mark.parametrize("between", ["r", "r/inner"])
 def test_path_inside_segment_starts_no_new_entry(between: str) -> None:
-    assert due(between) == [(3, ["sine", "tanh"])]
+    assert requests_between(between) == [(3, ["sine", "tanh"])]
 
 
 def test_value_from_outside_starts_no_new_entry() -> None:
     """Ask once where the operation between the two parts reads nothing of the segment."""
-    assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
+    assert len(requests_between("other", STEP.replace("cosine %a", "cosine %x"))) == 1
 
 
 def test_value_from_before_segment_starts_no_new_entry() -> None:
     text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("cosine %a", "cosine %z")
-    assert len(asked(graph_of(text), {1: "r", 3: "r"}, [1, 3])) == 1
+    assert len(requests_for(graph_of(text), {1: "r", 3: "r"}, [1, 3])) == 1
 
 
 def test_operation_belongs_to_latest_entry_read() -> None:
@@ -84,12 +84,12 @@ def test_operation_belongs_to_latest_entry_read() -> None:
     it."""
     text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
     text = text.replace("multiply %g, %b", "multiply %g, %a").replace("multiply %h, %a", "multiply %h, %c")
-    assert due("other", text) == [(4, ["sine"]), (5, ["add"])]
+    assert requests_between("other", text) == [(4, ["sine"]), (5, ["add"])]
 
 
 def test_argument_and_earlier_value_readers_are_one_entry() -> None:
     text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("tanh %b", "tanh %z")
-    ((_, operations),) = asked(graph_of(text), {1: "r", 3: "r"}, [1, 3])
+    ((_, operations),) = requests_for(graph_of(text), {1: "r", 3: "r"}, [1, 3])
     assert operations == ["sine", "tanh"]
 
 
@@ -111,5 +111,5 @@ def test_alternating_gradients_request_only_computed_values(first: str, second: 
     text = "\n".join([f"func.func @f(%x: {T}, %ct: {T}) -> {T} {{", *lines, f"  func.return %i : {T}", "}"])
     graph = graph_of(text)
     forward = [op for op in range(len(graph)) if graph.forward[op]]
-    actual = asked(graph, dict.fromkeys(forward, "r"), forward)
+    actual = requests_for(graph, dict.fromkeys(forward, "r"), forward)
     assert [(before, len(operations)) for before, operations in actual] == [(1, 1), (4, 2)]

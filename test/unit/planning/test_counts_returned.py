@@ -86,7 +86,7 @@ def test_only_returned_results_stay_alive() -> None:
 
 
 @pytest.mark.parametrize("budget", ["min", "4KiB"])
-def test_a_budget_is_kept_with_the_gradients_counted(budget: str) -> None:
+def test_budget_includes_the_returned_gradients(budget: str) -> None:
     text = budget if budget == "min" else f"{(4 + 2) * KIB}B"
     options = recompute.RecomputeOptions(budget=text, target="none", stagger=False)
     rewritten = recompute.rewrite(STEP, options)

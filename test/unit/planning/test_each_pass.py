@@ -77,7 +77,7 @@ def planned(step: Step, value: Values, each_pass: bool) -> Plan:
 TWICE = [*forward(), seed("a"), *backward("g", "ac"), seed("b"), *backward("h", "bc")]
 
 
-def test_the_blocks_are_copied_for_each_gradient() -> None:
+def test_blocks_are_copied_for_each_gradient() -> None:
     step, value = step_of(TWICE, "%g0, %h0")
     once, twice = planned(step, value, False), planned(step, value, True)
     assert [group.segment for group in once.groups] == ["block3", "block2", "block1", "block0"]
@@ -128,7 +128,7 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_one_visit_is_one_copy(name: str) -> None:
+def test_blocks_visited_once_are_copied_once(name: str) -> None:
     step, value = step_of(*SEVERAL[name])
     plan = planned(step, value, False)
     assert plan.groups and in_each_pass(step.graph, plan) is plan
@@ -149,7 +149,7 @@ def renamed(line: str) -> str:
     return re.sub(r"%([suy]-?\d)", r"%\1_", line)
 
 
-def test_a_second_forward_pass_begins_a_new_step() -> None:
+def test_second_forward_pass_begins_a_new_step() -> None:
     again = [renamed(each).replace("%y-1_", "%g0") for each in forward()]
     second = [renamed(each) for each in (seed("b"), *backward("h", "bc"))]
     step, _ = step_of([*forward(), seed("a"), *backward("g", "ac"), *again, *second], "%g0, %h0")

@@ -39,12 +39,12 @@ def test_second_entry_is_due_after_first_is_read() -> None:
     assert starts(*LEFT, *RIGHT, *BACK_RIGHT, *BACK_LEFT) == [6]
 
 
-def test_not_while_the_first_is_still_read() -> None:
+def test_second_entry_is_not_due_while_the_first_is_read() -> None:
     mixed = (BACK_RIGHT[0], BACK_LEFT[0], BACK_RIGHT[1], BACK_LEFT[1])
     assert starts(*LEFT, *RIGHT, *mixed) == []
 
 
-def test_nor_where_one_operation_reads_both() -> None:
+def test_entries_read_by_one_operation_are_not_split() -> None:
     both = (BACK_RIGHT[0], f"%h = stablehlo.multiply %c, %b {PHASE}", BACK_LEFT[1].replace("%i", "%h"))
     assert starts(*LEFT, *RIGHT, *both) == []
 
@@ -58,7 +58,7 @@ def test_nor_where_one_operation_reads_both() -> None:
     ],
     ids=["a value of the other entry", "one after the other", "other operations"],
 )
-def test_connected_or_different_parts_are_no_entry(right: tuple[str, str]) -> None:
+def test_connected_or_unequal_parts_are_one_entry(right: tuple[str, str]) -> None:
     assert starts(*LEFT, *right, *BACK_RIGHT, *BACK_LEFT) == []
 
 

@@ -12,7 +12,7 @@ CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain
 
 
 @pytest.mark.parametrize("pair", [(10**6, 5), (20, -1), (1, 5), (5, 5)])
-def test_pairs_that_are_none(pair: tuple[int, int]) -> None:
+def test_invalid_pairs_are_rejected(pair: tuple[int, int]) -> None:
     def planner(graph: recompute.Graph) -> recompute.Plan:
         return recompute.plan_of_pairs(graph, [pair])
 

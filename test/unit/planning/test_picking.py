@@ -9,7 +9,7 @@ import pytest
 from recompute.planning.calibrated_search import CalibratedSearch, Prediction, Ratio
 
 
-def test_the_least_work_that_fits() -> None:
+def test_candidate_with_the_least_work_that_fits_is_chosen() -> None:
     choices = [Prediction(0.8, 1.0, "a"), Prediction(0.5, 2.0, "a"), Prediction(0.2, 3.0, "a")]
     measured = [85.0, 55.0, 25.0]
     assert CalibratedSearch(choices, 60.0, (1.0, 100.0)).run(measured.__getitem__, 4) == 1
@@ -50,7 +50,7 @@ def test_candidates_are_added_before_each_try() -> None:
     assert ratios[0] == pytest.approx(1.0) and ratios[1] == pytest.approx(1.2)
 
 
-def test_of_equals_the_least_work() -> None:
+def test_of_equal_sizes_the_least_work_is_chosen() -> None:
     picking = CalibratedSearch([Prediction(0.5, 2.0, "a"), Prediction(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
     picking.run(lambda _: 50.0, 4)
     assert picking.least == 1 and CalibratedSearch([], 0.0, (1.0, 1.0)).least is None

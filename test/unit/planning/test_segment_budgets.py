@@ -16,7 +16,7 @@ from recompute.planning.by_segment.segment_problem import SegmentProblem
 PIECES = 150
 
 
-def piece(seed: int) -> SegmentProblem:
+def random_segment(seed: int) -> SegmentProblem:
     """Return a random segment, in which some operations have two results and some values must not be kept."""
     dice = Random(seed)
     count = dice.randint(2, 8)
@@ -46,14 +46,14 @@ def all_kept(problem: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exact: bool):
+def test_kept_values_need_the_least_work_within_each_budget(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
         monkeypatch.setattr(keep_alone, "available", lambda: False)
     elif not keep_alone.available():
         pytest.skip("highspy is not installed")
     missed = tried = 0
     for seed in range(PIECES):
-        item = piece(seed)
+        item = random_segment(seed)
         sets = all_kept(item)
         least = min((size for size, _, _ in sets), default=None)
         if least is None:
@@ -73,11 +73,11 @@ def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exa
 
 def test_no_joint_choice_without_highs(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(together_module, "available", lambda: False)
-    result = keep_together({"one": piece(0)}, {"one": 100})
+    result = keep_together({"one": random_segment(0)}, {"one": 100})
     assert result.kept is None and not result.infeasible
 
 
-def test_two_segments_together():
+def test_segments_are_chosen_jointly():
     """Keep one value each: `late` can be recomputed only from what `early` makes, which has room for one of two."""
     if not together_module.available():
         pytest.skip("highspy is not installed")

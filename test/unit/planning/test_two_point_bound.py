@@ -22,7 +22,7 @@ def test_no_schedule_peaks_below_bound():
     assert proved > PROBLEMS // 3 and more > 15
 
 
-def test_one_byte_more_would_be_wrong():
+def test_bound_is_reached_by_schedules():
     """Find schedules that need exactly the bound, on many problems, so that no higher bound would hold."""
     reached = 0
     for seed in range(300):
@@ -32,7 +32,7 @@ def test_one_byte_more_would_be_wrong():
     assert reached > 100
 
 
-def test_by_hand():
+def test_bound_of_a_small_problem_is_as_counted():
     """Prove 24 bytes: `d` runs while `a` is alive, or `a` is recomputed from `i` while `d` is alive; 8 + 8 + 8 each."""
     rows = [
         OperationRow("i", 1, [], [8], 0, True, False),

@@ -98,7 +98,7 @@ def test_attribute_keys_are_distinct_and_stable() -> None:
     assert len(set(first.values())) == len(TEXTS)
 
 
-def same(*attributes: Attribute) -> bool:
+def have_equal_keys(*attributes: Attribute) -> bool:
     keys = AttributeKeys(frozenset())
     return len({keys.number(attribute) for attribute in attributes}) == 1
 
@@ -108,53 +108,55 @@ def elements(type_: TensorType[Float32Type], raw: bytes) -> DenseIntOrFPElements
 
 
 @pytest.mark.parametrize("element", [b"\0\0\x80\x3f", b"\1\1\1\1", b"\1\2\1\2", b"\0\0\0\0"])
-def test_a_constant_is_the_same_in_every_form(element: bytes) -> None:
+def test_constant_has_one_key_in_every_form(element: bytes) -> None:
     """Equate a splat, the same elements written out, and xDSL's own encoding, also where the bytes of one element
     repeat."""
     for count in (1, 2, 4):
         type_ = TensorType(f32, [count])
         once, all_ = (DenseAttr(type_, BytesAttr(element * stored)) for stored in (1, count))
-        assert same(once, all_, elements(type_, element * count))
+        assert have_equal_keys(once, all_, elements(type_, element * count))
 
 
-def test_a_constant_without_elements() -> None:
+def test_constants_without_elements_are_equal() -> None:
     empty = TensorType(f32, [0])
-    assert same(DenseAttr(empty, BytesAttr(b"")), elements(empty, b""))
+    assert have_equal_keys(DenseAttr(empty, BytesAttr(b"")), elements(empty, b""))
 
 
-def test_constants_of_other_elements_differ() -> None:
+def test_constants_with_different_elements_differ() -> None:
     a, b, c = b"\1\1\1\1", b"\1\2\1\2", b"\1\1\1\2"
     for raw, others in ((a, (b, c)), (a + b + a + c, (a + b + a + a, a + b + a + b, a + c + a + c, a))):
         for other in others:
-            assert not same(DenseAttr(FOUR, BytesAttr(raw)), DenseAttr(FOUR, BytesAttr(other)))
-            assert not same(elements(FOUR, raw * (16 // len(raw))), elements(FOUR, other * (16 // len(other))))
-    assert not same(elements(ONE, a), elements(ONE, c))
-    assert not same(DenseAttr(FOUR, BytesAttr(a)), DenseAttr(ONE, BytesAttr(a)))
+            assert not have_equal_keys(DenseAttr(FOUR, BytesAttr(raw)), DenseAttr(FOUR, BytesAttr(other)))
+            assert not have_equal_keys(
+                elements(FOUR, raw * (16 // len(raw))), elements(FOUR, other * (16 // len(other)))
+            )
+    assert not have_equal_keys(elements(ONE, a), elements(ONE, c))
+    assert not have_equal_keys(DenseAttr(FOUR, BytesAttr(a)), DenseAttr(ONE, BytesAttr(a)))
 
 
-def test_data_of_any_kind_is_compared_by_its_bits() -> None:
-    assert same(Pair((0.0, 1.0)), Pair((0.0, 1.0)))
-    assert not same(Pair((0.0, 1.0)), Pair((-0.0, 1.0)))
-    assert not same(Pair((0.0, 1.0)), Pair((0.0, 2.0)))
-    assert not same(FloatAttr(0.0, f32), FloatAttr(-0.0, f32))
-    assert not same(StringAttr("1"), BytesAttr(b"1"))
-    assert not same(StringAttr("1"), Word("1"))
+def test_data_is_compared_by_its_bits() -> None:
+    assert have_equal_keys(Pair((0.0, 1.0)), Pair((0.0, 1.0)))
+    assert not have_equal_keys(Pair((0.0, 1.0)), Pair((-0.0, 1.0)))
+    assert not have_equal_keys(Pair((0.0, 1.0)), Pair((0.0, 2.0)))
+    assert not have_equal_keys(FloatAttr(0.0, f32), FloatAttr(-0.0, f32))
+    assert not have_equal_keys(StringAttr("1"), BytesAttr(b"1"))
+    assert not have_equal_keys(StringAttr("1"), Word("1"))
 
 
-def test_an_attribute_that_hides_its_content_is_refused() -> None:
+def test_attribute_that_hides_its_content_is_refused() -> None:
     with pytest.raises(OpaqueAttributeError, match="neither `Data` nor `ParametrizedAttribute`"):
         AttributeKeys(frozenset()).number(Hidden())
 
 
 @pytest.mark.parametrize("form", [DenseAttr, DenseIntOrFPElementsAttr])
-def test_a_long_constant_is_not_spelt_out(form: type[DenseAttr] | type[DenseIntOrFPElementsAttr]) -> None:
+def test_long_constant_is_not_spelled_out(form: type[DenseAttr] | type[DenseIntOrFPElementsAttr]) -> None:
     for extra, spelt_out in ((0, True), (1, False)):
         length = LONG_CONSTANT // 4 + extra
         keys, attribute = AttributeKeys(frozenset()), form(TensorType(f32, [length]), BytesAttr(bytes(4 * length)))
         assert (str(attribute) == keys.text(keys.number(attribute))) == spelt_out
 
 
-def test_a_constant_of_equal_elements_is_not_expanded() -> None:
+def test_splat_is_not_expanded() -> None:
     """Number splats without expanding them, which would take terabytes."""
     texts = [f"dense<{value}> : {kind}<1099511627775x{type_}>" for value, kind, type_ in SPLATS]
     keys = AttributeKeys(frozenset())

@@ -126,7 +126,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("rule", EQUAL)
-def test_proved(rule: str) -> None:
+def test_equal_programs_are_proved(rule: str) -> None:
     before, after = EQUAL[rule]
     for proof in (compare(before, after), compare(after, before)):
         assert proof.proved, proof.reason
@@ -152,7 +152,7 @@ ONE_WAY = {
 
 
 @pytest.mark.parametrize("rule", ONE_WAY)
-def test_proved_one_way(rule: str) -> None:
+def test_removing_a_loop_that_may_not_end_is_proved_one_way(rule: str) -> None:
     before, after = ONE_WAY[rule]
     proof = compare(before, after)
     assert proof.proved, proof.reason
@@ -225,7 +225,7 @@ def fill(program: str, *names: str) -> str:
     return program
 
 
-def effects(*lines: str) -> str:
+def program_returning_x(*lines: str) -> str:
     return main("\n".join([*lines, "return %x"]))
 
 
@@ -394,11 +394,31 @@ UNEQUAL = {
         main(REDUCE.replace("NAME", "subtract %k, %i")),
         "stablehlo.subtract operand 0",
     ),
-    "an effect dropped": (effects(LOG_X, LOG_Y), effects(LOG_Y), "the effects of @main differs"),
-    "an effect cloned": (effects(LOG_X), effects(LOG_X, LOG_Y.replace("%y", "%x")), "the effects of @main differs"),
-    "effects reordered": (effects(LOG_X, LOG_Y), effects(LOG_Y, LOG_X), "stablehlo.custom_call operand 0"),
-    "an effect on another value": (effects(LOG_X), effects(LOG_X.replace("%x", "%y")), "the effects of @main differs"),
-    "another effect": (effects(LOG_X), effects(LOG_X.replace("log", "send")), "call_target_name"),
+    "an effect dropped": (
+        program_returning_x(LOG_X, LOG_Y),
+        program_returning_x(LOG_Y),
+        "the effects of @main differs",
+    ),
+    "an effect cloned": (
+        program_returning_x(LOG_X),
+        program_returning_x(LOG_X, LOG_Y.replace("%y", "%x")),
+        "the effects of @main differs",
+    ),
+    "effects reordered": (
+        program_returning_x(LOG_X, LOG_Y),
+        program_returning_x(LOG_Y, LOG_X),
+        "stablehlo.custom_call operand 0",
+    ),
+    "an effect on another value": (
+        program_returning_x(LOG_X),
+        program_returning_x(LOG_X.replace("%x", "%y")),
+        "the effects of @main differs",
+    ),
+    "another effect": (
+        program_returning_x(LOG_X),
+        program_returning_x(LOG_X.replace("log", "send")),
+        "call_target_name",
+    ),
     "an effect in a loop dropped": (main(EFFECT_IN_LOOP), main("return %x"), "the effects of @main differs"),
     "an effect in a loop changed": (
         main(EFFECT_IN_LOOP),
@@ -421,8 +441,8 @@ UNEQUAL = {
         "the effects before stablehlo.rng: before no effect, after stablehlo.rng",
     ),
     "an effect that reads what an earlier one returned": (
-        effects("%a = custom_call %x", "%b = custom_call %y", "%c = custom_call %a"),
-        effects("%a = custom_call %x", "%b = custom_call %y", "%c = custom_call %b"),
+        program_returning_x("%a = custom_call %x", "%b = custom_call %y", "%c = custom_call %a"),
+        program_returning_x("%a = custom_call %x", "%b = custom_call %y", "%c = custom_call %b"),
         "the effects before stablehlo.custom_call: before no effect, after stablehlo.custom_call",
     ),
     "an operation that is not known to be pure": (
@@ -495,7 +515,7 @@ UNEQUAL = {
 
 
 @pytest.mark.parametrize("rule", UNEQUAL)
-def test_not_proved(rule: str) -> None:
+def test_unequal_programs_are_not_proved(rule: str) -> None:
     before, after, reason = UNEQUAL[rule]
     proof = compare(before, after)
     assert not proof.proved
@@ -512,14 +532,14 @@ def test_each_of_two_different_programs_equals_itself(rule: str) -> None:
         assert proof.proved, proof.reason
 
 
-def test_arguments_of_nested_loops_are_not_confused() -> None:
+def test_arguments_of_nested_loops_are_distinct() -> None:
     choices = [(a, b) for a in ("i", "k") for b in ("i", "k")]
     for before in choices:
         for after in choices:
             assert compare(main(fill(NESTED, *before)), main(fill(NESTED, *after))).proved == (before == after)
 
 
-def test_a_difference_names_the_places() -> None:
+def test_difference_names_both_places() -> None:
     after = main(f'%a = "stablehlo.sine"(%x) : ({T}) -> {T} loc("a.py":3:4)\nreturn %a')
     proof = compare(main("%a = tanh %x\nreturn %a"), after)
     assert proof.reason == "result #0 of @main differs: before stablehlo.tanh, after stablehlo.sine at a.py:3:4"
@@ -540,7 +560,7 @@ def test_proof_reports_operation_counts() -> None:
     assert (nothing.results, nothing.operations_before, nothing.operations_after) == (0, 0, 0)
 
 
-def test_the_caller_can_vouch_for_an_operation() -> None:
+def test_caller_can_declare_an_operation_pure() -> None:
     once = '%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n'
     before, after = load(main(once + "return %a")), load(main(once + once.replace("%a", "%b") + "return %b"))
     assert not prove(before, after).proved
@@ -549,7 +569,7 @@ def test_the_caller_can_vouch_for_an_operation() -> None:
     assert also.proved and also.assumed_pure == ("other.op",)
 
 
-def test_the_programs_are_not_changed() -> None:
+def test_proof_leaves_the_programs_unchanged() -> None:
     before, after = (load(text) for text in EQUAL["a clone behind a token is the original"])
     texts = str(before), str(after)
     prove(before, after)
@@ -562,7 +582,7 @@ def test_exponential_call_inlining_is_refused() -> None:
     assert "more than 5000000 operations once calls are inlined" in compare(text, text.replace("f0", "g0")).reason
 
 
-def test_as_many_operations_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_inlined_operations_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     text = main("%a = tanh %x\n%b = call @square %a\nreturn %b", SQUARE)
     for limit, proved in ((5, True), (4, False)):
         monkeypatch.setattr(value_numbering, "MAX_OPERATIONS", limit)

@@ -16,7 +16,7 @@ EACH = range(1, ITERATIONS + 1)
 
 
 @pytest.mark.parametrize("k", EACH)
-def test_proved(k: int) -> None:
+def test_chunked_loops_are_proved_equal_to_plain_loops(k: int) -> None:
     before, after = module_of(PLAIN), module_of(chunked(k))
     proof = prove(before, after)
     assert proof and proof.tier == 2, proof.reason
@@ -24,7 +24,7 @@ def test_proved(k: int) -> None:
     assert compare(before, after, inputs()).equal
 
 
-def test_every_size_of_chunks_computes_the_same() -> None:
+def test_every_chunk_size_computes_the_same() -> None:
     two, three = module_of(chunked(2)), module_of(chunked(4))
     assert prove(two, three)
 
@@ -96,7 +96,7 @@ def in_order(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_not_proved(name: str) -> None:
+def test_nearly_equal_chunked_loops_are_not_proved(name: str) -> None:
     before, after = module_of(PLAIN), module_of(in_order(WRONG[name]))
     assert not prove(before, after) and not prove(after, before)
     assert not compare(before, after, inputs()).equal

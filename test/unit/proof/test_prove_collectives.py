@@ -57,12 +57,12 @@ def test_unread_collective_may_be_dropped():
     ],
     ids=["operand", "groups", "combiner", "channel", "kind"],
 )
-def test_another_exchange(second: str):
+def test_unequal_collective_is_not_proved(second: str):
     result = compared(ONCE, twice(second))
     assert not result.proved and "result #0 of @main differs" in result.reason
 
 
-def test_a_channel_is_not_taken_twice():
+def test_repeated_channel_is_not_proved():
     result = compared(ONCE, twice(reduced("%b", "%x", 1)))
     assert not result.proved and "operations of the program after share a channel, 1," in result.reason
     # What was shared before is not our doing.
@@ -74,7 +74,7 @@ def test_a_channel_is_not_taken_twice():
 
 
 @pytest.mark.parametrize("channel", [None, 0, -1])
-def test_without_a_channel_others_take_part(channel: int | None):
+def test_repetition_without_a_new_channel_is_not_proved(channel: int | None):
     result = compared(ONCE, twice(reduced("%b", "%x", channel)))
     assert not result.proved and "result #0 of @main differs" in result.reason
 
@@ -122,7 +122,7 @@ def with_added_constraints(before: str, after: str) -> Proof:
     return prove(first, second, ProofOptions(added_constraints=True))
 
 
-def test_an_added_constraint_is_an_assumption() -> None:
+def test_added_constraint_is_an_assumption() -> None:
     added = with_added_constraints(PLAIN, constrained())
     assert added.proved and added.added_constraints == 1
     assert with_added_constraints(constrained(), constrained()).added_constraints == 0

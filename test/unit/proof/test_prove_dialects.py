@@ -36,7 +36,7 @@ def loop(name: str, body: str, start: str = "%x") -> str:
 STEP = f"%b = math.sin %a : {T}\n %c = arith.mulf %b, %a : {T}\n scf.yield %c : {T}"
 
 
-def test_a_copied_loop_is_the_loop() -> None:
+def test_copied_loop_is_proved() -> None:
     before = loop("%u", STEP) + f"\n%r = arith.addf %u, %u : {T}"
     after = loop("%u", STEP) + loop("%v", STEP) + f"\n%r = arith.addf %u, %v : {T}"
     assert proved(before, after)
@@ -52,14 +52,14 @@ def test_a_copied_loop_is_the_loop() -> None:
         ("scf.yield %c", "scf.yield %b"),
     ],
 )
-def test_a_loop_with_another_body_is_not(old: str, new: str) -> None:
+def test_loop_with_another_body_is_not_proved(old: str, new: str) -> None:
     before = loop("%u", STEP) + f"\n%r = arith.addf %u, %u : {T}"
     after = loop("%u", STEP) + loop("%v", STEP.replace(old, new)) + f"\n%r = arith.addf %u, %v : {T}"
     assert not proved(before, after)
 
 
 @pytest.mark.parametrize(("old", "new"), [("to %c4", "to %c1"), ("iter_args(%a = %x)", "iter_args(%a = %y)")])
-def test_a_loop_over_something_else_is_not(old: str, new: str) -> None:
+def test_loop_with_another_initial_value_is_not_proved(old: str, new: str) -> None:
     text = loop("%r", STEP)
     assert proved(text, text) and not proved(text, text.replace(old, new))
 
@@ -75,7 +75,7 @@ def branch(first: str, second: str) -> str:
   }}"""
 
 
-def test_branches_are_not_swapped() -> None:
+def test_swapped_branches_are_not_proved() -> None:
     sine, cosine = f"%s = math.sin %x : {T}", f"%s = math.cos %x : {T}"
     assert proved(branch(sine, cosine), branch(sine, cosine))
     assert not proved(branch(sine, cosine), branch(cosine, sine))
@@ -87,7 +87,7 @@ def test_loop_invariant_may_be_inside_or_outside() -> None:
     assert proved(inside, outside)
 
 
-def test_the_two_regions_of_a_while() -> None:
+def test_both_regions_of_a_while_are_compared() -> None:
     text = f"""
   %r = scf.while (%a = %x) : ({T}) -> {T} {{
     %e = tensor.extract %a[%c0] : {T}
@@ -118,7 +118,7 @@ def generic(body: str, around: str = "") -> str:
 @pytest.mark.parametrize(
     ("old", "new"), [("addf", "subf"), ("%a, %b", "%b, %a"), ("(d0) -> (d0)>]", "(d0) -> (7 - d0)>]")]
 )
-def test_a_generic_is_its_body_and_its_maps(old: str, new: str) -> None:
+def test_generic_is_compared_by_body_and_maps(old: str, new: str) -> None:
     text = generic("%s = arith.addf %a, %b : f32\nlinalg.yield %s : f32")
     assert proved(text, text)
     changed = (

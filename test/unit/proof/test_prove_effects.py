@@ -92,7 +92,7 @@ UNEQUAL = {
 
 
 @pytest.mark.parametrize("name", EQUAL)
-def test_effects_in_loops_stay(name: str) -> None:
+def test_unchanged_effects_in_loops_are_proved(name: str) -> None:
     before, after = EQUAL[name]
     result = proof(before, after)
     assert result and result.tier == 2, result.reason
@@ -134,12 +134,12 @@ def test_known_targets_are_pure(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["mine", "xla.sdy.GlobalToLocalShape", "annotate_bundle", "recompute.unknown"])
-def test_other_targets_are_effects(target: str) -> None:
+def test_unknown_targets_are_effects(target: str) -> None:
     assert proof(once(target), once(target))
     assert not proof(once(target), twice(target)) and not proof(twice(target), once(target))
 
 
-def test_on_the_word_of_the_user() -> None:
+def test_user_may_declare_a_target_pure() -> None:
     declared = once("mine", "recompute.repeatable")
     result = proof(declared, twice("mine"))
     assert result.assumptions == ("assuming, unverified, that these operations are pure: stablehlo.custom_call @mine",)
@@ -147,11 +147,11 @@ def test_on_the_word_of_the_user() -> None:
     assert not proof(once("mine"), twice("mine"), repeatable=["other"])
 
 
-def test_the_word_of_the_program_after_does_not_count() -> None:
+def test_declaration_in_the_program_after_is_ignored() -> None:
     assert not proof(once("mine"), twice("mine", "recompute.repeatable"))
 
 
-def test_a_word_does_not_take_side_effects_away() -> None:
+def test_declaration_does_not_override_side_effects() -> None:
     attributes = "has_side_effect = true, recompute.repeatable"
     assert not proof(once("mine", attributes), twice("mine", attributes), repeatable=["mine"])
 

@@ -160,7 +160,7 @@ def test_no_pair_is_proved() -> None:
 
 
 @pytest.mark.slow
-def test_no_pair_outside_of_torch_is_proved() -> None:
+def test_no_pair_outside_torch_is_proved() -> None:
     pairs = pairs_outside_torch()
     assert len(pairs) >= 2000
     assert [pair[0] for pair in pairs if is_proved(pair)] == []

@@ -44,12 +44,12 @@ def renamed(module: ModuleOp) -> ModuleOp:
     return module
 
 
-def test_there_are_examples() -> None:
+def test_examples_are_found() -> None:
     assert len(TWINS) >= 4
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_jax_checkpoint_is_proved(name: str) -> None:
+def test_steps_with_jax_checkpoint_are_proved(name: str) -> None:
     before, after = example(f"{name}.small"), example(f"{name}.small.checkpoint")
     proof = prove(before, after)
     assert proof.proved, proof.reason
@@ -58,7 +58,7 @@ def test_jax_checkpoint_is_proved(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REPRESENTATIVE)
-def test_renamed_is_proved(name: str) -> None:
+def test_renamed_programs_are_proved(name: str) -> None:
     for variant in ("small", "small.checkpoint"):
         proof = prove(example(f"{name}.{variant}"), renamed(example(f"{name}.{variant}")))
         assert proof.proved, proof.reason
@@ -71,12 +71,12 @@ def test_printed_and_parsed_module_is_proved(name: str) -> None:
     assert proof.proved, proof.reason
 
 
-def test_other_sizes_are_not_proved() -> None:
+def test_steps_of_other_sizes_are_not_proved() -> None:
     proof = prove(example("chain.small"), example("chain.large"))
     assert proof.reason.startswith("@main differs: before function_type = (tensor<8x8xf32>)")
 
 
-def test_the_first_difference_is_found_in_the_source() -> None:
+def test_first_difference_is_located_in_the_source() -> None:
     assert difference() == (
         "result #0 of @main differs: stablehlo.dot_general operand 1: "
         "before argument 0 of @main, after argument 2 of @main"
@@ -94,7 +94,7 @@ def difference() -> str:
 
 
 @pytest.mark.slow
-def test_the_reason_does_not_depend_on_the_hash_seed() -> None:
+def test_reason_is_independent_of_the_hash_seed() -> None:
     script = f"import runpy; print(runpy.run_path({str(Path(__file__))!r})['difference']())"
     reasons: set[str] = set()
     for seed in ("0", "1", "2"):

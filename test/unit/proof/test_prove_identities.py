@@ -82,7 +82,7 @@ EQUAL: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", EQUAL)
-def test_equal(name: str) -> None:
+def test_identities_are_proved(name: str) -> None:
     before, after = EQUAL[name]
     for verdict in (proof(before, after), proof(after, before)):
         assert verdict.proved, verdict.reason
@@ -142,7 +142,7 @@ UNEQUAL: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", UNEQUAL)
-def test_unequal(name: str) -> None:
+def test_near_identities_are_not_proved(name: str) -> None:
     before, after = UNEQUAL[name]
     assert before != after
     assert proof(before, before).proved and proof(after, after).proved
@@ -158,7 +158,7 @@ def sine(result: str, operand: str, name: str = "sine") -> str:
     return f"{result} = stablehlo.{name} {operand} : {M}\n"
 
 
-def handed_on(first: str = "%a", second: str = "%b", decides: str = "%i") -> str:
+def residual_between_conditionals(first: str = "%a", second: str = "%b", decides: str = "%i") -> str:
     """Return two conditionals, the second of which reads what the first yields."""
     item = sine("%a", "%x") + f"stablehlo.return {first} : {M}"
     other = sine("%b", "%x", "cosine") + f"stablehlo.return {second} : {M}"
@@ -167,7 +167,7 @@ def handed_on(first: str = "%a", second: str = "%b", decides: str = "%i") -> str
     return function(body, f"%x: {M}, %y: {M}, %i: tensor<i32>, %j: tensor<i32>")
 
 
-def computed_again(first: str = "sine", second: str = "cosine", decides: str = "%i") -> str:
+def residual_recomputed_in_branch(first: str = "sine", second: str = "cosine", decides: str = "%i") -> str:
     item = sine("%a", "%x", first) + sine("%c", "%a", "tanh") + f"stablehlo.return %c : {M}"
     other = sine("%a", "%x", second) + sine("%c", "%a", "logistic") + f"stablehlo.return %c : {M}"
     return function(
@@ -176,41 +176,50 @@ def computed_again(first: str = "sine", second: str = "cosine", decides: str = "
 
 
 def test_branch_residuals_may_be_recomputed() -> None:
-    assert proof(handed_on(), computed_again()).proved and proof(computed_again(), handed_on()).proved
+    assert (
+        proof(residual_between_conditionals(), residual_recomputed_in_branch()).proved
+        and proof(residual_recomputed_in_branch(), residual_between_conditionals()).proved
+    )
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        computed_again("cosine", "sine"),
-        computed_again("sine", "sine"),
-        computed_again(decides="%j"),
-        handed_on(decides="%j"),
-        handed_on("%x"),
-        handed_on(second="%x"),
+        residual_recomputed_in_branch("cosine", "sine"),
+        residual_recomputed_in_branch("sine", "sine"),
+        residual_recomputed_in_branch(decides="%j"),
+        residual_between_conditionals(decides="%j"),
+        residual_between_conditionals("%x"),
+        residual_between_conditionals(second="%x"),
     ],
     ids=["branches swapped", "one branch for both", "decided otherwise", "read otherwise", "first", "second"],
 )
-def test_another_branch(other: str) -> None:
-    before = handed_on()
+def test_residuals_of_another_branch_are_not_proved(other: str) -> None:
+    before = residual_between_conditionals()
     assert other != before and proof(other, other).proved
     assert not proof(before, other).proved and not proof(other, before).proved
 
 
 def test_last_branch_runs_for_too_large_index() -> None:
     """Equate a branch index of 2 with 1 where there are two regions, but not where there are three."""
-    two = handed_on()
+    two = residual_between_conditionals()
     read = sine("%c", "%x", "exponential") + f"stablehlo.return %c : {M}"
     three = two.replace(f"}}) : (tensor<i32>) -> {M}\n%r", f"}}, {{\n{read}\n}}) : (tensor<i32>) -> {M}\n%r")
     assert three != two and proof(three, three).proved
-    assert not proof(three, computed_again()).proved and not proof(computed_again(), three).proved
+    assert (
+        not proof(three, residual_recomputed_in_branch()).proved
+        and not proof(residual_recomputed_in_branch(), three).proved
+    )
 
 
 def test_effect_in_branch_is_kept() -> None:
     call = f'%e = "stablehlo.custom_call"(%x) {{call_target_name = "log", has_side_effect = true}} : ({M}) -> {M}\n'
-    printing = handed_on().replace(sine("%a", "%x"), call + sine("%a", "%x"))
+    printing = residual_between_conditionals().replace(sine("%a", "%x"), call + sine("%a", "%x"))
     assert proof(printing, printing).proved
-    assert not proof(printing, handed_on()).proved and not proof(printing, computed_again()).proved
+    assert (
+        not proof(printing, residual_between_conditionals()).proved
+        and not proof(printing, residual_recomputed_in_branch()).proved
+    )
 
 
 Function = Callable[..., Any]
@@ -273,7 +282,7 @@ STEPS: dict[str, Function] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_checkpointed(name: str) -> None:
+def test_checkpointed_branches_are_proved(name: str) -> None:
     arguments = jnp.ones((4, 3, 3)), jnp.ones(3)
     before, after = (lowered(STEPS[name](again), *arguments) for again in (plain, jax.checkpoint))
     verdict = proof(before, after)
@@ -300,7 +309,7 @@ def scan(w: Any, x: Any) -> Any:
     return jax.lax.scan(lambda h, w: (jnp.sin(h @ w), None), x, w)[0]
 
 
-def test_a_loop_that_indexes_is_a_scan() -> None:
+def test_indexing_loop_is_proved_equal_to_a_scan() -> None:
     arguments = jnp.ones((4, 3, 3)), jnp.ones(3)
     indexed = jax.jit(lambda w, x: jax.lax.fori_loop(0, 4, lambda i, h: jnp.sin(h @ w[i]), x))
     texts = [indexed.lower(*arguments).as_text(), lowered(loop(), *arguments), lowered(scan, *arguments)]
@@ -330,7 +339,7 @@ def in_two_levels(
     return jax.value_and_grad(loss, (0, 1))
 
 
-def test_a_scan_in_two_levels_is_a_scan() -> None:
+def test_two_level_scan_is_proved() -> None:
     arguments = jnp.ones((8, 3, 3)), jnp.ones(3)
     before = lowered(jax.value_and_grad(lambda w, x: scan(w, x).sum(), (0, 1)), *arguments)
     before = before.replace("@jit__lambda", "@jit_loss")
@@ -396,7 +405,7 @@ def counted(type_: str, body: str) -> str:
 @pytest.mark.parametrize(
     ("type_", "chosen"), [("i32", "sine"), ("i64", "sine"), ("ui32", "neither"), ("i16", "neither")]
 )
-def test_a_comparison_that_ranges_decide(type_: str, chosen: str) -> None:
+def test_comparison_is_decided_by_value_ranges(type_: str, chosen: str) -> None:
     """Decide `i - 5 < 5` by ranges for signed counters, but not for unsigned ones, which wrap, nor for short ones."""
     body = "%d = stablehlo.subtract %i, %five : N\n%c = stablehlo.compare LT, %d, %five : (N, N) -> tensor<i1>\n"
     body += "%s = stablehlo.sine %a : V\n%t = stablehlo.cosine %a : V\n%n = stablehlo.select %c, %s, %t : tensor<i1>, V"

@@ -159,7 +159,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_proved(name: str) -> None:
+def test_rewritten_loops_are_proved(name: str) -> None:
     before, after = module_of(PLAIN), module_of(RIGHT[name])
     proof = prove(before, after)
     assert proof and proof.tier == 2, proof.reason
@@ -168,13 +168,13 @@ def test_proved(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_not_proved(name: str) -> None:
+def test_nearly_equal_loops_are_not_proved(name: str) -> None:
     before, after = module_of(PLAIN), module_of(WRONG[name])
     assert not prove(before, after) and not prove(after, before)
     assert not compare(before, after, inputs()).equal
 
 
-def test_without_the_rules() -> None:
+def test_rewritten_loops_are_not_proved_without_loop_rules() -> None:
     assert not prove(module_of(PLAIN), module_of(CUT), ProofOptions(loops=False))
 
 
@@ -221,7 +221,7 @@ func.func public @main(%s: tensor<6x4xf32>) -> tensor<4xf32> {{
 """
 
 
-def test_an_index_beyond_the_stack() -> None:
+def test_index_beyond_the_stack_is_not_proved() -> None:
     """Reject a second loop that runs longer than the stack is high, since its last indices are clamped."""
     slices = "(tensor<{0}x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>"
     kept = f"%u = stablehlo.dynamic_slice %k, %j, %o, sizes = [1, 4] : {slices.format(3)}"

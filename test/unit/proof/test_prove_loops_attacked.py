@@ -162,7 +162,7 @@ def proof(before: str, after: str) -> Proof:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_bodies(name: str) -> None:
+def test_nearly_equal_bodies_are_not_proved(name: str) -> None:
     body, other = BODIES[name]
     for item in (body, other):
         assert proof(looped(item), looped(item, more=True)).tier == 2
@@ -172,7 +172,7 @@ def test_bodies(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EFFECTS)
-def test_effects(name: str) -> None:
+def test_loops_with_different_effects_are_not_proved(name: str) -> None:
     body, other = EFFECTS[name]
     assert proof(looped(body), looped(body))
     assert not proof(looped(body), looped(other))

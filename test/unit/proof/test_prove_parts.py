@@ -158,7 +158,7 @@ def equal(before: str, after: str) -> bool:
 
 
 @pytest.mark.parametrize(("construct", "part"), CASES)
-def test_only_this_differs(construct: str, part: str) -> None:
+def test_each_part_makes_a_difference(construct: str, part: str) -> None:
     text, changes = CHANGES[construct]
     old, new = (each.replace("$", T) for each in changes[part])
     text = text.replace("$", T)
@@ -215,7 +215,7 @@ def test_unread_sharding_constraint_is_named() -> None:
     assert compare(gone, laid_out).reason == reason.replace("before", "after").replace("dropped", "added")
 
 
-def test_a_property_or_an_attribute_of_an_unknown_operation() -> None:
+def test_property_and_attribute_of_an_unknown_operation_differ() -> None:
     first, other = (
         main(f'"foo.bar"(%x) {text} : ({T}) -> ()\nreturn %x') for text in ("<{k = 1 : i32}>", "{k = 1 : i32}")
     )
@@ -223,7 +223,7 @@ def test_a_property_or_an_attribute_of_an_unknown_operation() -> None:
 
 
 @pytest.mark.parametrize("kind", [Operation, Region, Block])
-def test_every_part_is_accounted_for(kind: type[object]) -> None:
+def test_every_field_of_a_construct_is_tested(kind: type[object]) -> None:
     """Compare the annotated fields of xDSL's class, with those it inherits, with the parts listed here."""
     annotated = {name for base in kind.__mro__ for name in get_annotations(base)}
     assert annotated == PARTS[kind.__name__].keys()

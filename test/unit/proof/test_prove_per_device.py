@@ -60,7 +60,7 @@ def test_unread_residuals_may_be_dropped():
     assert compared(BEFORE, module(less + AGAIN))
 
 
-def test_one_body_for_two():
+def test_two_bodies_may_be_merged_into_one():
     lines = SINE + TANH + line("%m", "multiply", "%c", "%s") + line("%n", "add", "%m", "%t")
     whole = run("%x, %ct", "%p, %c", f"{IN}, {IN}", lines, "%n", IN)
     assert compared(BEFORE, module(whole))
@@ -90,7 +90,7 @@ def test_wrong_rewrites_are_not_proved(name: str):
     assert not compared(BEFORE, wrong)
 
 
-def test_put_together_in_one_way_and_read_in_another():
+def test_residual_read_by_another_sharding_is_not_proved():
     forward = run("%x", "%p", IN, SINE + TANH, "%t, %s", f"{IN}, {IN}", "%y, %r")
     same = run("%y, %ct, %r", "%q, %c, %s", f"{IN}, {IN}, {IN}", ENDS, "%n", IN)
     other = run("%y, %ct, %r", "%q, %c, %s", f"{IN}, {IN}, {OTHER}", ENDS, "%n", IN)
@@ -98,7 +98,7 @@ def test_put_together_in_one_way_and_read_in_another():
     assert not compared(module(forward + other), AFTER)
 
 
-def test_residuals_swapped():
+def test_swapped_residuals_are_not_proved():
     two = run("%x", "%p", IN, SINE + TANH, "%t, %s, %t", f"{IN}, {ALL}, {ALL}", "%y, %r, %z")
     assert compared(module(two + BACKWARD), AFTER)
     assert not compared(module(two + BACKWARD.replace("%ct, %r)", "%ct, %z)")), AFTER)
@@ -176,7 +176,7 @@ def reshaped(*shapes: str) -> str:
     return f"func.func public @main{types} {{\n{''.join(lines)}{end}}}"
 
 
-def test_reshaped_and_back():
+def test_reshape_and_its_inverse_are_proved():
     assert compared(reshaped("4x3", "12", "4x3"), reshaped("4x3"))
     assert compared(reshaped("4x3", "12", "4x3", "3x4"), reshaped("4x3", "3x4"))
     assert compared(reshaped("4x3", "12", "3x4"), reshaped("4x3", "3x4"))

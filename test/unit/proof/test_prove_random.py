@@ -62,7 +62,7 @@ def check(seed: int) -> bool:
         after = edited(after, choices)
     proved = prove(before, after).proved
     if proved:
-        assert outcome(before) == outcome(after), f"seed {seed}:\n{before}\n{after}"
+        assert results_of(before) == results_of(after), f"seed {seed}:\n{before}\n{after}"
     return proved
 
 
@@ -102,7 +102,7 @@ class Run:
                 return [polynomial(operands, *what, index) for index in range(len(op.results))]
 
 
-def outcome(module: ModuleOp) -> tuple[list[int], list[Log]]:
+def results_of(module: ModuleOp) -> tuple[list[int], list[Log]]:
     run = Run(functions(module))
     return run.block(run.functions["main"].body.block, [digest("x"), digest("y")], {}), run.log
 

@@ -209,7 +209,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("rule", REFUSED)
-def test_refused(rule: str) -> None:
+def test_programs_of_undetermined_meaning_are_refused(rule: str) -> None:
     """Refuse the program, even against itself with a private function added to either side."""
     text, reason = REFUSED[rule]
     more = f"{text}\n{private('nobody', 'return %p')}"
@@ -236,7 +236,7 @@ def test_region_value_read_outside_is_refused() -> None:
     assert "operand 0 of func.return is used before its definition" in prove(module, other).reason
 
 
-def test_a_refusal_names_the_side_and_the_place() -> None:
+def test_refusal_names_the_side_and_the_position() -> None:
     refused = main(
         '%a = "func.call"(%x, %y) <{callee = @main}> : (T, T) -> T loc("a.py":3:4)\nreturn %a'.replace("T", T)
     )

@@ -68,7 +68,7 @@ def test_executed_risky_operation_may_repeat_and_move(risky: str) -> None:
     assert proof(step("", risky), step("", f"{again}\n    {risky}", "%q"))
 
 
-def test_in_another_branch() -> None:
+def test_risky_operation_may_not_appear_in_another_branch() -> None:
     """Accept removing one of two divisions from the same branch, but not adding one to the other branch."""
     other = step("", DIVIDE).replace("else {", f"else {{\n    {DIVIDE}")
     assert not proof(step("", DIVIDE), other) and proof(other, step("", DIVIDE))
@@ -96,7 +96,7 @@ func.func @f(%c: i1, %x: i32, %y: i32) -> i32 {
     assert not proof(plain, inside) and proof(inside, plain)
 
 
-def test_one_region_of_two_and_one_of_three() -> None:
+def test_last_region_runs_for_too_large_indices() -> None:
     """Run region 1 of two for the index 2 as well."""
 
     def case(count: int) -> str:

@@ -23,7 +23,7 @@ NAMES = sorted(path.name.removesuffix(".a.mlir") for path in FOLDER.glob("*.a.ml
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_not_proved(name: str) -> None:
+def test_recorded_unequal_pairs_are_not_proved(name: str) -> None:
     before, after = (parse_module((FOLDER / f"{name}.{side}.mlir").read_text(), name) for side in "ab")
     verify_module(before)
     if name in INVALID:
@@ -35,5 +35,5 @@ def test_not_proved(name: str) -> None:
     assert not prove(before, after).proved
 
 
-def test_there_are_pairs() -> None:
+def test_pairs_are_found() -> None:
     assert len(NAMES) >= 12

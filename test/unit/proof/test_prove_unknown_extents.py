@@ -51,7 +51,7 @@ def stacked(extent: str, size: str, again: bool) -> str:
 }}"""
 
 
-def test_slices_of_a_stack() -> None:
+def test_slices_of_unknown_extent_are_not_proved() -> None:
     """Reject a slice of eight columns of a stack with an unknown number of columns."""
     assert proof(stacked("8", "8", False), stacked("8", "8", True))
     assert not proof(stacked("?", "8", False), stacked("?", "8", True))
@@ -59,7 +59,7 @@ def test_slices_of_a_stack() -> None:
 
 
 @pytest.mark.parametrize("loop", ["", stacked("8", "8", True).replace("@main", "@other")])
-def test_reshaped_and_back(loop: str) -> None:
+def test_reshapes_of_unknown_extent_are_not_proved(loop: str) -> None:
     """Reject a round trip of reshapes with unknown extents, in both tiers: the second one handles loops."""
 
     def reshaped(type_: str, between: str, back: bool) -> str:

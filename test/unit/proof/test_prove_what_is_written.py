@@ -30,7 +30,7 @@ def rejected(before: str, after: str) -> bool:
     ["%end = stablehlo.constant", "%one = stablehlo.constant", "%six = stablehlo.constant"],
     ids=lambda old: old[:4],
 )
-def test_on_a_number(old: str) -> None:
+def test_attribute_on_a_counting_constant_is_not_dropped(old: str) -> None:
     for start, end in ((0, SECOND), (SECOND, len(CUT))):
         if old in CUT[start:end]:
             message = CUT[:start] + CUT[start:end].replace(old, f"{old} {HINT}") + CUT[end:]
@@ -38,7 +38,7 @@ def test_on_a_number(old: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["acme.hint", "value"])
-def test_on_a_sum(name: str) -> None:
+def test_attribute_on_an_index_sum_is_not_dropped(name: str) -> None:
     """Reject an attribute of any name on either sum that computes the stack index."""
     message = f'{{{name} = "x"}}'
     for old in (f"%rest = stablehlo.subtract %six, %j : {N}", f"%at = stablehlo.subtract %rest, %one : {N}"):
@@ -46,7 +46,7 @@ def test_on_a_sum(name: str) -> None:
         assert rejected(PLAIN, noted) and proof(noted, noted)
 
 
-def test_on_a_loop_that_only_stacks_up() -> None:
+def test_attribute_on_a_loop_that_fills_a_stack_is_not_dropped() -> None:
     """Reject an attribute on a loop that only fills a stack, although the reading loop needs none of it."""
     # `%t` is a function of the number and of the argument; the stack comes from a loop of its own.
     own = PLAIN.replace("%p = stablehlo.multiply %h, %wide", "%p = stablehlo.multiply %x, %wide")
@@ -61,7 +61,7 @@ def test_on_a_loop_that_only_stacks_up() -> None:
     assert rejected(own, ended)
 
 
-def test_on_a_loop_that_hands_on() -> None:
+def test_attribute_on_a_loop_that_passes_its_carry_is_not_dropped() -> None:
     """Reject an attribute on a loop whose results are its initial carry and its trip count."""
     given = f"""func.func public @main(%x: {V}) -> ({V}, {N}) {{
   %zero = stablehlo.constant dense<0> : {N}
@@ -86,7 +86,7 @@ def test_on_a_loop_that_hands_on() -> None:
         assert rejected(noted, noted.replace("return %y, %n", "return %y, %six"))
 
 
-def test_on_the_loop_of_a_carry() -> None:
+def test_attribute_on_the_loop_of_a_carry_is_not_dropped() -> None:
     message = CUT.replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}")
     assert message.index(ON_LOOP) > FIRST and rejected(PLAIN, message)
 
@@ -106,7 +106,7 @@ def exchanged(lines: str, others: str = "") -> str:
     return f"func.func public @main(%x: {V}) -> {V} {{\n{lines}{ends}\n}}\n{others}"
 
 
-def test_a_channel_that_a_send_goes_by() -> None:
+def test_channel_used_by_a_send_is_not_new() -> None:
     handle = "channel_handle = #stablehlo.channel_handle<handle = 2, type = 2>"
     types = f"({V}, !stablehlo.token) -> !stablehlo.token"
     sent = (

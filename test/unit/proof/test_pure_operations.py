@@ -30,7 +30,7 @@ NOT_VALUES = frozenset(
 )
 
 
-def test_the_list_and_the_rules_of_the_passes_agree() -> None:
+def test_pure_list_agrees_with_the_rules_of_the_passes() -> None:
     """Compare two independently written lists: each difference is listed by name."""
     assert PURE_OPERATIONS <= BY_THE_RULES
     difference = BY_THE_RULES - PURE_OPERATIONS

@@ -17,7 +17,7 @@ def timeline(*buffers: Buffer) -> Timeline:
     return Timeline(("a", "b", "c"), ("primal", "primal", "gradient"), buffers, (0, 0, 0), (0, 0, 0), 0, 0, 0)
 
 
-def test_rows_are_the_blocks_of_the_model():
+def test_each_block_of_the_model_has_a_row():
     plain = timeline(
         buffer("", 1, 2),
         buffer("LM/Block_0/Dense_0", 10, 2),
@@ -28,7 +28,7 @@ def test_rows_are_the_blocks_of_the_model():
     assert module_rows([(plain, less)]) == (ModuleRow("LM/Block_0", 15, 10, 5), ModuleRow(OUTSIDE, 1, 0, 0))
 
 
-def test_values_in_results_and_copies_in_loops_count():
+def test_results_and_copies_in_loops_are_counted():
     plain = timeline(buffer("a", 4, 2), buffer("b", 2, 2))
     less = replace(
         timeline(buffer("a", 4, 1)),
@@ -46,7 +46,7 @@ def test_timelines_name_modules_in_place_of_segments():
     assert ModuleNames.of([unnamed]).relabel(unnamed) is unnamed
 
 
-def test_several_steps_are_added():
+def test_rows_of_several_steps_are_summed():
     actual = timeline(buffer("a", 4, 2), buffer("b", 2, 2))
     assert module_rows([(actual, replace(actual, buffers=())), (actual, actual)]) == (
         ModuleRow("a", 8, 4, 0),

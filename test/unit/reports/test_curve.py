@@ -28,7 +28,7 @@ def chain() -> list[OperationRow]:
     forward = [OperationRow(f"f{at}", 10, [at - 1] if at else [], [100]) for at in range(LAYERS)]
     rows, last = list(forward), LAYERS - 1
     for at in reversed(range(LAYERS)):
-        rows.append(OperationRow(f"b{at}", 20, [last, at], [8], backward=True, again=False))
+        rows.append(OperationRow(f"b{at}", 20, [last, at], [8], backward=True, recomputed_segments_of=False))
         last = len(rows) - 1
     return rows
 
@@ -40,13 +40,13 @@ OUTCOMES = [solve(PROBLEM, budget) for budget in BUDGETS]
 MARKERS = (Marker("theirs </script>", PLAIN // 2, 12.5),)
 
 
-def again(result: Result) -> tuple[SegmentRecomputation, ...]:
+def recomputed_segments_of(result: Result) -> tuple[SegmentRecomputation, ...]:
     return (
         (SegmentRecomputation("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
     )
 
 
-CURVE = curve_of("a < chain", Sweep(PROBLEM, PLAIN, BUDGETS, OUTCOMES), MARKERS, again)
+CURVE = curve_of("a < chain", Sweep(PROBLEM, PLAIN, BUDGETS, OUTCOMES), MARKERS, recomputed_segments_of)
 
 
 def test_curve_matches_solver_outcomes() -> None:
@@ -68,7 +68,7 @@ def test_json_contains_whole_curve() -> None:
     assert data["points"][0]["recomputed_segments"][0]["values"] == ["%h (m.py:1:2)"]
 
 
-def test_the_picture_is_the_same_every_time() -> None:
+def test_picture_is_deterministic() -> None:
     picture = to_svg([CURVE], "costs")
     assert picture == to_svg([CURVE], "costs")
     assert ElementTree.fromstring(picture).tag.endswith("svg")
@@ -87,7 +87,7 @@ def height_of(picture: str) -> float:
     return float(match[1])
 
 
-def test_all_points_are_in_the_picture() -> None:
+def test_picture_has_a_marker_for_each_point() -> None:
     """Count matplotlib's markers in the SVG, which are `use` elements of one shape per line."""
     uses = to_svg([CURVE], "costs").count("<use ")
     fewer = Curve(CURVE.name, PLAIN, CURVE.minimum_bytes, (), CURVE.points[1:], CURVE.refused[1:])
@@ -131,7 +131,7 @@ def test_page_embeds_data_and_loads_nothing_external() -> None:
     assert "<title>a &lt; b</title>" in PAGE and not re.search(r"https?:|src=|href=|@import|fetch\(", PAGE)
 
 
-def test_the_pointer_gives_the_numbers_of_the_nearest_point() -> None:
+def test_pointer_shows_the_nearest_point() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node to run the page's script with")

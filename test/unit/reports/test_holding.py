@@ -22,7 +22,7 @@ TIMELINE = Timeline(
 )
 
 
-def test_the_largest_and_the_rest_add_up_to_the_peak() -> None:
+def test_listed_values_and_remainder_sum_to_the_peak() -> None:
     result = holding_of(TIMELINE, most=3)
     assert [(item.name[:3], item.bytes) for item in result.largest] == [("jit", 895), ("%v1", 40), ("%v3", 40)]
     # %v0 and %v2, and what the operation needs inside; %v4 has no bytes.
@@ -31,7 +31,7 @@ def test_the_largest_and_the_rest_add_up_to_the_peak() -> None:
     assert result.largest[0].recomputed and result.largest[1].source == "m.py:1:1"
 
 
-def test_the_end_of_a_long_name_is_kept() -> None:
+def test_end_of_a_long_name_is_kept() -> None:
     first, second, *_, last = list(lines_of(holding_of(TIMELINE, most=1), TIMELINE.peak_bytes))
     assert first == "largest at the peak" and "with_a_long_end/mul  op, recomputed" in second and "…" in second
     assert second.endswith("895 B  74.6 %") and last.split() == ["and", "5", "more", "305", "B", "25.4", "%"]

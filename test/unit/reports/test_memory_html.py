@@ -97,7 +97,7 @@ def in_node(calls: str) -> list[str]:
     return subprocess.run([node, "-e", program], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_the_pointer_shows_the_values_of_a_layer() -> None:
+def test_pointer_shows_the_values_of_a_layer() -> None:
     message = json.loads(in_node("console.log(JSON.stringify(describe(timeline, 2, layerAt(timeline, 2, 5000))));")[0])
     assert message == {
         "title": "operation 2: test.backward (gradient), 12.0 KiB live, the peak",
@@ -110,25 +110,25 @@ def test_the_pointer_shows_the_values_of_a_layer() -> None:
     assert message["rows"] == [["4.0 KiB", "stablehlo.tanh", "", "", "", "primal"]]
 
 
-def test_columns_and_layers_under_the_pointer() -> None:
+def test_pointer_selects_column_and_layer() -> None:
     calls = "console.log([0, 0.34, 0.99, 1].map(share => columnAt(timeline, share)).join());"
     calls += "console.log([0, 4095, 4096, 99999].map(bytes => layerAt(timeline, 2, bytes)).join());"
     assert in_node(calls) == ["0,1,2,2", "0,0,1,0"]
 
 
-def test_layers_reach_their_sum() -> None:
+def test_stacked_layers_reach_their_sum() -> None:
     """Stack the layers: at 300 pixels for 24 KiB, one of 4 KiB ends at y = 250, and all of 12 KiB end at y = 150."""
     lines = in_node("for (const line of polygons(timeline, 24 * 1024)) console.log(line);")
     highest = [min(float(point.split(",")[1]) for point in line.split()) for line in lines]
     assert highest == [250, 150, 150]
 
 
-def test_the_backward_pass_is_shaded() -> None:
+def test_backward_pass_is_shaded() -> None:
     (line,) = in_node("console.log(shaded(timeline));")
     assert line == '<rect class="band" x="666.67" y="0" width="333.33" height="300"/>'
 
 
-def test_facts_stand_in_front_of_the_charts() -> None:
+def test_facts_precede_the_charts() -> None:
     facts = PageFacts(
         "f: <saves>", (("", "plain"), ("temporaries", "12.0 KiB")), (("LM/Block_0", 4096, 0, 8192),), ("why",)
     )
@@ -144,7 +144,7 @@ def test_large_timelines_are_drawn_in_columns() -> None:
     assert len(data["shown"]) == COLUMNS and data["shown"][0] == data["peak"] == 7 and data["bounds"][-1] == count
 
 
-def test_no_operations() -> None:
+def test_empty_timeline_gives_a_page() -> None:
     assert chart_data(Timeline((), (), (), (), (), 0, 0, 0))["shown"] == []
 
 

@@ -77,7 +77,7 @@ def test_region_paths_are_cut_where_they_diverge():
     assert shorten_segments([]) == {}
 
 
-def test_stages():
+def test_stages_follow_from_the_phases():
     assert [(stage.name, stage.start, stage.end) for stage in stages(PLAIN)] == [
         ("forward", 0, 4),
         ("backward", 4, 7),
@@ -87,7 +87,7 @@ def test_stages():
     assert stages(timeline_of(phases=())) == []
 
 
-def test_a_gradient_operation_may_run_early_and_a_forward_operation_late():
+def test_stages_allow_early_gradients_and_late_forward_operations():
     """A schedule runs an operation when its operands exist: the transpose of a weight at once."""
     phases = ("gradient", *["primal"] * 4, "gradient", "primal", *["gradient"] * 3, "update")
     assert [(stage.name, stage.start, stage.end) for stage in stages(timeline_of(phases=phases))] == [
@@ -99,7 +99,7 @@ def test_a_gradient_operation_may_run_early_and_a_forward_operation_late():
     assert kinds_of(timeline_of(early, late, phases=phases)) == [BandKind.FORWARD, BandKind.SAVED]
 
 
-def test_text():
+def test_text_shows_peak_chart_and_largest_groups():
     assert to_text(PLAIN, width=50) == (
         """\
 peak of temporaries  14.0 MiB
@@ -143,18 +143,18 @@ def test_text_includes_inner_bytes_of_operations():
     assert "inside test.op0" in to_text(inside)
 
 
-def test_several_charts_in_one_scale():
+def test_several_charts_share_one_scale():
     rows = to_text(PLAIN, width=50, top_bytes=28 * MIB).splitlines()[-9:-1]
     assert rows[0].startswith("28.0 MiB │")
     assert [("█" in row) for row in rows] == [False] * 4 + [True] * 4
 
 
-def test_text_of_empty_timeline():
+def test_empty_timeline_gives_a_short_text():
     assert to_text(timeline_of(phases=())) == "no operations\n"
     assert "peak of temporaries  0 B" in to_text(timeline_of())
 
 
-def test_json():
+def test_json_contains_the_timeline():
     data = json.loads(to_json(PLAIN))
     assert (data["peak_bytes"], data["peak_index"], data["device_bytes"]) == (14 * MIB, 4, 18 * MIB)
     assert data["live_bytes"] == list(PLAIN.live_bytes)

@@ -75,12 +75,12 @@ def is_near(ours: Work, theirs: dict[str, float]) -> bool:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_one_operation(name: str) -> None:
+def test_flops_of_each_operation_agree_with_xla(name: str) -> None:
     assert is_near(counted_here(TEXTS[name]), counted_by_xla(TEXTS[name])) == (name not in DIFFERENT)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program(name: str) -> None:
+def test_flops_of_each_program_agree_with_xla(name: str) -> None:
     function, arguments = PROGRAMS[name]
     lowered = jax.jit(function).lower(*arguments)
     ours = counted_here(lowered.as_text())
@@ -89,7 +89,7 @@ def test_a_program(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_bytes_of_a_program(name: str) -> None:
+def test_bytes_of_each_program_agree_with_xla(name: str) -> None:
     function, arguments = PROGRAMS[name]
     lowered = jax.jit(function).lower(*arguments)
     ours, theirs = sum(cost_named("bytes").of(main_of(lowered.as_text()))), lowered.cost_analysis()["bytes accessed"]
@@ -110,7 +110,7 @@ def test_page_lists_every_difference(rows: Mapping[str, str]) -> None:
     assert [name for name, why in rows.items() if f"| {name} | {why} |" not in page] == []
 
 
-def test_the_page_counts_the_programs() -> None:
+def test_page_states_the_number_of_programs() -> None:
     page = " ".join((ROOT / "docs" / "cost_counts.md").read_text().split())
     assert f"- {len(TEXTS)} programs of one operation" in page and f"- {len(PROGRAMS)} programs that JAX lowers" in page
     assert f"within 5 % on {len(PROGRAMS) - len(OTHER_BYTES)} of the {len(PROGRAMS)} programs" in page
@@ -119,6 +119,6 @@ def test_the_page_counts_the_programs() -> None:
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "examples" / "stablehlo").glob("*.small.mlir")), ids=lambda item: item.name
 )
-def test_a_whole_step(path: Path) -> None:
+def test_flops_of_each_example_agree_with_xla(path: Path) -> None:
     text = path.read_text()
     assert is_near(counted_here(text), counted_by_xla(text))

@@ -60,11 +60,11 @@ def test_flops_are_the_default() -> None:
     assert costs("flops") == (64 * 32, 2 * 64 * 32 * 16, 0, 2 * 64 * 16, 0) and cost_named("flops").is_default
 
 
-def test_bytes_are_read_and_written_and_views_move_none() -> None:
+def test_bytes_cost_counts_reads_and_writes_and_no_views() -> None:
     assert costs("bytes") == (TANH, DOT, 0, IF, 0)
 
 
-def test_a_roofline_is_the_longer_of_computing_and_moving(tmp_path: Path) -> None:
+def test_roofline_is_the_longer_of_computing_and_moving(tmp_path: Path) -> None:
     device = Device("d", {"f32": 1e9}, 1e9, 1e9, 1e6)
     path = written(tmp_path, to_json(device))
     seconds = 64 * 32 / 1e6, 2 * 64 * 32 * 16 / 1e9, 0, IF / 1e9, 0
@@ -87,7 +87,7 @@ def test_missing_elementwise_rate_counts_bytes() -> None:
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_the_table_of_devices(name: str) -> None:
+def test_device_table_round_trips_with_plausible_rates(name: str) -> None:
     device = DEVICES[name]
     assert device_from(json.loads(to_json(device)), "file") == device
     assert set(device.products) <= set(ELEMENTS) and device.products["f32"] <= device.product_rate("bf16")
@@ -95,7 +95,7 @@ def test_the_table_of_devices(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_the_page_has_the_table_of_devices(name: str) -> None:
+def test_page_has_the_table_of_devices(name: str) -> None:
     page = (ROOT / "docs" / "costs.md").read_text()
     (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
     _, _, _, f32, bf16, _, elementwise, speed, _ = (cell.strip() for cell in row.split("|"))
@@ -105,11 +105,11 @@ def test_the_page_has_the_table_of_devices(name: str) -> None:
     assert device.elementwise is None or elementwise.startswith(f"{device.elementwise / 1e12:g} T")
 
 
-def test_the_roofline_alone_is_that_of_the_cpu() -> None:
+def test_roofline_without_a_device_is_that_of_the_cpu() -> None:
     assert costs("roofline") == costs("roofline(cpu)")
 
 
-def test_a_file_gives_costs_by_name_and_by_number(tmp_path: Path) -> None:
+def test_cost_file_gives_costs_by_name_and_number(tmp_path: Path) -> None:
     message = {"unit": "us", "operations": {"stablehlo.tanh": 1.5, "stablehlo.reshape": 2}, "otherwise": 7}
     assert costs(written(tmp_path, message)) == (1500, 7000, 2000, 7000, 0)
     numbered = {**message, "steps": {"step": {"0": 4, "4": 1}, "other": {}}}
@@ -151,7 +151,7 @@ BAD_FILES: dict[str, object] = {
 
 
 @pytest.mark.parametrize("reason", BAD_FILES)
-def test_files_of_costs_that_are_none(reason: str, tmp_path: Path) -> None:
+def test_invalid_cost_files_are_rejected(reason: str, tmp_path: Path) -> None:
     with pytest.raises(BadCost) as refused:
         cost_named(written(tmp_path, BAD_FILES[reason]))
     assert reason in str(refused.value)
@@ -173,7 +173,7 @@ BAD_DEVICES: dict[str, object] = {
 
 
 @pytest.mark.parametrize("reason", BAD_DEVICES)
-def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
+def test_invalid_device_files_are_rejected(reason: str, tmp_path: Path) -> None:
     with pytest.raises(BadCost) as refused:
         cost_named(f"roofline({written(tmp_path, BAD_DEVICES[reason])})")
     assert reason in str(refused.value)
@@ -190,13 +190,13 @@ def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
         ("no.json", "the cost file no.json cannot be read: No such file"),
     ],
 )
-def test_unknown_costs(message: str, reason: str) -> None:
+def test_unknown_costs_are_rejected(message: str, reason: str) -> None:
     with pytest.raises(BadCost) as refused:
         cost_named(message)
     assert reason in str(refused.value)
 
 
-def test_dynamic_shapes_have_no_bytes() -> None:
+def test_bytes_cost_rejects_dynamic_shapes() -> None:
     module = parse_module("func.func @f(%a: tensor<?xf32>) {\n %r = stablehlo.tanh %a : tensor<?xf32>\n return\n}")
     tanh = [op for op in module.walk() if op.name == "stablehlo.tanh"]
     with pytest.raises(Refusal, match="not known: no cost in bytes or in time"):

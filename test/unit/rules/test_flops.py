@@ -47,22 +47,23 @@ CASES = {
 
 
 @pytest.mark.parametrize("line", CASES)
-def test_flops(line: str) -> None:
+def test_flops_follow_the_conventions_of_xla(line: str) -> None:
     arguments = (
         "%a: tensor<4x8xf32>, %b: tensor<8x16xf32>, %z: tensor<f32>, %x: tensor<2x10x3xf32>, %k: tensor<5x3x7xf32>, "
         "%c: tensor<4x16xf32>, %s: f32, %n: index, %o: tensor<5x3x1xf32>, %e: tensor<4x0xf32>, %g: tensor<0x16xf32>, "
         "%p: tensor<i1>"
     )
     module = parse_module(f"func.func @f({arguments}) {{\n  {line}\n  func.return\n}}\n")
-    assert flops(the_result(module)) == CASES[line]
+    assert flops(result_operation(module)) == CASES[line]
 
 
 def test_transcendentals_are_separate_and_one_flop_each() -> None:
     line = "%r = chlo.cosh %a : tensor<4x8xbf16> -> tensor<4x8xbf16>"
     module = parse_module(f"func.func @f(%a: tensor<4x8xbf16>) {{\n {line}\n return\n}}")
-    result = work(the_result(module))
+    result = work(result_operation(module))
     assert (
-        result == Work(flops=5 * 32, transcendentals=2 * 32) and flops(the_result(module)) == result.together == 7 * 32
+        result == Work(flops=5 * 32, transcendentals=2 * 32)
+        and flops(result_operation(module)) == result.together == 7 * 32
     )
 
 
@@ -81,7 +82,7 @@ def test_window_meetings_match_enumeration(seed: int) -> None:
     assert window_hits(window, extent, places) == sum(at in lies for at in under)
 
 
-def the_result(module: ModuleOp) -> Operation:
+def result_operation(module: ModuleOp) -> Operation:
     (op,) = [op for op in module.walk() if any(result.name_hint == "r" for result in op.results)]
     return op
 
@@ -101,7 +102,7 @@ TRIPS = {
 
 
 @pytest.mark.parametrize("bounds", TRIPS)
-def test_trip_counts(bounds: tuple[str, str, str]) -> None:
+def test_trip_counts_are_derived_from_the_loop(bounds: tuple[str, str, str]) -> None:
     constants = [(f"%b{i}", bound) for i, bound in enumerate(bounds) if bound != "%n"]
     low, high, step = (bound if bound == "%n" else f"%b{i}" for i, bound in enumerate(bounds))
     module = parse_module(f"""
@@ -113,4 +114,4 @@ func.func @f(%a: tensor<4x8xf32>, %n: index) {{
   }}
   func.return
 }}""")
-    assert flops(the_result(module)) == TRIPS[bounds] * 32
+    assert flops(result_operation(module)) == TRIPS[bounds] * 32

@@ -39,7 +39,7 @@ TILE_BYTES = 64 * 64 * 4
 
 
 @pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
+def undo_registrations() -> Iterator[None]:
     with rules.registrations_undone(), interpreters.registrations_undone(), proof.registrations_undone():
         yield
 
@@ -52,7 +52,7 @@ def step() -> ModuleOp:
     return parse_module(STEP, "step.mlir")
 
 
-def test_end_to_end() -> None:
+def test_registered_dialect_is_recomputed_proved_and_executed() -> None:
     load_the_rules()
     before, after = step(), step()
     assert rewrite_in_place(after, RecomputeOptions(target="none")).copies == 3
@@ -66,7 +66,7 @@ def test_end_to_end() -> None:
         assert meter(function_named(module), inputs)[1].peak_bytes == peak
 
 
-def test_the_kernels_compute_the_gradient() -> None:
+def test_kernels_compute_the_gradient() -> None:
     load_the_rules()
     x = np.linspace(-2, 2, 64 * 64, dtype=np.float32).reshape(64, 64)
     item = np.ones_like(x)
@@ -75,7 +75,7 @@ def test_the_kernels_compute_the_gradient() -> None:
     np.testing.assert_allclose(execute(function, [x, item])[1], (high - low) / (2 * h), atol=1e-3)
 
 
-def test_with_tokens_the_copies_wait() -> None:
+def test_copies_wait_for_tokens() -> None:
     """Run the passes without lowering: the verifier accepts the result, which has tokens."""
     load_the_rules()
     module = step()
@@ -114,7 +114,7 @@ def test_proof_ignores_registrations_of_passes() -> None:
     assert prove(step(), module, both).assumed_pure == ("acme.pack", "acme.swish")
 
 
-def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:
+def test_wrong_copy_is_neither_proved_nor_equal() -> None:
     load_the_rules()
     module = step()
     rewrite_in_place(module, RecomputeOptions(target="none"))
@@ -148,21 +148,19 @@ def test_kernel_results_are_checked(result: str, message: str) -> None:
         execute(function_named(step()), random_inputs(function_named(step())))
 
 
-def itself(x: Array) -> tuple[Array, ...]:
+def identity(x: Array) -> tuple[Array, ...]:
     return (x,)
 
 
 def test_identity_kernels_do_not_share_memory() -> None:
     load_the_rules()
     for name in ("acme.pack", "acme.unpack"):
-        interpreters.register_kernel(name, lambda op: itself)
+        interpreters.register_kernel(name, lambda op: identity)
     function = function_named(step())
     assert meter(function, random_inputs(function))[1].peak_bytes == timeline(function).peak_bytes
 
 
-def test_the_commands_of_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_page_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     Path("step.mlir").write_text(STEP)
     Path("acme_rules.py").write_text(RULES)
@@ -178,7 +176,7 @@ def test_the_commands_of_the_page(
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}"]) == 1
 
 
-def test_the_check_names_the_remedy_for_undeclared_operations(
+def test_check_names_the_remedy_for_undeclared_operations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -219,7 +217,7 @@ def test_error_names_operation_not_declared_pure(
     ],
 )
 @pytest.mark.parametrize("tool", [recompute_opt, recompute_check, recompute_run])
-def test_bad_rules_are_one_line(
+def test_invalid_rules_give_one_error_line(
     text: str | None,
     message: str,
     tool: object,
@@ -245,7 +243,7 @@ def operation(name: str, operands: int = 0):
     return next(op for op in parse_module(text, "f.mlir").walk() if op.results and op.result_types)
 
 
-def test_every_declaration_is_read() -> None:
+def test_every_declaration_is_loaded() -> None:
     rules.register("acme.bits", rules.random(state=1))
     rules.register("acme.sum", rules.collective())
     rules.register("acme.one", rules.constant())
@@ -299,7 +297,7 @@ def test_as_many_results_as_operands_are_forwarded() -> None:
     assert flops(operation("acme.f", 1)) == 0
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     rules.register("acme.f", rules.pure(lambda op: np.int64(7)))  # pyright: ignore[reportArgumentType]
     assert flops(operation("acme.f", 1)) == 7
 
@@ -316,7 +314,7 @@ def test_invalid_type_size_is_rejected_at_its_use(bytes_of: str, message: str) -
 
 
 @pytest.mark.parametrize("make", ["1 // 0", "lambda x: 1 // 0"])
-def test_a_kernel_that_fails_is_named(make: str) -> None:
+def test_failing_kernel_is_named(make: str) -> None:
     load_the_rules()
     interpreters.register_kernel("acme.unpack", lambda op: eval(make))
     with pytest.raises(Refusal, match=r"acme.unpack cannot be executed: its kernel raises ZeroDivisionError"):
@@ -346,7 +344,7 @@ def test_undo_restores_previous_declarations() -> None:
 
 
 @pytest.mark.parametrize("name", ["tile", "acme.", ".tile"])
-def test_a_declared_name_has_a_dialect(name: str) -> None:
+def test_declared_name_must_have_a_dialect(name: str) -> None:
     for declare in (lambda: rules.register(name, rules.pure()), lambda: rules.register_type(name, lambda type: 8)):
         with pytest.raises(ValueError, match=r"name: expected a name such as 'acme\.swish', not"):
             declare()

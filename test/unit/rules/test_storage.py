@@ -32,7 +32,7 @@ BYTES = {
 
 
 @pytest.mark.parametrize("type_", BYTES)
-def test_bytes_of_types(type_: str) -> None:
+def test_types_have_the_expected_bytes(type_: str) -> None:
     (function,) = parse_module(f"func.func private @f({type_})", "f.mlir").ops
     assert isinstance(function, FuncOp)
     (argument,) = function.function_type.inputs

@@ -86,7 +86,7 @@ func.constant recompute.depend recompute.gradient recompute.segment sdy.mesh sta
 """
 
 
-def test_passes_and_proof_take_the_same_for_pure() -> None:
+def test_passes_and_proof_agree_on_pure_operations() -> None:
     """Compare two independently written lists of pure operations, so that an error in one shows against the other.
 
     For the operations of PyTorch, of which the rules have more, see `test_pure_operations.py`.
@@ -97,11 +97,11 @@ def test_passes_and_proof_take_the_same_for_pure() -> None:
 
 
 @pytest.mark.parametrize("kind", [*UNARY, *BINARY, *ELEMENTWISE], ids=lambda kind: kind.name)
-def test_each_elementwise_operation_is_fused_by_the_model_of_xla(kind: type[IRDLOperation]) -> None:
+def test_xla_model_fuses_each_elementwise_operation(kind: type[IRDLOperation]) -> None:
     assert kind.name in FUSIBLE
 
 
-def test_arithmetic_is_duplicated_in_fusions_and_functions_are_not() -> None:
+def test_fusions_duplicate_arithmetic_but_not_functions() -> None:
     cheap = {"stablehlo.add", "stablehlo.cosine", "stablehlo.sine", "stablehlo.transpose"}
     expensive = {"stablehlo.divide", "stablehlo.exponential", "stablehlo.pad", "stablehlo.remainder", "stablehlo.tanh"}
     assert cheap <= FUSIBLE - EXPENSIVE and expensive <= EXPENSIVE
@@ -121,7 +121,7 @@ ON_MEMORY = (MemoryReadEffect, MemoryWriteEffect, MemoryAllocEffect, MemoryFreeE
 
 
 @pytest.mark.parametrize("kind", [*OUR_KINDS, *OTHER_KINDS], ids=lambda kind: kind.name)
-def test_bodies_are_looked_into_and_memory_is_not_pure(kind: type[IRDLOperation]) -> None:
+def test_effects_of_bodies_and_memory_are_considered(kind: type[IRDLOperation]) -> None:
     """Agree with the traits of xDSL's classes, which follow MLIR."""
     if kind.get_irdl_definition().regions:
         assert kind.name not in PURE
@@ -136,7 +136,7 @@ def test_registration_extends_effect_tables() -> None:
     assert "acme.swish" not in PURE and len(PURE) == len(list(PURE)) and set(PURE) == PURE
 
 
-def test_collectives_and_communication() -> None:
+def test_collectives_and_communication_are_listed() -> None:
     """List collectives and communication explicitly, since other code relies on these classes."""
     for name in COLLECTIVES.split():
         facts = facts_by_name(f"stablehlo.{name}")
@@ -202,7 +202,7 @@ def test_memory_is_not_read_or_written_twice() -> None:
     assert {name: result[name] for name in REASONS} == REASONS
 
 
-def test_kinds_of_memory_operations() -> None:
+def test_memory_operations_have_the_expected_kind() -> None:
     operations = {op.name: op for op in parse_module(MEMORY, "f.mlir").walk()}
     assert reads_memory(operations["memref.load"]) and not writes_memory(operations["memref.load"])
     assert writes_memory(operations["memref.store"])

@@ -84,14 +84,14 @@ def test_attempt_plans_reach_predicted_peaks(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class More(Plain):
+class GrowingXlaPeak(Plain):
     """An estimate of XLA's peak that grows with the number of operations."""
 
     def peak_bytes(self, rewritten: SimulatedProgram) -> int:
         return len(rewritten.operations)
 
 
-NOTHING_READ = More(program_of(Block()), {})
+NOTHING_READ = GrowingXlaPeak(program_of(Block()), {})
 
 
 @pytest.mark.parametrize("message", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
@@ -114,7 +114,7 @@ def test_program_order_target_ignores_xla_peak() -> None:
 
 
 @dataclass(frozen=True)
-class Told(Plain):
+class StatedXlaPeak(Plain):
     """An estimate that returns the peak given in `bytes` for the number of operations."""
 
     bytes: Mapping[int, int]
@@ -127,7 +127,7 @@ def test_structural_cuts_win_if_named_segments_raise_peak() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     tried = choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: NOTHING_READ)).tried
     sizes = {attempt.peaks.xla: 1020 if attempt.planned.attempt.cuts is None else 1005 for attempt in tried}
-    message = Told(NOTHING_READ.program, {}, sizes)
+    message = StatedXlaPeak(NOTHING_READ.program, {}, sizes)
     assert (
         choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: message)).chosen.planned.attempt.cuts
         is not None
@@ -146,7 +146,7 @@ BY_TRUST = [
 
 
 @pytest.mark.parametrize(("sizes", "chosen"), BY_TRUST)
-def test_names_then_blocks_win_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
+def test_names_and_blocks_are_preferred_to_cuts_by_structure(sizes: dict[str, int], chosen: str) -> None:
     """Prefer names, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
@@ -165,14 +165,14 @@ def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPa
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     varied = {(False, False), (True, False), (True, True)}
 
-    def ways(selection: Selection) -> set[tuple[bool, bool]]:
+    def copy_variants(selection: Selection) -> set[tuple[bool, bool]]:
         tried = attempts_for(step.graph, selection, named=True, stated=False)
         return {(attempt.splits_only_concurrent, attempt.own_outputs) for attempt in tried if attempt.cuts is None}
 
-    assert ways(AUTO) == varied
+    assert copy_variants(AUTO) == varied
     monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))
-    assert ways(AUTO) == {(True, False)}
-    assert ways(Selection(segments="block*")) == {(True, False), (False, False)}
+    assert copy_variants(AUTO) == {(True, False)}
+    assert copy_variants(Selection(segments="block*")) == {(True, False), (False, False)}
 
 
 @pytest.mark.parametrize("is_large", [True, False])

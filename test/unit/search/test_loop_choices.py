@@ -26,9 +26,9 @@ func.func @step(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
 """
 
 
-def test_a_module_without_loops_has_one_schedule() -> None:
+def test_module_without_loops_has_one_schedule() -> None:
     assert loop_choices(parse_module(STEP, "step"), DEFAULT_OPTIONS) == (UNCUT,)
 
 
-def test_a_module_with_a_loop_has_more() -> None:
+def test_module_with_a_loop_has_several_schedules() -> None:
     assert loop_choices(parse_module(LOOP, "step"), DEFAULT_OPTIONS) == (UNCUT, SMALLEST_STACKS)

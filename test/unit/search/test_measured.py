@@ -31,5 +31,5 @@ def test_fewer_flops_win_between_equal_sizes_then_the_first() -> None:
     assert choice_of([(400, 9), (400, 1), (400, 1)])[0] == 1
 
 
-def test_none_is_chosen_that_saves_too_little() -> None:
+def test_result_that_saves_too_little_is_not_chosen() -> None:
     assert choice_of([(999, 1)])[0] is None

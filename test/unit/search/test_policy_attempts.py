@@ -37,14 +37,14 @@ def least_work(share: float, policy: str = "") -> float:
     return min(prediction.work for prediction in fitting)
 
 
-def test_a_budget_takes_at_most_the_work_of_a_policy() -> None:
+def test_budget_needs_at_most_the_work_of_a_policy() -> None:
     """Without policies among the candidates, the budget took a third more work."""
     assert least_work(0.7) <= least_work(0.7, POLICY)
     unmixed = [entry for entry in candidates(0.7) if POLICY not in entry.words and "dots" not in entry.words]
     assert least_work(0.7) < min(entry.prediction.work for entry in unmixed if entry.prediction.need <= 0.7)
 
 
-def test_a_policy_of_the_user_is_the_only_one() -> None:
+def test_user_policy_excludes_other_policies() -> None:
     assert not any("inside" in entry.words for entry in candidates(0.7, POLICY))
 
 

@@ -34,7 +34,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[RecomputeOptions]:
     return requests
 
 
-def test_several_budgets_on_a_step(made: list[RecomputeOptions]) -> None:
+def test_several_budgets_share_one_pool(made: list[RecomputeOptions]) -> None:
     texts = [rewrite(STEP, RecomputeOptions(budget=budget, memory_model="xla")).text for budget in ("95%", "85%")]
     assert len(made) == 1
     forget_pools()
@@ -50,7 +50,7 @@ def test_changed_options_or_step_make_a_new_pool(made: list[RecomputeOptions], t
     assert len(made) == 4
 
 
-def test_the_position_of_a_step_makes_no_other_pool(made: list[RecomputeOptions]) -> None:
+def test_source_positions_do_not_change_the_pool(made: list[RecomputeOptions]) -> None:
     """A step that is called from another line, with another stack, has other positions but the same scopes."""
     at = 'loc("jit(f)/jvp(layer0)/sin"(callsite("model.py":1:2 at "main.py":{line}:1)))'
     texts = [STEP.replace('loc("jit(f)/jvp(layer0)/sin")', at.format(line=line)) for line in (3, 4)]
@@ -60,7 +60,7 @@ def test_the_position_of_a_step_makes_no_other_pool(made: list[RecomputeOptions]
     assert len(made) == 2
 
 
-def test_a_phase_source_of_the_user_may_read_positions(made: list[RecomputeOptions]) -> None:
+def test_user_phase_source_makes_positions_count(made: list[RecomputeOptions]) -> None:
     with phase_sources.registrations_undone():
         phase_sources.register_source("by line", phase_sources.PhaseSource(lambda op: None, lambda op: ""))
         for name in "ab":
@@ -79,7 +79,7 @@ def test_registered_facts_prevent_pool_reuse(made: list[RecomputeOptions]) -> No
     assert len(made) == 2
 
 
-def test_a_pool_that_was_cut_short_is_not_kept(made: list[RecomputeOptions]) -> None:
+def test_incomplete_pool_is_not_kept(made: list[RecomputeOptions]) -> None:
     for _ in range(2):
         pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS, lambda: True)
     assert len(made) == 2

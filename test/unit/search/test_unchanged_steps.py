@@ -11,7 +11,7 @@ from recompute.search.unchanged_steps import (
 )
 
 
-def test_remarks_are_reworded_once() -> None:
+def test_remark_is_reworded_only_once() -> None:
     """The rest of a step that is reworded again is not "the rest of the rest"."""
     remark = remark_on_unchanged_step(parse_module("builtin.module {}", "step.mlir"), "little is saved")
     assert remark.reason == f"little is saved: {UNCHANGED}"

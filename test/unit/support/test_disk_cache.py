@@ -37,7 +37,7 @@ def test_stored_entry_is_returned(cache: DiskCache):
 
 
 @pytest.mark.parametrize("at", [0, 10, 20, 60, 100, -1])
-def test_a_changed_byte(cache: DiskCache, at: int):
+def test_entry_with_a_changed_byte_is_a_miss(cache: DiskCache, at: int):
     cache.put(KEY, ENTRY)
     data = bytearray(file_of(cache).read_bytes())
     data[at] ^= 1
@@ -47,7 +47,7 @@ def test_a_changed_byte(cache: DiskCache, at: int):
     assert cache.get(KEY) == ENTRY
 
 
-def test_a_file_that_was_cut_off(cache: DiskCache):
+def test_truncated_entry_is_a_miss(cache: DiskCache):
     cache.put(KEY, ENTRY)
     data = file_of(cache).read_bytes()
     for length in range(len(data)):
@@ -73,7 +73,7 @@ def test_the_least_recently_used_entries_are_deleted(cache: DiskCache):
     assert sum(path.stat().st_size for path in small.folder.iterdir()) <= 1000
 
 
-def test_an_entry_larger_than_the_cache(cache: DiskCache):
+def test_entry_larger_than_the_cache_is_not_stored(cache: DiskCache):
     small = DiskCache(cache.folder, 100)
     small.put(KEY, Entry({}, bytes(200)))
     assert small.get(KEY) is None and not small.folder.exists()
@@ -104,7 +104,7 @@ for number in range(150):
 """
 
 
-def test_several_processes_at_once(cache: DiskCache):
+def test_concurrent_processes_read_whole_entries(cache: DiskCache):
     """Read only whole entries while other processes replace and delete them."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITER, str(cache.folder)]
@@ -120,7 +120,7 @@ def test_unusable_folder_disables_cache(tmp_path: Path):
     assert cache.get(KEY) is None
 
 
-def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_folder_follows_setting_variable_and_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Take the folder from the setting, then the variable, then the user's cache folder; an empty value disables the
     cache."""
     monkeypatch.setattr(sys, "platform", "linux")

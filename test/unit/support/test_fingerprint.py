@@ -63,7 +63,7 @@ def test_equal_values_agree():
     assert fingerprint(function(CLOSURE, N=(1, 2))) == fingerprint(function(CLOSURE, N=(1, 2)))
 
 
-def test_another_process_agrees():
+def test_fingerprint_is_equal_in_another_process():
     """Compute the same fingerprint in another process, whose hash seed differs."""
     code = (
         "from recompute.support.fingerprint import fingerprint\n"
@@ -83,6 +83,6 @@ def test_another_process_agrees():
 
 
 @pytest.mark.parametrize("value", [object(), iter([1]), (1, [object()]), function(GLOBAL, N=object())])
-def test_no_content(value: object):
+def test_values_without_content_have_no_fingerprint(value: object):
     with pytest.raises(NoFingerprint):
         fingerprint(value)

@@ -11,7 +11,7 @@ import pytest
 from recompute.support.interrupts import stopping
 
 
-def test_a_time_limit():
+def test_time_limit_stops_the_search():
     with stopping(0.02) as stop:
         assert not stop()
         sleep(0.05)

@@ -48,7 +48,7 @@ def test_terminal_only_progress_skips_files(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_work_inside_of_work_shares_its_line(capsys: pytest.CaptureFixture[str]):
+def test_nested_work_shares_one_line(capsys: pytest.CaptureFixture[str]):
     with progress("outer"):
         work("inner")
         work("inner")
@@ -63,7 +63,7 @@ class Terminal(StringIO):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_terminal_has_one_line_in_place(monkeypatch: pytest.MonkeyPatch):
+def test_terminal_line_is_updated_in_place(monkeypatch: pytest.MonkeyPatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     work()
@@ -72,20 +72,20 @@ def test_a_terminal_has_one_line_in_place(monkeypatch: pytest.MonkeyPatch):
     assert shown.rpartition("\r\x1b[K")[2].startswith("step: 3 operations are computed again")
 
 
-def test_the_share_never_falls():
+def test_share_never_falls():
     line = ProgressLine("step")
     for name in ("plan", "prove", "verify", "prepare"):
         line.enter(name)
     assert line.share == 0.9 and line.phase == "preparing"
 
 
-def test_the_share_is_at_most_one():
+def test_share_is_at_most_one():
     line = ProgressLine("step")
     line.at("working", 1.25)
     assert line.share == 1.0 and "about 100 % done, 0 s left" in line.update()
 
 
-def test_an_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
+def test_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(ValueError, match="wrong"), progress("step"):
         raise ValueError("wrong")
     assert capsys.readouterr().err == ""
@@ -98,7 +98,7 @@ def test_phases_are_logged(caplog: pytest.LogCaptureFixture):
     assert caplog.messages[0].startswith("step: planning after")
 
 
-def test_the_estimate_of_the_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
+def test_estimated_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
     """A share that stays the same would raise the estimate with every second."""
     line, texts = ProgressLine("step", start=0.0), list[str]()
     for seconds, share in ((10.0, 0.5), (30.0, 0.5), (40.0, 0.9)):

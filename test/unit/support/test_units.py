@@ -21,7 +21,7 @@ from recompute.support.units import budget_text, format_bytes, parse_budget, par
         (1024**5 * 1_000_000 + 1024**5 // 20, "1000000.0 PiB"),
     ],
 )
-def test_human_bytes(count: int, text: str):
+def test_units_of_bytes_are_parsed(count: int, text: str):
     assert format_bytes(count) == text
 
 
@@ -36,14 +36,14 @@ def test_human_bytes(count: int, text: str):
         ("1TB", 10**12),
     ],
 )
-def test_every_option_reads_the_same_units(text: str, count: int):
+def test_every_option_accepts_the_same_units(text: str, count: int):
     assert parse_bytes(text) == parse_budget(text, 1) == count
     assert schedule_of(f"keep({text})").keep == schedule_of(f"binomial({text})").bytes == count
     assert parse_offload(f"{text}/s", "roofline(h100)").speed == count
 
 
 @pytest.mark.parametrize("text", ["", "GB", "1.2.3 GB", "16 gigabytes", "-1GB", "50%", "4iB", "0", "1e400"])
-def test_invalid_numbers_of_bytes(text: str):
+def test_invalid_byte_counts_are_rejected(text: str):
     with pytest.raises(ValueError, match="invalid number of bytes"):
         parse_bytes(text)
 
@@ -57,7 +57,7 @@ def test_invalid_numbers_of_bytes(text: str):
         ("2.", "'2.%', '2.MiB', '2.GiB', or '2.B' for bytes"),
     ],
 )
-def test_a_budget_in_bytes_needs_a_unit(text: str, remedy: str):
+def test_budget_in_bytes_needs_a_unit(text: str, remedy: str):
     with pytest.raises(ValueError, match=f"invalid budget '{text}': '{text.strip()}' has no unit: write {remedy}$"):
         parse_budget(text, 1)
 
@@ -65,7 +65,7 @@ def test_a_budget_in_bytes_needs_a_unit(text: str, remedy: str):
 @pytest.mark.parametrize(
     ("budget", "text"), [(8, "8B"), (0.5, "0.5"), ("0.5", "0.5"), ("1", "1"), ("60MB", "60MB"), ("50%", "50%")]
 )
-def test_budget_text_is_unchanged(budget: float | str, text: str):
+def test_budget_is_printed_as_given(budget: float | str, text: str):
     assert budget_text(budget) == text
 
 
@@ -73,12 +73,12 @@ def test_budget_text_is_unchanged(budget: float | str, text: str):
     ("count", "text"),
     [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB (1024 bytes)"), (2130792, "2.0 MiB (2130792 bytes)")],
 )
-def test_readable_bytes(count: int, text: str):
+def test_readable_bytes_include_the_exact_number(count: int, text: str):
     """Print the exact number of bytes as well, so that it can be given as a budget."""
     assert readable_bytes(count) == text
 
 
 @pytest.mark.parametrize("budget", [-1, 0])
-def test_a_budget_below_one_byte_is_named_as_given(budget: int):
+def test_budget_below_one_byte_is_rejected_as_given(budget: int):
     with pytest.raises(ValueError, match=f"invalid budget {budget}: a number of bytes must be at least 1"):
         budget_text(budget)

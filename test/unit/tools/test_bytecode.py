@@ -40,7 +40,7 @@ def test_bytecode_round_trips(tmp_path: Path) -> None:
     assert check([str(text), str(binary)]) == 0
 
 
-def test_bytecode_on_standard_output(tmp_path: Path) -> None:
+def test_bytecode_is_written_to_standard_output(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "recompute.tools.recompute_opt", "--emit-bytecode"]
     written = subprocess.run(command, input=STEP.encode(), capture_output=True, check=True).stdout
     assert "stablehlo.sine" in text_of_bytecode(written)
@@ -56,7 +56,7 @@ def test_portable_artifacts_are_read() -> None:
     assert parse_module(text_of_bytecode(artifact)).is_structurally_equivalent(parse_module(text))
 
 
-def test_bad_bytecode_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_bytecode_gives_one_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.mlirbc"
     path.write_bytes(bytecode_of_text(STEP)[:100])
     assert main([str(path)]) == 1

@@ -26,7 +26,7 @@ def test_collector_is_restored_after_tool_failure(tmp_path: Path) -> None:
     assert gc.get_threshold() == before
 
 
-def test_the_tools_run_inside(tmp_path: Path) -> None:
+def test_tools_run_inside_the_context(tmp_path: Path) -> None:
     module, rules, seen = (tmp_path / name for name in ("m.mlir", "rules.py", "seen"))
     module.write_text("func.func @f() { func.return }")
     rules.write_text(f"import gc\nwith open({str(seen)!r}, 'a') as file:\n    print(gc.get_threshold(), file=file)\n")

@@ -38,13 +38,13 @@ def checked(message: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("message", ACCEPTED)
-def test_accepted(message: str, tmp_path: Path) -> None:
+def test_valid_messages_are_accepted(message: str, tmp_path: Path) -> None:
     result = checked(message, tmp_path / "message")
     assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_refused(message: str, tmp_path: Path) -> None:
+def test_invalid_messages_are_rejected(message: str, tmp_path: Path) -> None:
     result = checked(message, tmp_path / "message")
     assert result.returncode == 1
     assert f"commit message: {REFUSED[message]}\n" in result.stderr

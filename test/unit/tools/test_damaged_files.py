@@ -67,7 +67,7 @@ def keys(data: Any, path: Path_ = ()) -> Iterator[Path_]:
             yield from keys(value, (*path, key))
 
 
-def at(data: Any, path: Path_) -> Any:
+def element_at(data: Any, path: Path_) -> Any:
     for key in path:
         data = data[key]
     return data
@@ -79,20 +79,20 @@ MARK = "@@damage@@"
 def replaced(data: Any, path: Path_, text: str) -> str:
     """Return the file with `text`, inserted literally, in place of a leaf."""
     copy = json.loads(json.dumps(data))
-    at(copy, path[:-1])[path[-1]] = MARK
+    element_at(copy, path[:-1])[path[-1]] = MARK
     return json.dumps(copy).replace(f'"{MARK}"', text)
 
 
-def without(data: Any, path: Path_) -> str:
+def without_key(data: Any, path: Path_) -> str:
     copy = json.loads(json.dumps(data))
-    del at(copy, path[:-1])[path[-1]]
+    del element_at(copy, path[:-1])[path[-1]]
     return json.dumps(copy)
 
 
-def twice(data: Any, path: Path_) -> str:
+def with_duplicate_key(data: Any, path: Path_) -> str:
     """Return the file with one key written twice, with the same value."""
     copy = json.loads(json.dumps(data))
-    owner = at(copy, path[:-1])
+    owner = element_at(copy, path[:-1])
     value = json.dumps(owner[path[-1]])
     owner[MARK] = 0
     return json.dumps(copy).replace(f'"{MARK}": 0', f'"{path[-1]}": {value}')
@@ -101,7 +101,7 @@ def twice(data: Any, path: Path_) -> str:
 def damaged(data: Any, numbers_only: bool = False) -> Iterator[tuple[str, str]]:
     """Generate damaged files, each with a description of the damage."""
     for path in leaves(data):
-        value = at(data, path)
+        value = element_at(data, path)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         same = '"7"' if isinstance(value, str) else "true" if isinstance(value, bool) else json.dumps(value)
         for bad in [*(BAD_NUMBERS if is_number else []), *([] if numbers_only else BAD_TYPES), HUGE]:
@@ -109,7 +109,7 @@ def damaged(data: Any, numbers_only: bool = False) -> Iterator[tuple[str, str]]:
                 continue
             yield f"{'.'.join(map(str, path))} = {bad[:30]}", replaced(data, path, bad)
     for path in keys(data):
-        yield f"twice: {'.'.join(map(str, path))}", twice(data, path)
+        yield f"twice: {'.'.join(map(str, path))}", with_duplicate_key(data, path)
     text = json.dumps(data)
     for end in range(0, len(text) - 1, max(1, len(text) // 40)):
         yield f"cut off at {end}", text[:end]
@@ -143,13 +143,13 @@ def shortened(data: Any) -> Any:
     return {key: shortened(value) for key, value in data.items()} if isinstance(data, dict) else data
 
 
-def test_plans(tmp_path: Path) -> None:
+def test_damaged_plans_are_rejected(tmp_path: Path) -> None:
     data = shortened(plan_data(tmp_path))
     from_json(json.dumps(data))
     result = accepted(damaged(data), from_json, BadPlan)
     assert [what for what in result if not what.endswith(HARMLESS_PLANS)] == []
     required = [path for path in keys(data) if path[-1] not in ("recompute", "segment", "checkpoint", "offload")]
-    missing = ((f"without {path}", without(data, path)) for path in required)
+    missing = ((f"without {path}", without_key(data, path)) for path in required)
     assert accepted(missing, from_json, BadPlan) == []
 
 
@@ -157,7 +157,7 @@ HARMLESS_PLANS = ('recompute = "7"', "recompute = true")
 """Marks are compared with those that exist when the plan is carried out."""
 
 
-def test_a_damaged_plan_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_plan_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, plan, out = plan_data(tmp_path), tmp_path / "damaged.json", tmp_path / "out.mlir"
     group = data["steps"][0]["groups"][0]
     for name in ("pinned_bytes", "freed_bytes", "extra_flops"):
@@ -168,7 +168,7 @@ def test_a_damaged_plan_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFix
             assert any(name in line for line in lines) and not out.exists()
 
 
-def test_graphs() -> None:
+def test_damaged_graphs_are_rejected() -> None:
     read_graph(json.dumps(GRAPH))
     result = accepted(damaged(GRAPH), read_graph, BadGraph)
     # An id, and what no operation has: of inputs and outputs neither bytes nor cost count.
@@ -192,7 +192,7 @@ HARMLESS_GRAPHS = (
 )
 
 
-def test_a_damaged_graph_is_located(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_in_a_damaged_graph_is_located(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "graph.json"
     for what, text in damaged(GRAPH, numbers_only=True):
         path.write_text(text)
@@ -205,7 +205,7 @@ def test_a_damaged_graph_is_located(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(("data", "read"), [(COSTS, CostFile.read), (DEVICE, read_device)], ids=["costs", "device"])
-def test_costs(data: Any, read: Callable[[str], object], tmp_path: Path) -> None:
+def test_damaged_cost_files_are_rejected(data: Any, read: Callable[[str], object], tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
 
     def read_text(text: str) -> object:

@@ -55,7 +55,7 @@ def step(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("crash")
-def test_a_crash_is_one_line(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crash_gives_one_error_line(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(step), "-p", "cse,crash"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -64,13 +64,13 @@ def test_a_crash_is_one_line(step: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.usefixtures("crash")
-def test_a_traceback_on_request(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_traceback_is_printed_on_request(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(step), "-p", "crash", "--mlir-print-stacktrace-on-diagnostic"]) == 1
     assert "raise KeyError(self.words)" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("crash")
-def test_a_crash_leaves_its_ir_and_a_reproducer(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crash_writes_its_ir_and_a_reproducer(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = step.with_name("saved.mlir")
     options = ["-p", 'crash{words="a \\"b\\""}', "--print-ir-after-failure", "--crash-reproducer", str(saved)]
     assert main([str(step), *options]) == 1
@@ -91,7 +91,7 @@ def test_every_part_of_a_split_file_is_processed(step: Path, capsys: pytest.Capt
     assert [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()] == ["error", "error"]
 
 
-def test_parts_with_another_marker(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_split_markers_may_be_chosen(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step.write_text(f"{STEP}// ====\n{STEP}")
     assert main(["--split-input-file=// ====", "--output-split-marker=// ~~~~", str(step)]) == 0
     first, second = capsys.readouterr().out.split("// ~~~~\n")
@@ -99,7 +99,7 @@ def test_parts_with_another_marker(step: Path, capsys: pytest.CaptureFixture[str
     assert first.count("func.func") == 1
 
 
-def test_the_pipeline_of_a_reproducer() -> None:
+def test_pipeline_is_read_from_a_reproducer() -> None:
     assert pipeline_in(STEP) is None
     assert pipeline_in(reproducer(STEP, [], True)) == "builtin.module()"
     section = 'mlir_reproducer: { verify_each: true, pipeline: "builtin.module(a{b=\\"}\\"})" }'
@@ -120,11 +120,11 @@ def test_the_pipeline_of_a_reproducer() -> None:
         (["-no-such-option"], ["-no-such-option"]),
     ],
 )
-def test_spellings_of_mlir_opt(given: list[str], read: list[str]) -> None:
+def test_spellings_of_mlir_opt_are_accepted(given: list[str], read: list[str]) -> None:
     assert as_argparse_expects(argument_parser(), given) == read
 
 
-def test_options_that_have_no_meaning_here_are_accepted(step: Path) -> None:
+def test_options_of_mlir_opt_without_effect_are_accepted(step: Path) -> None:
     output = step.with_name("out.mlir")
     options = ["--allow-unregistered-dialect", "--verify-each=false", "-mlir-print-op-generic", "-o", str(output)]
     assert main([str(step), *options]) == 0
@@ -146,7 +146,7 @@ def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_completion_script_has_every_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_script_has_every_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--completion", shell]) == 0
     script = capsys.readouterr().out
     for action in argument_parser()._actions:

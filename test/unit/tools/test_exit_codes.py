@@ -71,7 +71,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("command", "code"), CODES)
-def test_exit_code(command: str, code: int, files: dict[str, str]) -> None:
+def test_exit_codes_are_as_documented(command: str, code: int, files: dict[str, str]) -> None:
     tool, *arguments = command.split()
     run: Callable[[list[str]], int] = TOOLS[tool][0]
     try:
@@ -82,7 +82,7 @@ def test_exit_code(command: str, code: int, files: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_help_and_documentation_have_the_same_codes(tool: str) -> None:
+def test_help_and_documentation_state_the_same_codes(tool: str) -> None:
     _, _, text = TOOLS[tool][1]().format_help().partition("Exit codes:")
     in_help = set(re.findall(r"(?:^|[;:\n])\s*(\d+)\s", f": {text}"))
     header, _, *rows = re.findall(r"^\|.*\|$", (DOCS / "driver.md").read_text().partition("## Exit codes")[2], re.M)

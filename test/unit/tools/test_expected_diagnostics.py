@@ -39,7 +39,7 @@ def test_each_report_answers_one_comment() -> None:
     assert mismatches(text, "f.mlir", [error(1), error(1)]) == []
 
 
-def test_the_kind_counts() -> None:
+def test_kinds_must_match() -> None:
     remark = Diagnostic("remark", "f.mlir", 1, 1, "it is wrong")
     assert len(mismatches("// expected-error {{wrong}}", "f.mlir", [remark])) == 2
     assert mismatches("// expected-remark {{wrong}}", "f.mlir", [remark]) == []
@@ -55,11 +55,11 @@ def test_warnings_are_a_kind() -> None:
 @pytest.mark.parametrize(
     "comment", ["expected-eror {{wrong}}", "expected-error@+1x {{wrong}}", "expected-error@abov {{wrong}}"]
 )
-def test_a_misspelt_comment_is_not_met(comment: str) -> None:
+def test_misspelled_comment_is_an_error(comment: str) -> None:
     assert len(mismatches(f"// {comment}", "f.mlir", [error(1), error(2)])) == 3
 
 
-def test_comments_that_speak_of_a_line_choose_first() -> None:
+def test_comments_with_a_line_are_matched_first() -> None:
     text = "// expected-error@unknown {{wrong}}\n// expected-error {{wrong}}\n"
     assert mismatches(text, "f.mlir", [error(2), error(7)]) == []
     assert mismatches(text, "f.mlir", [error(7), error(2)]) == []

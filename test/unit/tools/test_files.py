@@ -102,7 +102,7 @@ def test_kill_tears_file_written_in_place(tmp_path: Path) -> None:
 # No room.
 
 
-def test_a_full_disk_leaves_the_old_file(source: Path, tmp_path: Path) -> None:
+def test_full_disk_keeps_the_old_file(source: Path, tmp_path: Path) -> None:
     """Keep the old file where a write fails halfway; a limit on file size stands for a full disk."""
     output = tmp_path / "out.mlir"
     output.write_text("old")
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_the_old_file(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace", "chmod"])
-def test_an_error_at_any_step_leaves_the_old_file(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_at_any_step_keeps_the_old_file(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -133,7 +133,7 @@ def test_an_error_at_any_step_leaves_the_old_file(call: str, tmp_path: Path, mon
     assert list(tmp_path.iterdir()) == [output]
 
 
-def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -147,13 +147,13 @@ def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @on_linux
-def test_a_full_device(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_full_device_gives_one_error_line(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused([str(source), "-o", "/dev/full"], capsys)
     assert line == "/dev/full: error: cannot be written: No space left on device\n"
 
 
 @on_linux
-def test_standard_output_on_a_full_device(source: Path) -> None:
+def test_full_standard_output_gives_one_error_line(source: Path) -> None:
     with open("/dev/full", "w") as full:
         completed = subprocess.run(
             [sys.executable, "-m", "recompute.tools.recompute_opt", source],
@@ -168,7 +168,9 @@ def test_standard_output_on_a_full_device(source: Path) -> None:
 # The place.
 
 
-def test_a_read_only_folder(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_read_only_folder_gives_one_error_line(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "read-only"
     folder.mkdir()
     (folder / "out.mlir").write_text("old")
@@ -180,7 +182,7 @@ def test_a_read_only_folder(source: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 @on_linux
-def test_a_folder_that_takes_no_files(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_room_for_files_is_reported(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Report a folder that accepts no files, not even from root."""
     line = refused([str(source), "-o", "/proc/out.mlir"], capsys)
     assert line.startswith("/proc/out.mlir: error: cannot be written: ")
@@ -197,7 +199,7 @@ PLACES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_places_where_no_file_can_be(
+def test_impossible_output_paths_are_rejected(
     name: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where, why = PLACES[name]
@@ -223,7 +225,7 @@ def test_output_may_be_a_symbolic_link(source: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in source.parent.iterdir()) == ["other.mlir", "step.mlir"]
 
 
-def test_the_mode_is_kept_and_the_longest_name_works(source: Path, tmp_path: Path) -> None:
+def test_mode_is_kept_and_longest_name_is_accepted(source: Path, tmp_path: Path) -> None:
     output = tmp_path / ("n" * 250)
     output.write_text("old")
     output.chmod(0o640)
@@ -232,7 +234,7 @@ def test_the_mode_is_kept_and_the_longest_name_works(source: Path, tmp_path: Pat
     assert "func.func @f" in output.read_text()
 
 
-def test_an_error_before_writing_leaves_the_output(
+def test_error_before_writing_keeps_the_output(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Keep the file where input and output are the same and a pass refuses."""
@@ -255,7 +257,7 @@ def spellings(path: Path) -> list[str]:
     ]
 
 
-def test_a_plan_and_its_program_are_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_and_program_must_be_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "source.mlir"
     source.write_text(MODULE)
     for name in spellings(tmp_path / "out"):
@@ -265,7 +267,7 @@ def test_a_plan_and_its_program_are_two_files(tmp_path: Path, capsys: pytest.Cap
     assert main([str(source), "-p", "recompute", "--emit-plan", "-"]) == 2
 
 
-def test_names_of_one_file(tmp_path: Path) -> None:
+def test_different_names_of_one_file_are_detected(tmp_path: Path) -> None:
     for name in spellings(tmp_path / "a"):
         with pytest.raises(ValueError, match="both name"):
             demand_different_files({"-o": name, "--other": str(tmp_path / "a")})
@@ -275,7 +277,7 @@ def test_names_of_one_file(tmp_path: Path) -> None:
 
 @on_linux
 @pytest.mark.parametrize("bad", ["/dev/full", "missing/plan"])
-def test_a_plan_is_written_only_with_its_program(bad: str, tmp_path: Path) -> None:
+def test_plan_is_written_only_with_its_program(bad: str, tmp_path: Path) -> None:
     """Write plan and program together or not at all."""
     good = tmp_path / "good"
     good.write_text("old")

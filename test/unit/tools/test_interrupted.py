@@ -51,7 +51,7 @@ def interrupted(arguments: list[str], after: str) -> tuple[int, str, str]:
     return tool.returncode, out, "".join(message) + rest
 
 
-def test_a_long_search_ends_with_the_best_so_far(graph: str, tmp_path: Path) -> None:
+def test_interrupted_search_prints_the_best_plan(graph: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     code, out, output = interrupted([graph, "--budget", "0.3", "-o", str(plan)], after="extra cost")
     assert (code, output.count("interrupted: the best result so far follows"), "Traceback" in output) == (0, 1, False)

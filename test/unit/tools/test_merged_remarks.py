@@ -29,11 +29,11 @@ def remark_at(line: int, reason: str = "func.call is not recomputed") -> Remark:
         (9, ["a", "b", "c", "d", "e"], " (9 times: also at a, b, c and 2 more)"),
     ],
 )
-def test_repetition(count: int, places: list[str], words: str) -> None:
+def test_repetition_states_number_and_places(count: int, places: list[str], words: str) -> None:
     assert repetition(count, places) == words
 
 
-def test_lines() -> None:
+def test_repeated_remarks_are_one_line() -> None:
     remarks = [remark_at(1), remark_at(2, "another"), remark_at(3), remark_at(1), "a text", "a text"]
     assert lines_of(remarks) == [
         "m.py:1:1: remark: func.call is not recomputed (3 times: also at m.py:3:1)",
@@ -42,7 +42,7 @@ def test_lines() -> None:
     ]
 
 
-def test_diagnostics_merge_by_everything_but_their_position() -> None:
+def test_diagnostics_merge_if_equal_except_in_position() -> None:
     first = Diagnostic("remark", "m.py", 1, 1, "words", "missed", "a")
     passed, by_another = replace(first, category="passed"), replace(first, pass_name="b")
     third = replace(first, line=3)

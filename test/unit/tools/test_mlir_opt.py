@@ -49,7 +49,7 @@ def irdl(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_irdl_has_every_operation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_irdl_has_every_operation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--emit-irdl"]) == 0
     text = capsys.readouterr().out
     assert text == irdl_of(RECOMPUTE)

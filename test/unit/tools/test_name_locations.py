@@ -25,14 +25,16 @@ func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
 POSITIONS = ["step.mlir:2:8", "step.mlir:3:8", "step.mlir:4:8", "model.py:7:5", "step.mlir:6:3"]
 
 
-def test_positions_of_operations_and_of_clones() -> None:
+def test_clones_keep_position_and_name() -> None:
     module = parse_module(STEP, "step.mlir")
     for parsed in (module, clone_of(module)):
         inside = [op for op in parsed.walk() if name_of(op) not in ("builtin.module", "func.func")]
         assert [position_of(op) for op in inside] == POSITIONS
 
 
-def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_state_position_and_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("step.mlir").write_text(STEP.replace("tanh %a", "tanh %a {recompute.recomput = true}"))
     assert recompute_opt.main(["step.mlir"]) == 1
@@ -41,7 +43,9 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
     assert error.endswith('(at "layer1")') and "tanh %a" in line and caret == " " * 7 + "^"
 
 
-def test_differences(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differences_state_position_and_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("before.mlir").write_text(STEP)
     Path("after.mlir").write_text(STEP.replace("tanh %a", "sine %a"))

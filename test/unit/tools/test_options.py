@@ -21,12 +21,12 @@ PARSERS = (command_line.argument_parser, recompute_check.argument_parser, recomp
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_option_of_a_pass_or_a_target_has_a_meaning(name: str) -> None:
+def test_every_option_of_a_pass_or_target_is_described(name: str) -> None:
     assert [item.name for item in options_of(KINDS[name]()) if len(item.meaning.split()) < 2] == []
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_every_option_of_a_command_line_has_a_meaning(parser: Callable[[], ArgumentParser]) -> None:
+def test_every_option_of_a_command_line_is_described(parser: Callable[[], ArgumentParser]) -> None:
     actions = parser()._actions  # pyright: ignore[reportPrivateUsage]
     assert [action.dest for action in actions if not action.help] == []
 
@@ -51,7 +51,7 @@ def test_no_option_replaces_an_earlier_one(
     assert message in capsys.readouterr().err
 
 
-def test_options_that_collect_values_may_be_repeated_and_a_parser_used_again() -> None:
+def test_repeatable_options_start_empty_at_each_parse() -> None:
     parser = command_line.argument_parser()
     for _ in range(2):
         options = parser.parse_args(["-p", "cse", "-p", "dce", "-t", "explain", "--load-rules=a", "--load-rules=b"])
@@ -85,7 +85,7 @@ class Heir(Base):
     silent: tuple[str, ...] = ()
 
 
-def test_meanings_are_read_from_docstrings_and_inherited() -> None:
+def test_descriptions_are_read_from_docstrings_and_inherited() -> None:
     assert options_of(Base)[1] == Option("wide", "str", "no", "how wide. other: this is no option")
     assert options_of(Heir) == [
         Option("deep", "int", "1", "how deep it goes, at most"),
@@ -96,7 +96,7 @@ def test_meanings_are_read_from_docstrings_and_inherited() -> None:
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_has_one_description_in_its_module(name: str) -> None:
+def test_pass_has_one_description_in_its_module(name: str) -> None:
     pass_class = PASSES[name]()
     name_of_class = pass_class.__name__
     module = sys.modules[pass_class.__module__]
@@ -106,5 +106,5 @@ def test_a_pass_has_one_description_in_its_module(name: str) -> None:
     assert not text or text.startswith(f"{name_of_class}("), "the docstring of the class describes the options alone"
 
 
-def test_the_help_of_a_pass_lists_its_options() -> None:
+def test_help_of_a_pass_lists_its_options() -> None:
     assert "  skip=<tuple[int, ...]>, default (): numbers of segments that are not recomputed" in explain_pass(MarkPass)

@@ -40,7 +40,7 @@ def test_parts_nest_in_start_order():
     assert whole.seconds >= sum(value.seconds for value in whole.parts.values()) > 0
 
 
-def test_a_function_that_calls_itself_is_a_part_of_itself():
+def test_recursive_function_is_a_part_of_itself():
     @part("down")
     def down(depth: int) -> None:
         if depth:
@@ -51,7 +51,7 @@ def test_a_function_that_calls_itself_is_a_part_of_itself():
     assert _names(whole) == {"down": {"down": {}}}
 
 
-def test_a_part_that_fails_is_counted_and_ended():
+def test_failing_part_is_counted_and_ended():
     with time_parts() as whole:
         with pytest.raises(Frozen), part("fails"):
             raise Frozen("no")
@@ -68,7 +68,7 @@ def test_parts_without_timer_are_not_recorded():
     assert whole.parts == {}
 
 
-def test_the_table():
+def test_statistics_are_printed_as_a_table():
     whole = TimedPart("total", 2.0, {"a": TimedPart("a", 1.5, {"b": TimedPart("b", 0.5)}), "c": TimedPart("c", 0.5)})
     assert times(whole, "text").splitlines() == [
         "  seconds  percent  part",

@@ -49,7 +49,9 @@ def step(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_curve_over_budgets_is_printed_and_written(
+    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     picture, data = tmp_path / "curve.svg", tmp_path / "curve.json"
     assert main([step, "--sweep", "6", "--curve", str(data)]) == 0
     captured = capsys.readouterr()
@@ -115,11 +117,11 @@ def test_bound_effort_follows_options(
 ) -> None:
     efforts = list[Effort]()
 
-    def told(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Infeasible:
+    def solve_and_record_effort(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Infeasible:
         efforts.append(effort)
         return solve(problem, budget, best=best, effort=effort)
 
-    monkeypatch.setattr(fit_module, "solve", told)
+    monkeypatch.setattr(fit_module, "solve", solve_and_record_effort)
     assert main([step, "--fit", "28KiB", *requests]) == 0
     assert efforts == [expected]
 
@@ -157,7 +159,7 @@ def test_unproved_refusal_is_unknown(step: str, capsys: pytest.CaptureFixture[st
     assert main([step, "--fit", "28KiB", "--time-limit", "0"]) in (PLANNED, UNPROVED)
 
 
-def test_the_search_of_a_fit_ends_after_its_time_limit(
+def test_fit_search_ends_after_its_time_limit(
     step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = list[float | None]()
@@ -173,7 +175,7 @@ def test_the_search_of_a_fit_ends_after_its_time_limit(
     assert limits == [FIT_SECONDS, 7.0]
 
 
-def test_an_impossible_budget_is_refused_without_a_search(
+def test_impossible_budget_is_refused_without_a_search(
     step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fit_module, "rewrite_within", None)
@@ -228,7 +230,9 @@ def test_progress_is_one_line_that_names_the_budget(
         (["--fit", "50"], "invalid budget '50': '50' has no unit: write '50%', '50MiB', '50GiB', or '50B' for bytes"),
     ],
 )
-def test_wrong_usage(arguments: list[str], reason: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_exits_with_2(
+    arguments: list[str], reason: str, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([step, "-q", *arguments]) == 2
     captured = capsys.readouterr()
     assert reason in captured.err and len(diagnostics_of(captured.err)) == 1 and captured.out == ""
@@ -243,7 +247,9 @@ def test_wrong_usage(arguments: list[str], reason: str, step: str, capsys: pytes
         ("func.func @f(\n", r"step.mlir:\d+:\d+: error: "),
     ],
 )
-def test_bad_input(text: str, reason: str, way: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_input_gives_one_error_line(
+    text: str, reason: str, way: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "step.mlir"
     path.write_text(text)
     assert main([str(path), *way, "-q"]) == 2
@@ -251,7 +257,7 @@ def test_bad_input(text: str, reason: str, way: list[str], tmp_path: Path, capsy
     assert re.search(reason, captured.err) and len(diagnostics_of(captured.err)) == 1 and captured.out == ""
 
 
-def test_the_parts_of_a_file_are_planned_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_of_a_file_are_planned_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "steps.mlir"
     path.write_text(f"{STEP}// -----\n{STEP.replace('@step', '@other')}")
     assert main([str(path), "--split-input-file", "--sweep", "2", "-q"]) == 0
@@ -262,7 +268,7 @@ def test_the_parts_of_a_file_are_planned_one_by_one(tmp_path: Path, capsys: pyte
     assert f"{path}:14:" in capsys.readouterr().err
 
 
-def test_one_file_is_not_written_for_several_steps(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_file_is_rejected_for_several_steps(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([step, "--split-input-file", "--sweep", "2", "--curve", "curve.json"])
     assert "--curve writes the file of one step" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def check(*arguments: Path | str) -> int:
     return main([str(argument) for argument in arguments])
 
 
-def test_proved(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_programs_are_proved(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(step, write(tmp_path / "cloned.mlir", CLONED)) == 0
     assert capsys.readouterr() == ("proved equal: 1 result, 4 operations before, 6 after\n", "")
 
@@ -55,7 +55,7 @@ def test_first_difference_is_named_in_both_files(
     )
 
 
-def test_a_test_can_expect_either_verdict(tmp_path: Path, step: Path) -> None:
+def test_expected_verdict_may_be_given(tmp_path: Path, step: Path) -> None:
     other = write(tmp_path / "other.mlir", STEP.replace("tanh", "sine"))
     assert check(step, step, "--expect", "proved") == 0
     assert check(step, step, "--expect", "not-proved") == 1
@@ -89,7 +89,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_bad_input_is_one_located_line(
+def test_invalid_input_gives_one_located_line(
     what: str, tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content, message = BAD[what]
@@ -104,13 +104,13 @@ def test_bad_input_is_one_located_line(
         assert len(diagnostics_of(error)) == 1
 
 
-def test_a_missing_file(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_file_gives_one_error_line(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(step, tmp_path / "none.mlir") == 2
     assert capsys.readouterr().err == f"{tmp_path / 'none.mlir'}: error: cannot be read: No such file or directory\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["a.mlir"], ["-", "-"], ["a.mlir", "b.mlir", "--expect", "maybe"]])
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 2

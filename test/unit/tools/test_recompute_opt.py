@@ -227,7 +227,7 @@ def test_wrong_usage_exits_with_2(name: str, tmp_path: Path, capsys: pytest.Capt
         ("--remarks=xml", "argument --remarks: invalid choice: 'xml' (choose from"),
     ],
 )
-def test_wrong_options_are_one_line(argument: str, error: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_give_one_error_line(argument: str, error: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["step.mlir", argument])
     assert exit_.value.code == 2
@@ -238,7 +238,7 @@ def test_wrong_options_are_one_line(argument: str, error: str, capsys: pytest.Ca
 SYNTAX = "func.func @f(%a: f32) -> f32 {\n\t%0 = stablehlo.tanh %b : f32\n  func.return %0 : f32\n}\n"
 
 
-def test_source_line_and_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_show_source_line_and_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(SYNTAX)
     assert main([str(source)]) == 1
@@ -268,7 +268,7 @@ def test_excerpts_are_not_part_of_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert sorted(json.loads(capsys.readouterr().err)) == ["category", "column", "file", "kind", "line", "message"]
 
 
-def test_missing_input(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_input_gives_one_error_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nowhere.mlir"]) == 1
     assert capsys.readouterr().err == "nowhere.mlir: error: cannot be read: No such file or directory\n"
 
@@ -280,7 +280,7 @@ def test_bytes_that_are_not_text_are_rejected(tmp_path: Path, capsys: pytest.Cap
     assert ":1:3: error: neither UTF-8 text nor MLIR bytecode" in capsys.readouterr().err
 
 
-def test_unwritable_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_output_gives_one_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(STEP)
     assert main([str(source), "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
@@ -302,7 +302,7 @@ def test_split_input_keeps_line_numbers(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"{source}:7:" in capsys.readouterr().err
 
 
-def test_an_unproved_result_is_not_written(
+def test_unproved_result_is_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
@@ -331,7 +331,7 @@ def test_failing_verifier_gives_located_error(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().err.startswith(f"{source}:2:8: error: memref.load: expected an index for each dimension")
 
 
-def test_a_plan_is_written_and_carried_out(tmp_path: Path) -> None:
+def test_written_plan_reproduces_the_program(tmp_path: Path) -> None:
     source, plan = tmp_path / "step.mlir", tmp_path / "the-plan.v1.json"
     source.write_text(EXAMPLE.read_text())
     first, second = tmp_path / "first.mlir", tmp_path / "second.mlir"
@@ -346,12 +346,14 @@ def test_emitting_plan_requires_planning_pass(tmp_path: Path, capsys: pytest.Cap
     assert "none of the passes makes a plan" in capsys.readouterr().err and not plan.exists()
 
 
-def test_a_plan_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_plan_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(EXAMPLE), "-p", f"recompute{{plan={tmp_path / 'none.json'}}}"]) == 1
     assert "none.json cannot be read: No such file" in capsys.readouterr().err
 
 
-def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_function_of_several_blocks_is_rejected_at_its_location(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """Refuse a function of several blocks at its own location, whatever terminates the first block."""
     path = tmp_path / "blocks.mlir"
     branch = '"test.branch"() [^bb1] : () -> ()\n^bb1:\n  func.return %x : tensor<4xf32>'
@@ -360,7 +362,7 @@ def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_pa
     assert f"{path}:1:1: error: function 'two' has 2 blocks" in capsys.readouterr().err
 
 
-def test_options_of_targets_are_checked_before_any_pass(
+def test_target_options_are_checked_before_any_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check the options of targets before the input is read, which here does not exist."""
@@ -374,7 +376,7 @@ def test_options_of_targets_are_checked_before_any_pass(
     assert "unknown device 'h10'" in capsys.readouterr().err
 
 
-def test_no_note_on_locations_that_the_input_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_path_note_needs_locations_in_the_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only the passes have made locations with the paths of copies, which attributes state too."""
     source = tmp_path / "step.mlir"
     source.write_text(re.sub(r" loc\(.*", "", training_step("block")))

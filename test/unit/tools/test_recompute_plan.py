@@ -30,7 +30,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_a_plan_that_anybody_can_check(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_agrees_with_an_independent_count(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan, order = tmp_path / "plan.json", tmp_path / "order.txt"
     assert main([graph, "--budget", "0.6", "-o", str(plan), "--sequence", str(order)]) == 0
     captured = capsys.readouterr()
@@ -55,7 +55,7 @@ def test_a_plan_that_anybody_can_check(graph: str, tmp_path: Path, capsys: pytes
     assert len(executions) == 48 + len(record["copies"])
 
 
-def test_the_order_of_copies_of_views(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_order_includes_copies_of_views(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order = tmp_path / "order.txt"
     assert main([graph, "--budget", "0.45", "--view-copies", "on", "--sequence", str(order), "-q", *BRIEFLY]) == 0
     message = capsys.readouterr().out
@@ -65,13 +65,13 @@ def test_the_order_of_copies_of_views(graph: str, tmp_path: Path, capsys: pytest
     assert next(line for line in checked.splitlines() if line.startswith("peak")) in message
 
 
-def test_a_plan_on_standard_output(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_is_written_to_standard_output(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([graph, "--budget", "70%", "-o", "-", "-q", "--solver", "greedy"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["solver"] == "greedy" and "extra cost" in captured.err
 
 
-def test_budgets_at_the_ends(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_extreme_budgets_are_answered_without_a_plan(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([graph, "--budget", "8GiB", "-q"]) == 0
     assert "not below the plain peak: no recomputation is needed" in capsys.readouterr().out
     assert main([graph, "--budget", "1MB", "-q"]) == 1
@@ -84,7 +84,7 @@ def test_budgets_at_the_ends(graph: str, capsys: pytest.CaptureFixture[str]) -> 
     assert "lower bound" in capsys.readouterr().out
 
 
-def test_a_sweep(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_prints_a_curve(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([graph, "--sweep", "5", "--solver", "greedy", "-q"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert (
@@ -113,7 +113,7 @@ def test_curve_includes_given_orders_and_points(graph: str, tmp_path: Path, caps
     assert own["peak_bytes"] <= theirs["peak_bytes"] and own["percent"] == pytest.approx(theirs["percent"])
 
 
-def test_points_that_are_none(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_points_are_rejected(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "theirs.json"
     for text, reason in (
         ("[1, ]", ":1:5: error: the file is not valid JSON"),
@@ -124,7 +124,7 @@ def test_points_that_are_none(graph: str, tmp_path: Path, capsys: pytest.Capture
         assert reason in capsys.readouterr().err
 
 
-def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_verdict_is_printed(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([graph, "--fit", "9GiB", "-q"]) == 0
     assert capsys.readouterr().out.startswith("yes, as it is: the graph fits 9GiB\n")
     assert main([graph, "--fit", "60%", "-q", "--solver", "greedy"]) == 0
@@ -148,7 +148,9 @@ def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) ->
         (["--budget", "0.8", "-o", "/nowhere/plan.json"], "/nowhere/plan.json: error: cannot be written"),
     ],
 )
-def test_bad_input(arguments: list[str], reason: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_input_gives_one_error_line(
+    arguments: list[str], reason: str, graph: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([graph, "-q", *(argument.replace("{graph}", graph) for argument in arguments)]) == 2
     captured = capsys.readouterr()
     assert reason in captured.err and captured.err.count("\n") == 1 and captured.out == ""
@@ -164,14 +166,14 @@ def test_invalid_graph_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("arguments", [[], ["--budget", "0.5", "--sweep", "3"]])
-def test_wrong_usage(arguments: list[str], graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_exits_with_2(arguments: list[str], graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([graph, *arguments])
     assert left.value.code == 2 and "give exactly one of --budget, --sweep and --fit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seconds", ["-1", "nan"])
-def test_no_time(seconds: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_time_limit_is_rejected(seconds: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([graph, "--budget", "0.5", "--time-limit", seconds])
     assert left.value.code == 2 and f"--time-limit must be at least 0 seconds, not {seconds}" in capsys.readouterr().err
@@ -202,7 +204,7 @@ def test_first_interrupt_sets_flag_and_second_raises(capsys: pytest.CaptureFixtu
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_no_signals_outside_of_the_main_thread() -> None:
+def test_search_outside_the_main_thread_sets_no_signals() -> None:
     items = list[bool]()
 
     def elsewhere() -> None:

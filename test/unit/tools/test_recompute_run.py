@@ -82,7 +82,7 @@ def test_public_function_results_are_not_temporaries(tmp_path: Path, capsys: pyt
     assert [row["metered_bytes"] for row in json.loads(trace.read_text())["operations"]] == [16, 0, 16, 16, 0]
 
 
-def test_a_seed_gives_the_same_results_each_time(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_seeds_give_equal_results(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = list[str]()
     for seed in ("1", "1", "2"):
         assert main([str(step), "--seed", seed, "--kind", "adversarial"]) == 0
@@ -104,7 +104,7 @@ def test_a_seed_gives_the_same_results_each_time(step: Path, capsys: pytest.Capt
         (STEP, ["--results", "none/out.npz"], "none/out.npz: error: cannot be written: No such file or directory"),
     ],
 )
-def test_errors_are_one_line(
+def test_errors_give_one_line(
     text: str, arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(write(tmp_path / "bad.mlir", text)), *arguments]) == 1
@@ -123,7 +123,7 @@ def test_invalid_input_archive_is_rejected(
     assert capsys.readouterr().err.startswith(f"{path}: error: ")
 
 
-def test_wrong_usage() -> None:
+def test_invalid_usage_exits_with_2() -> None:
     with pytest.raises(SystemExit) as stop:
         main(["a.mlir", "--seed", "1", "--inputs", "in.npz"])
     assert stop.value.code == 2

@@ -60,34 +60,36 @@ def step(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_options_of_passes(options: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_errors_are_located_in_the_input(options: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
     position, words = OPTIONS[options]
     assert opt([step, "-p", f"recompute{{{options}}}"]) == 1
     (line,) = diagnostics_of(capsys.readouterr().err)
     assert line.startswith(f"{step}:{position}: error: {words}")
 
 
-def test_the_generic_form(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_errors_are_located_in_generic_form(
+    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     generic = str(tmp_path / "generic.mlir")
     assert opt([step, "--print-op-generic", "-o", generic]) == 0
     assert opt([generic, "-p", "recompute{skip=4}"]) == 1
     assert capsys.readouterr().err.startswith(f"{generic}:2:3: error: there is no segment 4 to skip")
 
 
-def test_remarks_about_the_whole_step(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remarks_on_the_whole_step_are_at_the_input(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
     first, second = diagnostics_of(capsys.readouterr().err)
     assert first == f"{step}:3:3: remark: save=nothing matches no operation of a segment, and saves nothing"
     assert second.startswith(f"{step}:3:3: remark: recomputing changes the peak from 32 bytes to 32 bytes")
 
 
-def test_remarks_about_operations_name_the_model(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remarks_on_operations_are_in_the_model(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path(step).write_text(STEP.replace("tanh %a", "tanh %a {recompute.recompute = true}"))
     assert opt([step, "-p", "recompute-mark{segments=none},recompute-clone"]) == 0
     assert "model.py:4:4: remark: " in capsys.readouterr().err
 
 
-def test_functions_of_the_other_tools(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_tools_locate_errors_at_the_function(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     error = f"{step}:1:1: error: there is no function 'man'; did you mean 'main'?\n"
     assert run([step, "--function", "man"]) == 1
     assert capsys.readouterr().err == error
@@ -95,7 +97,9 @@ def test_functions_of_the_other_tools(step: str, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == error
 
 
-def test_recompute_plan(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recompute_plan_locates_a_step_without_gradient(
+    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Refuse a step without a gradient at its function."""
     forward = tmp_path / "forward.mlir"
     forward.write_text(STEP.replace("transpose(jvp", "again((jvp"))

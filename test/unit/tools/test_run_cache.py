@@ -49,7 +49,7 @@ def runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     return value
 
 
-def test_the_result_is_the_same(runs: Runs):
+def test_cached_output_equals_a_fresh_one(runs: Runs):
     plans = [runs.folder / name for name in ("fresh.json", "stored.json", "cached.json")]
     arguments = str(STEP), "-p", "recompute{segments=block*}", "--no-print-debuginfo", "--emit-plan"
     fresh = runs(*arguments, str(plans[0]))
@@ -59,7 +59,7 @@ def test_the_result_is_the_same(runs: Runs):
     assert len({plan.read_text() for plan in plans}) == 1
 
 
-def test_other_input_options_and_forms(runs: Runs):
+def test_other_input_options_and_forms_are_run_again(runs: Runs):
     text = runs.folder / "other.mlir"
     text.write_text(STEP.read_text())
     commands = [
@@ -79,7 +79,7 @@ def test_other_input_options_and_forms(runs: Runs):
     assert runs.modules == len(commands) + 1
 
 
-def test_a_file_that_an_option_names(runs: Runs):
+def test_changed_option_file_is_read_again(runs: Runs):
     plan = runs.folder / "plan.json"
     runs(str(STEP), "-p", "recompute", "--emit-plan", str(plan))
     command = str(STEP), "-p", f'recompute{{plan="{plan}"}}', "--cache"
@@ -100,13 +100,13 @@ def test_errors_are_not_stored(runs: Runs):
 @pytest.mark.parametrize(
     "option", [("-t", "explain"), ("--pass-statistics",), ("--print-ir-after-all",), ("--verify-diagnostics",)]
 )
-def test_runs_that_write_something_else(option: tuple[str, ...], runs: Runs):
+def test_runs_with_further_output_are_not_stored(option: tuple[str, ...], runs: Runs):
     for _ in range(2):
         runs(str(STEP), "-p", "recompute-inline", *option, "--cache")
     assert runs.modules == 2 and runs.entries == 0
 
 
-def test_passes_of_other_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch):
+def test_runs_with_passes_of_other_packages_are_not_stored(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     from recompute.transforms.inline import InlinePass
 
     monkeypatch.setattr(InlinePass, "__module__", "acme.passes")
@@ -131,7 +131,7 @@ def test_interrupted_search_is_not_cached(runs: Runs, monkeypatch: pytest.Monkey
     assert runs.entries == 0
 
 
-def test_off(runs: Runs, monkeypatch: pytest.MonkeyPatch):
+def test_empty_cache_folder_disables_the_cache(runs: Runs, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(recompute.config, "cache_dir", "")
     actual: list[Any] = [runs(str(STEP), "--cache") for _ in range(2)]
     assert actual[0] == actual[1] and runs.modules == 2 and runs.entries == 0

@@ -16,7 +16,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_version_needs_no_dialect(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_loads_no_dialect(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
     program = f"import sys\nsys.argv = ['x', '--version']\nfrom recompute.tools.start import {tool}\n{tool}()"
     quick = run(f"{program}\nassert not {{'xdsl', 'numpy', 'argparse'}} & sys.modules.keys()")
     assert quick.returncode == 0, quick.stderr
@@ -25,6 +25,6 @@ def test_the_version_needs_no_dialect(tool: str, capsys: pytest.CaptureFixture[s
     assert quick.stdout == capsys.readouterr().out and quick.stdout.startswith(f"recompute-{tool} ")
 
 
-def test_the_rest_is_handed_on() -> None:
+def test_other_requests_are_passed_on() -> None:
     results = run("import sys\nsys.argv = ['x', '--nonsense']\nfrom recompute.tools.start import opt\nopt()")
     assert results.returncode == 2 and "unknown option '--nonsense'" in results.stderr

@@ -119,7 +119,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("difference", PAIRS)
-def test_not_proved(difference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unequal_texts_are_not_proved(difference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = PAIRS[difference]
     files = tmp_path / "before.mlir", tmp_path / "after.mlir"
     for file, text in zip(files, (before, after), strict=True):

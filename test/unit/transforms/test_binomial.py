@@ -106,11 +106,11 @@ def check(iterations: int, slots: int) -> None:
 
 
 @pytest.mark.parametrize(("iterations", "slots"), [(4, 1), (8, 3), (13, 2), (30, 4), (60, 8)])
-def test_as_few_iterations_as_can_be(iterations: int, slots: int) -> None:
+def test_iterations_are_as_few_as_revolve_needs(iterations: int, slots: int) -> None:
     check(iterations, slots)
 
 
-def test_as_many_slots_as_fit() -> None:
+def test_byte_limit_determines_the_number_of_slots() -> None:
     """Fit as many slots as the byte limit allows; a carry has 20 bytes, as has the slice of one iteration."""
     module = step(30)
     rolled = recompute_loops(module, loops="binomial(130B)")
@@ -119,7 +119,7 @@ def test_as_many_slots_as_fit() -> None:
     )
 
 
-def test_where_slots_hold_more() -> None:
+def test_slots_that_need_more_than_stacks_are_refused() -> None:
     rolled = recompute_loops(step(8), loops="binomial(8)")
     assert not rolled.copies or all("slots" not in str(remark) for remark in rolled.remarks)
     assert any("but its stacks need 160" in str(remark) for remark in rolled.remarks), rolled.remarks

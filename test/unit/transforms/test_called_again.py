@@ -68,7 +68,7 @@ func.func private @h(%x: {T}) -> {T} {{
 )
 
 
-def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
+def rewritten_with(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
     """Return the tensors alive at the peak in program order, the number of calls, and the last remark."""
     module = parse_module(text)
     result = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
@@ -78,11 +78,11 @@ def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
 
 
 @pytest.mark.parametrize("text", [WAITS, TWINS])
-def test_functions_stay_inlined_where_calls_need_more(text: str) -> None:
+def test_functions_stay_inlined_if_calls_need_more_memory(text: str) -> None:
     sizes = "from 16.0 KiB (16384 bytes) to 20.0 KiB (20480 bytes)"
     stay = f"functions stay inlined: calling them again would raise the peak in program order {sizes}"
-    assert done(text, "none") == (4, 0, stay)
-    peak, calls, remark = done(text, "none", calls=False)
+    assert rewritten_with(text, "none") == (4, 0, stay)
+    peak, calls, remark = rewritten_with(text, "none", calls=False)
     assert (peak, calls) == (4, 0) and remark != stay
 
 
@@ -90,15 +90,15 @@ def test_functions_stay_inlined_where_calls_need_more(text: str) -> None:
     ("text", "peak", "calls"),
     [(WAITS.replace("%g, %o : ", "%g, %a : "), 4, 1), (TWINS.replace("sine %x", "negate %x", 1), 5, 4)],
 )
-def test_calls_are_repeated_where_peak_is_unaffected(text: str, peak: int, calls: int) -> None:
+def test_calls_are_repeated_if_the_peak_is_unaffected(text: str, peak: int, calls: int) -> None:
     """Repeat calls where every operation of the gradient's function waits for a copy, and the calls compute other
     values."""
-    assert done(text, "none")[:2] == (peak, calls)
-    assert done(text, "none", calls=False)[:2] == (peak, 0)
+    assert rewritten_with(text, "none")[:2] == (peak, calls)
+    assert rewritten_with(text, "none", calls=False)[:2] == (peak, 0)
 
 
 def test_calls_are_always_repeated_for_xla() -> None:
     """Repeat calls for XLA, which inlines them and merges duplicates itself; results keep the bits of the plain
     step."""
-    assert done(TWINS, "stablehlo")[:2] == (5, 4)
-    assert done(TWINS, "stablehlo", calls=False)[:2] == (4, 0)
+    assert rewritten_with(TWINS, "stablehlo")[:2] == (5, 4)
+    assert rewritten_with(TWINS, "stablehlo", calls=False)[:2] == (4, 0)

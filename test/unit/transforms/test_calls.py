@@ -57,7 +57,7 @@ func.func @step({arguments}) -> (tensor<1024xf32>, tensor<1024xf32>) {{
 
 
 @dataclass(frozen=True)
-class Done:
+class Restored:
     before: ModuleOp
     after: ModuleOp
     done: Recomputation
@@ -82,7 +82,7 @@ def function(module: ModuleOp, name: str) -> FuncOp:
     return next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
 
 
-def with_calls(text: str, selection: Selection | None = None) -> Done:
+def with_calls(text: str, selection: Selection | None = None) -> Restored:
     """Recompute the step with calls restored, and check the result.
 
     The result is proved and executed, needs the bytes of the result without calls, is read back from its text, and does
@@ -107,7 +107,7 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
         assert_no_marks_inside(before, item)
     second = rewrite_in_place(again)
     assert second.copies == 0 and "has copies already" in second.remarks[-1].reason
-    return Done(before, after, result)
+    return Restored(before, after, result)
 
 
 def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
@@ -162,7 +162,7 @@ func.func private @f(%x: tensor<1024xf32>, %k: tensor<1024xf32>) -> tensor<1024x
 """
 
 
-def test_constants_that_were_arguments_stay_arguments() -> None:
+def test_constant_arguments_stay_arguments() -> None:
     """Keep an argument that in one call equals a constant of the body."""
     result = with_calls(step(TWO_CONSTANTS, SCALED))
     assert result.called == [("f", False), ("f", False), ("f", True), ("f", True)]
@@ -183,7 +183,7 @@ func.func private @g(%x: tensor<1024xf32>) -> tensor<1024xf32> {
 """
 
 
-def test_calls_inside_of_calls() -> None:
+def test_nested_calls_are_restored() -> None:
     result = with_calls(step(functions=NESTED))
     assert result.called == [("f", False), ("f", True)]
     assert result.functions == ["step", "f", "g"]
@@ -205,7 +205,7 @@ cond {
 """
 
 
-def test_calls_inside_of_loops() -> None:
+def test_calls_in_loops_are_restored() -> None:
     """Restore the calls in a loop and in its copy; the copied loop is one copy, so its call has no mark of its own."""
     result = with_calls(step(LOOP, SINE))
     assert result.called == [("f", False), ("f", False)]
@@ -223,7 +223,7 @@ SCF_LOOP = """
 """
 
 
-def test_calls_inside_of_loops_of_scf() -> None:
+def test_calls_in_scf_loops_are_restored() -> None:
     assert with_calls(step(SCF_LOOP, SINE)).functions == ["step", "f"]
 
 
@@ -235,7 +235,7 @@ func.func private @loop(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
 {SINE}"""
 
 
-def test_a_function_with_a_loop_with_a_call() -> None:
+def test_function_with_a_call_in_a_loop_is_restored() -> None:
     result = with_calls(step(CALLED.replace("@f", "@loop"), LOOP_IN_FUNCTION))
     assert result.called == [("loop", False), ("loop", True)]
     assert result.functions == ["step", "loop", "f"]
@@ -262,7 +262,7 @@ def test_unread_results_reduce_the_called_function() -> None:
     assert result.functions == ["step", "f_1"]
 
 
-def test_a_part_of_the_function_where_only_a_part_is_needed() -> None:
+def test_call_of_reduced_function_makes_only_needed_results() -> None:
     """Call a reduced function in the original, which needs the sine alone; its copy also makes the local derivative."""
     more = 'stablehlo.multiply %h, %local : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")'
     text = step(CALLED_FOR_SEVERAL, SEVERAL, more=f"%k = {more}").replace(
@@ -308,7 +308,7 @@ func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
     assert sum(result.done.restored.left.values()) == 1
 
 
-def test_twins_inside_and_outside_of_a_call_stay_apart() -> None:
+def test_equal_operations_inside_and_outside_a_call_stay_distinct() -> None:
     outside = (
         CALLED
         + """
@@ -324,7 +324,7 @@ def test_twins_inside_and_outside_of_a_call_stay_apart() -> None:
     assert sum(Names.COPY in op.attributes for op in multiplied) == 1
 
 
-def test_several_public_functions() -> None:
+def test_calls_in_several_public_functions_are_restored() -> None:
     other = """
 func.func @other(%x: tensor<1024xf32>) -> tensor<1024xf32> {
   %a = func.call @f(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(f)")
@@ -336,7 +336,7 @@ func.func @other(%x: tensor<1024xf32>) -> tensor<1024xf32> {
     assert str(function(result.after, "other")) == str(function(result.before, "other"))
 
 
-def test_attributes_of_functions_arguments_and_calls_stay() -> None:
+def test_attributes_of_functions_arguments_and_calls_are_kept() -> None:
     message = SINE.replace("@f(%x: tensor<1024xf32>)", '@f(%x: tensor<1024xf32> {mhlo.note = "in"})')
     message = message.replace(
         "-> tensor<1024xf32> {", '-> (tensor<1024xf32> {mhlo.note = "out"}) attributes {mhlo.kept} {'
@@ -376,7 +376,7 @@ func.func private @noted(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
     assert result.copies > 0
     verify_module(after)
     assert prove(before, after)
-    actual = Done(before, after, result)
+    actual = Restored(before, after, result)
     assert actual.called == [("noted_1", False), ("f", False), ("noted_1", False), ("f", True)]
 
 
@@ -390,7 +390,7 @@ func.func private @f(%key: tensor<2xui64>) -> tensor<1024xf32> {
 """
 
 
-def test_a_function_that_draws_random_bits() -> None:
+def test_function_that_draws_random_bits_is_restored() -> None:
     """Restore a call in which an operation has an unread second result."""
     called = """
 %r = func.call @f(%key) : (tensor<2xui64>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
@@ -413,7 +413,7 @@ def test_copy_made_in_two_stages_stays_inlined() -> None:
     assert sum(result.done.restored.left.values()) == 1
 
 
-def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
+def test_marks_inside_a_function_are_kept_on_originals_only() -> None:
     """Keep the user's marks inside a function on originals: a copy must not carry them."""
     marked = SINE.replace('tensor<1024xf32> loc("sin")', 'tensor<1024xf32> loc("sin")').replace(
         "stablehlo.sine %0 :", "stablehlo.sine %0 {recompute.recompute = true} :"

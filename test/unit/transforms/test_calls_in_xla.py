@@ -43,7 +43,7 @@ def test_inlining_and_restoring_calls_gives_plain_step(forms: Any, distances: An
 
 
 @pytest.mark.slow
-def test_ours_and_checkpoint_have_the_same_bits(forms: Any, distances: Any) -> None:
+def test_results_equal_those_of_checkpoint(forms: Any, distances: Any) -> None:
     """Give the bits of `jax.checkpoint` on the vision transformer, every result of which inlining changes."""
     result = distances.forms_of("vision_transformer")
     results = dict[str, Any]()

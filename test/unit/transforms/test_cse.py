@@ -24,7 +24,7 @@ func.func @f(%x: {T}) -> ({T}, {T}) {{
 """
 
 
-def test_cse_says_how_many_operations_went() -> None:
+def test_cse_returns_the_number_of_merged_operations() -> None:
     module = parse_module(STEP)
     assert cse(module) == 4
     assert [name_of(op) for op in module.walk()][2:] == ["stablehlo.sine", "stablehlo.tanh", "func.return"]
@@ -82,17 +82,17 @@ def test_informational_attributes_survive_merging(name: str) -> None:
     assert name in sine.attributes
 
 
-def test_operations_with_the_same_regions_are_twins() -> None:
+def test_operations_with_equal_regions_are_merged() -> None:
     item = case(branch("sine"), branch("tanh"))
     assert cse(parse_module(step(item, item))) == 1 + 4
 
 
 @pytest.mark.parametrize("other", [case(branch("sine"), branch("cosine")), case(branch("sine"))])
-def test_operations_with_other_regions_are_none(other: str) -> None:
+def test_operations_with_different_regions_are_not_merged(other: str) -> None:
     assert cse(parse_module(step(case(branch("sine"), branch("tanh")), other))) == 0
 
 
-def test_twins_inside_of_a_region_merge() -> None:
+def test_equal_operations_in_a_region_are_merged() -> None:
     inside = f"%s = stablehlo.sine %x : {T}\n%t = stablehlo.sine %x : {T}\n%r = stablehlo.add %s, %t : {T}"
     assert cse(parse_module(step(case(inside), case(branch("tanh"))))) == 1
 
@@ -104,6 +104,6 @@ def test_twins_inside_of_a_region_merge() -> None:
         f"%1t = recompute.token %x : {T}\n%1 = recompute.depend %x after %1t : {T}",
     ],
 )
-def test_unknown_effects_and_tokens_stay_apart(text: str) -> None:
+def test_unknown_effects_and_tokens_are_not_merged(text: str) -> None:
     """Do not merge unknown effects or tokens: each token stands for its own place in the backward pass."""
     assert cse(parse_module(step(text, text))) == 0

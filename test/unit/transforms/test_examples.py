@@ -73,7 +73,7 @@ def clean_three_times(module: ModuleOp) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
+def test_peak_falls_and_result_is_proved(name: str) -> None:
     assert prove(original(name), recomputed(name))
     before, after = peaks_before(name), peaks_after(name)
     assert after.in_order < before.in_order or (name == PEAK_IN_UPDATE and after.xla < 0.75 * before.xla)
@@ -162,7 +162,7 @@ def test_phases_of_copies_follow_from_their_locations(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_bytes_twice_and_in_two_processes() -> None:
+def test_output_is_equal_in_two_runs_and_two_processes() -> None:
     script = (
         "import sys; from recompute.tools.recompute_opt import main; "
         "sys.exit(main([sys.argv[1], '-p', 'recompute', '--print-debuginfo']))"

@@ -39,7 +39,7 @@ def run(module: ModuleOp, *inputs: Any) -> tuple[Array, ...]:
 
 @pytest.mark.parametrize("target", ["none", "stablehlo"])
 @pytest.mark.parametrize("name", NAMES)
-def test_proved_equal_executed_equal_and_the_peak_falls(name: str, target: str) -> None:
+def test_result_is_proved_and_equal_and_the_peak_falls(name: str, target: str) -> None:
     before, after = load(name), load(name)
     assert rewrite_in_place(after, RecomputeOptions(target=target)).copies > 0
     assert prove(before, after)
@@ -53,7 +53,7 @@ def test_proved_equal_executed_equal_and_the_peak_falls(name: str, target: str) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_text_of_the_result_is_the_result(name: str) -> None:
+def test_printed_result_round_trips(name: str) -> None:
     """Print and read the result without loss: xDSL drops attributes of some operations, ours must not be among them."""
     module = load(name)
     rewrite_in_place(module)
@@ -85,7 +85,7 @@ def reuse_the_body(op: Operation) -> None:
     [("scf.for", drop_last), ("scf.for", reuse_the_body), ("scf.if", swap)],
     ids=lambda item: getattr(item, "__name__", item),
 )
-def test_a_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Operation], None]) -> None:
+def test_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Operation], None]) -> None:
     before, after = load("loop.mlir"), load("loop.mlir")
     rewrite_in_place(after, RecomputeOptions(target="none"))
     copy = next(op for op in after.walk() if op.name == kind and Names.COPY in op.attributes)
@@ -96,7 +96,7 @@ def test_a_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Ope
     assert not compare(before, after, inputs).equal
 
 
-def test_the_gradients_of_the_perceptron() -> None:
+def test_perceptron_gradients_equal_numpy() -> None:
     generator = np.random.default_rng(0)
     shapes = ((64, 16), (16, 32), (32, 32), (32, 8), (64, 8))
     x, w1, w2, w3, t = (0.3 * generator.normal(size=shape) for shape in shapes)
@@ -112,7 +112,7 @@ def test_the_gradients_of_the_perceptron() -> None:
 
 
 @pytest.mark.parametrize("flag", [False, True])
-def test_the_gradient_of_the_loop(flag: bool) -> None:
+def test_loop_gradient_equals_finite_differences(flag: bool) -> None:
     """Compare the gradient with finite differences, which do not depend on how it is computed."""
     x = np.linspace(0.5, 3, 256, dtype=np.float32)
     first, step = np.ones_like(x), np.float32(5e-3)

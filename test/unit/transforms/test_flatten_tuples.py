@@ -23,7 +23,7 @@ from recompute.transforms.flatten_tuples import flatten_tuples
 PIPELINE = "recompute-flatten-tuples,recompute{primal-results=0}"
 
 
-def test_a_step_of_torch_xla() -> None:
+def test_torch_xla_step_is_proved_and_saves_memory() -> None:
     """Prove the result, compare it bit for bit, and need less memory, by prediction and by measurement."""
     text = torch_xla_step(8)
     before, plain = parse_module(text), parse_module(text)
@@ -59,7 +59,7 @@ def flattened(body: str, results: str, before: str = "") -> str:
     return print_module(module)
 
 
-def test_nested_tuples_and_tuples_of_calls() -> None:
+def test_nested_tuples_and_tuples_of_calls_are_flattened() -> None:
     body = f"""%t = stablehlo.custom_call @make(%a) : (tensor<f32>) -> {PAIR}
     %u = stablehlo.tuple %b, %t : tuple<tensor<2xf32>, {PAIR}>
     return %u, %a : tuple<tensor<2xf32>, {PAIR}>, tensor<f32>"""
@@ -84,12 +84,12 @@ def test_nested_tuples_and_tuples_of_calls() -> None:
         ),
     ],
 )
-def test_attributes_that_would_be_lost_are_refused(body: str, results: str, words: str) -> None:
+def test_attributes_that_would_be_lost_prevent_flattening(body: str, results: str, words: str) -> None:
     with pytest.raises(Refusal, match=words):
         flattened(body, results)
 
 
-def test_results_that_are_swapped_are_not_proved() -> None:
+def test_swapped_results_are_not_proved() -> None:
     text = """func.func @main(%a: tensor<f32>) -> tuple<tensor<f32>, tensor<f32>> {
       %b = stablehlo.negate %a : tensor<f32>
       %t = stablehlo.tuple %a, %b : tuple<tensor<f32>, tensor<f32>>
@@ -107,7 +107,7 @@ def test_results_that_are_swapped_are_not_proved() -> None:
     ("read", "is_proved"),
     [("%t[0] : (PAIR) -> tensor<f32>", True), ("%t[1] : (PAIR) -> tensor<f32>", False)],
 )
-def test_the_element_of_a_tuple_is_its_value(read: str, is_proved: bool) -> None:
+def test_tuple_element_is_proved_equal_to_its_value(read: str, is_proved: bool) -> None:
     pair = "tuple<tensor<f32>, tensor<f32>>"
     before = f"""func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {{
       %t = stablehlo.tuple %a, %b : {pair}

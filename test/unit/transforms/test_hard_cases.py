@@ -25,7 +25,7 @@ from recompute.transforms.verify import verify
 
 
 @pytest.mark.parametrize("name", ["tied.small.mlir", "branches.small.mlir", "chain.small.mlir", "unet.small.mlir"])
-def test_never_above_the_plain_step_and_steady(name: str) -> None:
+def test_peaks_are_below_the_plain_step_and_steady(name: str) -> None:
     """Lower both peaks on a scope entered twice, blocks with many branches, unary chains, and skip connections."""
     before, after = peaks_before(name), peaks_after(name)
     assert after.in_order < before.in_order
@@ -71,7 +71,7 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<f32>, tensor<1024xf32>) {
 """
 
 
-def test_the_gradient_of_the_mean_of_cos_of_sin() -> None:
+def test_mean_of_cos_of_sin_is_recomputed() -> None:
     """Recompute where the cotangent is constant: %d is needed at once, while %c waits for %h, which depends on %d."""
     before = parse_module(COSINE_OF_SINE)
     after = before.clone()

@@ -18,13 +18,13 @@ def doubling(levels: int) -> str:
     return main + "".join(functions[1:]) + step.format(levels, "math.tanh")
 
 
-def test_calls_that_double_at_each_level_are_inlined() -> None:
+def test_doubling_calls_within_the_limit_are_inlined() -> None:
     module = parse_module(doubling(5))
     assert inline(module) == 2 * 5
     assert sum(1 for _ in module.walk()) == 2 + 2**5 + 1
 
 
-def test_too_many_are_refused_before_any_is_inlined() -> None:
+def test_too_many_calls_are_refused_before_inlining() -> None:
     text = doubling(40)
     module = parse_module(text)
     with pytest.raises(Refusal, match="has more than 1000000 operations once calls are inlined"):
@@ -32,7 +32,7 @@ def test_too_many_are_refused_before_any_is_inlined() -> None:
     assert str(module) == str(parse_module(text))
 
 
-def test_a_chain_of_calls_of_any_depth() -> None:
+def test_deep_chain_of_calls_is_inlined() -> None:
     """Inline 3000 functions, each of which calls the next, without recursion."""
     count, type_ = 3000, "tensor<4xf32>"
     ends = [f"%0 = call @f{n + 1}(%x) : ({type_}) -> {type_}" for n in range(count - 1)]

@@ -33,7 +33,7 @@ OTHER = """func.func private @other(%x: tensor<4xf32>) -> tensor<4xf32> {
 PASS = RecomputeOptions(pipeline="recompute-inline-composites")
 
 
-def test_a_composite_is_inlined_and_proved() -> None:
+def test_composite_is_inlined_and_proved() -> None:
     result = recompute.rewrite(STEP, PASS)
     assert (
         "composite" not in result.text and "stablehlo.multiply %x, %x" in result.text and "@square" not in result.text
@@ -53,7 +53,7 @@ def test_a_composite_is_inlined_and_proved() -> None:
         ("%b = stablehlo.sine %a", "%b = stablehlo.cosine %a"),
     ],
 )
-def test_other_decompositions_are_not_proved(old: str, new: str) -> None:
+def test_different_decompositions_are_not_proved(old: str, new: str) -> None:
     assert old in STEP
     before, after = parse_module(STEP + OTHER), parse_module(STEP.replace(old, new, 1) + OTHER)
     assert not prove(before, after).proved
@@ -76,7 +76,7 @@ def test_recursive_decomposition_is_not_compared() -> None:
     assert not proof.proved and "calls itself" in proof.reason
 
 
-def test_a_composite_with_regions_is_refused() -> None:
+def test_composite_with_regions_is_refused() -> None:
     text = STEP.replace(
         '%a = stablehlo.composite "acme.square" %x {', '%a = stablehlo.composite "acme.square" %x ({\n}) {'
     )

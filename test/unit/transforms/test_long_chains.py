@@ -47,7 +47,7 @@ def peak_of(module: ModuleOp) -> int:
 
 @pytest.mark.slow("1000")
 @pytest.mark.parametrize("blocks", [170, 1000])
-def test_a_deep_chain_of_elementwise_blocks_is_recomputed(blocks: int) -> None:
+def test_deep_chain_of_elementwise_blocks_is_recomputed(blocks: int) -> None:
     text = chain(blocks)
     module = parse_module(text)
     before = peak_of(module)

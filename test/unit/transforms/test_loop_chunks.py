@@ -20,7 +20,7 @@ SAME_DIRECTION = TEXT.replace("%at = stablehlo.subtract %last, %j", "%at = stabl
 )
 
 
-def said_of(text: str, loops: str, selection: Selection = AUTO) -> str:
+def loop_remarks(text: str, loops: str, selection: Selection = AUTO) -> str:
     """Return the remarks on the loops; the result is proved and computes the same."""
     before = parse_module(text, "step.mlir", make_context())
     before.verify()
@@ -35,28 +35,28 @@ def said_of(text: str, loops: str, selection: Selection = AUTO) -> str:
 
 @pytest.mark.parametrize("text", [TEXT, SAME_DIRECTION], ids=["reversed", "in the same direction"])
 @pytest.mark.parametrize("every", [1, 4, 5, 30, 99])
-def test_in_chunks(text: str, every: int) -> None:
-    message = said_of(text, f"periodic({every})")
+def test_loops_keep_carries_in_chunks(text: str, every: int) -> None:
+    message = loop_remarks(text, f"periodic({every})")
     if every in (4, 5):
         assert f"holds its carries every {every} iterations" in message
     else:
         assert "but its stacks need 600" in message, message
 
 
-def test_slots_are_for_the_reverse() -> None:
-    assert "slots need the reverse order" in said_of(SAME_DIRECTION, "binomial(4)")
+def test_slots_need_a_loop_that_reads_in_reverse() -> None:
+    assert "slots need the reverse order" in loop_remarks(SAME_DIRECTION, "binomial(4)")
 
 
-def test_loops_of_other_lengths() -> None:
+def test_loops_of_different_lengths_are_unchanged() -> None:
     head, tail = TEXT.split("%m, %g =")
     fewer = head + "%m, %g =" + tail.replace("dense<30>", "dense<20>")
-    assert "runs 30 times, but the loop that reads its stacks runs 20 times" in said_of(fewer, "periodic(5)")
+    assert "runs 30 times, but the loop that reads its stacks runs 20 times" in loop_remarks(fewer, "periodic(5)")
 
 
-def test_in_another_order() -> None:
+def test_loop_that_reads_in_another_order_is_unchanged() -> None:
     """Leave a loop alone that reads every slice one position further, with the first one clamped."""
     other = TEXT.replace("dense<29>", "dense<28>")
-    assert "holds its carries" not in said_of(other, "periodic(5)")
+    assert "holds its carries" not in loop_remarks(other, "periodic(5)")
 
 
 def test_saved_values_are_not_recomputed() -> None:
@@ -65,4 +65,4 @@ def test_saved_values_are_not_recomputed() -> None:
         "%next0 = stablehlo.sine %p {recompute.recompute = false} : tensor<5xf32>\n"
         "    %next = stablehlo.negate %next0 : tensor<5xf32>",
     )
-    assert "stablehlo.sine must not run again" in said_of(kept, "periodic(5)")
+    assert "stablehlo.sine must not run again" in loop_remarks(kept, "periodic(5)")

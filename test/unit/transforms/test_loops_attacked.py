@@ -87,7 +87,7 @@ WAYS: list[Loops] = [True, "periodic(1)", "periodic(2)", "periodic(3)", "binomia
 
 @pytest.mark.parametrize("loops", WAYS)
 @pytest.mark.parametrize("number", ["i32", "ui32", "i64"])
-def test_slices_read_in_another_order_and_twice(loops: Loops, number: str) -> None:
+def test_slices_read_out_of_order_and_twice_are_proved(loops: Loops, number: str) -> None:
     before, after, result = rolled(step(number), loops)
     assert result.copies and compare(before, after, INPUTS).equal
     proof = prove(before, after)
@@ -101,7 +101,7 @@ def test_written_loops_keep_counter_signedness(loops: Loops) -> None:
 
 
 @pytest.mark.parametrize("through", ["ui32", "i64"])
-def test_a_number_below_zero_that_loses_its_sign(through: str) -> None:
+def test_index_that_loses_its_sign_leaves_the_loop_unchanged(through: str) -> None:
     """Leave a loop alone whose negative index becomes 2**32 - 5 when converted: 4 - j then lies beyond the stack."""
     n, m = "tensor<i32>", f"tensor<{through}>"
     chain = f"""    %five = stablehlo.constant dense<-1> : {n}
@@ -139,7 +139,7 @@ def test_loop_with_attributes_on_counter_is_unchanged(old: str, loops: Loops) ->
     assert f"the loop is left as it is: {NOT_COUNTED}" in [remark.reason for remark in result.remarks]
 
 
-def test_the_end_of_a_loop_counts_as_the_loop() -> None:
+def test_attributes_on_the_terminator_leave_the_loop_unchanged() -> None:
     text = re.sub(r"(return %next, %r, %a1, %b1) :", r'\1 {acme.hint = "x"} :', step())
     assert text != step() and not rolled(text, True)[2].copies
 

@@ -52,7 +52,7 @@ def test_outlining_nested_steps_is_reversible(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_inside_is_recomputed_and_proved(name: str) -> None:
+def test_nested_step_is_recomputed_and_proved(name: str) -> None:
     before = parse_module(STEPS[name])
     after = before.clone()
     result = rewrite_in_place(after)

@@ -95,7 +95,7 @@ MOVED = f"""func.func @f(%x: {SHAPE}, %y: {SHAPE}) -> {SHAPE} {{
 }}"""
 
 
-def test_there_and_back_is_proved() -> None:
+def test_offload_and_reload_are_proved() -> None:
     assert prove(PLAIN, MOVED) and prove(MOVED, PLAIN)
 
 
@@ -231,6 +231,6 @@ def test_unmatched_selection_is_refused_at_the_step() -> None:
     assert refused.value.operation.name == "func.func"
 
 
-def test_devices_have_a_speed_one_way() -> None:
+def test_transfer_speed_of_devices_is_one_way() -> None:
     known = {name: first.host_bytes_per_second for name, first in DEVICES.items()}
     assert known == {"a100": 32e9, "h100": 64e9, "h200": 64e9, "mi300x": 64e9, "tpuv5e": None, "cpu": None}

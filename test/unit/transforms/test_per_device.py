@@ -50,7 +50,7 @@ def test_outlined_and_split_step_is_equivalent() -> None:
     assert print_module(module) == again
 
 
-def test_less_is_handed_on() -> None:
+def test_fewer_residuals_are_passed_between_bodies() -> None:
     before, after = parse_module(TEXT), parse_module(TEXT)
     result = rewrite_in_place(after)
     assert result.copies == 5
@@ -77,7 +77,7 @@ def test_mismatched_bodies_are_not_paired(name: str) -> None:
     assert pairs(TEXT.replace(old, new)) == 0
 
 
-def test_a_scalar_is_a_row_of_one_element_on_the_way() -> None:
+def test_scalar_residual_is_passed_as_a_row() -> None:
     """Pass a scalar between the bodies as a row of one element: a sharded array over the devices cannot be a scalar."""
     text = TEXT.replace(
         "    %b = stablehlo.exponential %a :",
@@ -103,7 +103,7 @@ def test_a_scalar_is_a_row_of_one_element_on_the_way() -> None:
     assert prove(parse_module(text), after)
 
 
-def test_constants_are_in_both() -> None:
+def test_constants_are_repeated_in_both_bodies() -> None:
     text = TEXT.replace(
         "    %h = stablehlo.multiply %t, %e : tensor<1024xf32>",
         "    %o = stablehlo.constant dense<2.0> : tensor<1024xf32>\n"

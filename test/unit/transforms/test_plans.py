@@ -49,7 +49,7 @@ def pairs() -> list[tuple[str, str]]:
 
 @pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize(("name", "selection"), pairs())
-def test_stored_plan_gives_the_same_bytes(name: str, selection: str) -> None:
+def test_stored_plan_reproduces_the_program(name: str, selection: str) -> None:
     first, second = original(name).clone(), original(name).clone()
     result = rewrite_in_place(first, RecomputeOptions(SELECTIONS[selection]))
     again = rewrite_in_place(second, RecomputeOptions().with_planned(from_json(to_json(result.plans))))
@@ -57,7 +57,7 @@ def test_stored_plan_gives_the_same_bytes(name: str, selection: str) -> None:
     assert [step.plan for step in again.steps] == [step.plan for step in result.steps]
 
 
-def test_a_plan_for_another_program_is_refused() -> None:
+def test_plan_for_another_program_is_rejected() -> None:
     plans = rewrite_in_place(original("chain.small.mlir").clone()).plans
     other = parse_module(
         print_module(original("chain.small.mlir"), debuginfo=True).replace("stablehlo.tanh", "stablehlo.sine")
@@ -88,18 +88,18 @@ def cheap_again(graph: Graph) -> Plan:
 
 @pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", SMALL)
-def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
+def test_external_planner_replaces_the_search(name: str) -> None:
     module = original(name).clone()
     result = rewrite_in_place(module, RecomputeOptions().with_planned(cheap_again))
     assert result.copies and prove(original(name), module).proved
 
 
-def test_a_planner_that_gives_no_plan() -> None:
+def test_planner_without_a_plan_is_rejected() -> None:
     with pytest.raises(Refusal, match="the planner must return a Plan for each step, not NoneType"):
         rewrite_in_place(original("chain.small.mlir").clone(), RecomputeOptions().with_planned(lambda _: None))  # pyright: ignore[reportArgumentType]
 
 
-def test_a_planner_of_ones_own_saves_memory() -> None:
+def test_external_planner_saves_memory() -> None:
     module = original("chain.small.mlir").clone()
     rewrite_in_place(
         module, RecomputeOptions().with_planned(lambda graph: plan_of_pairs(graph, every_second_block(graph)))
@@ -163,7 +163,7 @@ def is_read_twice(graph: Graph, op: int) -> bool:
     return graph.effects[op] is None and any(len(graph.gradient_readers[value]) > 1 for value in result)
 
 
-def test_wrong_reads_are_found_use_by_use() -> None:
+def test_wrong_reads_are_detected_for_each_use() -> None:
     module = inlined("mlp.small.mlir").clone()
     step = step_of(module)
     plan = cheap_again(step.graph)

@@ -57,20 +57,20 @@ def rewritten(budgets: dict[str, str | float], **request: object) -> tuple[dict[
     return after, result
 
 
-def test_by_hand():
+def test_bytes_and_copies_are_as_counted_by_hand():
     after, result = rewritten({"layer0": "50%"})
     assert after == {"layer0": 1024, "layer1": 3072}
     # %b alone runs again: it is cheaper than %a and %b, and as dear as %a.
     assert result.copies == 1 and result.extra_flops == 256
 
 
-def test_one_segment_is_computed_from_another():
+def test_segment_may_be_recomputed_from_a_value_of_another():
     """Save %c in layer0, in place of its own values, to recompute half of layer1 from it."""
     after, result = rewritten({"layer0": "50%", "layer1": "2KiB"})
     assert after["layer0"] <= 1024 and after["layer1"] <= 2048 and result.copies >= 2
 
 
-def test_both_cannot_be():
+def test_jointly_infeasible_budgets_are_rejected():
     """Refuse two budgets that fit one at a time: layer1 needs %c of layer0, which may keep nothing."""
     with pytest.raises(Refusal, match="no plan meets the budgets of all segments together, which is proved"):
         rewritten({"layer0": "1B", "layer1": "1KiB"})
@@ -80,19 +80,19 @@ def test_both_cannot_be():
     assert after["layer1"] == 1024 and after["layer0"] == 3072
 
 
-def test_shares_and_bytes_as_numbers():
+def test_budgets_may_be_shares_or_bytes():
     assert rewritten({"layer*": 1.0})[0] == {"layer0": 2048, "layer1": 3072}
     assert rewritten({"layer0": 1024})[0]["layer0"] == 1024
     with pytest.raises(ValueError, match=r"layer0: invalid budget 1\.5: "):
         rewritten({"layer0": 1.5})
 
 
-def test_a_plan_or_a_planner_says_so_already():
+def test_budgets_with_a_plan_or_planner_are_rejected():
     with pytest.raises(ValueError, match="segment_budgets, or a plan or planner"):
         rewritten({"layer0": "50%"}, plan=())
 
 
-def test_marks_of_the_user_win():
+def test_user_marks_take_precedence():
     kept = STEP.replace("sine %x :", "sine %x {recompute.recompute = false} :")
     kept = kept.replace("multiply %a, %w :", 'multiply %a, %w {recompute.recompute = "must_save"} :')
     with pytest.raises(Refusal, match=r"proven minimum is 2.0 KiB \(2048 bytes\); .*: a mark keeps it"):
@@ -102,12 +102,12 @@ def test_marks_of_the_user_win():
     assert saved(STEP, result, ("layer0",))[1] == {"layer0": 1024}
 
 
-def test_parsed_plan_gives_the_same_bytes():
+def test_parsed_plan_reproduces_the_program():
     _, result = rewritten({"layer0": "50%", "layer1": "2KiB"})
     assert rewrite(STEP, RecomputeOptions(plan=result.plan_text, calls=False)).text == result.text
 
 
-def test_with_a_budget_both_hold():
+def test_segment_and_step_budgets_are_both_kept():
     for model, budget in (("order", "70%"), ("order", "100%")):
         after, result = rewritten({"layer0": "50%"}, budget=budget, memory_model=model)
         assert after.get("layer0", 0) <= 1024
@@ -115,7 +115,7 @@ def test_with_a_budget_both_hold():
         assert now.peak_bytes <= float(budget.strip("%")) / 100 * before.peak_bytes
 
 
-def test_inside_of_a_loop():
+def test_segment_budget_in_a_loop_is_rejected():
     text = """
     func.func @step(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
       %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -145,7 +145,7 @@ def budgets_for(program: Program, dice: Random) -> dict[str, str | float]:
 
 
 @pytest.mark.slow
-def test_random_programs_keep_their_budgets_and_their_bits():
+def test_random_programs_keep_segment_budgets_and_bits():
     written = 0
     for seed in range(PROGRAMS):
         program, dice = generate(seed), Random(seed)

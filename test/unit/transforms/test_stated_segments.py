@@ -27,26 +27,26 @@ func.func public @main(%x: {T}, %ct: {T}) -> ({T}, {T}) attributes {{recompute.c
 """
 
 
-def done(selection: Selection, name: str = "block") -> tuple[str, list[str]]:
+def rewritten_with(selection: Selection, name: str = "block") -> tuple[str, list[str]]:
     module = parse_module(STEP.replace("NAME", name))
     remarks = rewrite_in_place(module, RecomputeOptions(selection, target="none")).remarks
     return print_module(module), [remark.reason for remark in remarks]
 
 
 def test_stated_checkpoints_cut_step_and_are_removed():
-    text, remarks = done(Selection())
+    text, remarks = rewritten_with(Selection())
     assert 'recompute.segment = "segment0"' in text and "recompute.checkpoints" not in text
     assert OVERRIDDEN not in remarks
 
 
 @pytest.mark.parametrize("message", [{"segments": "block"}, {"checkpoints": ("b",)}])
 def test_options_override_stated_segments_with_remark(message: dict[str, str]):
-    text, remarks = done(Selection(**message))  # pyright: ignore[reportArgumentType]
+    text, remarks = rewritten_with(Selection(**message))  # pyright: ignore[reportArgumentType]
     assert OVERRIDDEN in remarks
     assert "recompute.copy" in text
 
 
 def test_marked_call_without_segments_is_a_segment():
-    assert "recompute.copy" not in done(Selection(segments="none"))[0]
-    text, _ = done(Selection(segments="none"), "recompute:piece@3")
+    assert "recompute.copy" not in rewritten_with(Selection(segments="none"))[0]
+    text, _ = rewritten_with(Selection(segments="none"), "recompute:piece@3")
     assert 'recompute.segment = "piece", recompute.id' in text

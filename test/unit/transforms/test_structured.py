@@ -89,7 +89,7 @@ def executed_equal(before: ModuleOp, after: ModuleOp) -> bool:
     return compare(before, after, inputs).equal
 
 
-def test_the_pipeline_gives_regions_back() -> None:
+def test_pipeline_returns_regions() -> None:
     result = after(structured())
     assert not any(isinstance(op, SegmentOp) for op in result.walk())
     gradients = [op for op in result.walk() if isinstance(op, GradientOp)]
@@ -99,7 +99,7 @@ def test_the_pipeline_gives_regions_back() -> None:
     verify(flat(result))
 
 
-def test_r13_the_result_is_proved_and_executed_equal() -> None:
+def test_r13_result_is_proved_and_executed_equal() -> None:
     assert prove(structured(), after(structured())).proved
     assert prove(structured(), flat(structured())).proved
     assert prove(structured(), with_tokens(structured())).proved
@@ -107,7 +107,7 @@ def test_r13_the_result_is_proved_and_executed_equal() -> None:
     assert executed_equal(structured(), flat(structured()))
 
 
-def test_xdsls_interpreter_and_the_meter_run_regions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_xdsl_interpreter_and_meter_run_regions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (inputs,) = random_inputs(function_named(structured()), 0, "random")
     (expected,) = execute(function_named(flat(structured())), [inputs])
     (result,) = make_interpreter(structured()).call_op("main", (inputs,))
@@ -118,7 +118,7 @@ def test_xdsls_interpreter_and_the_meter_run_regions(tmp_path: Path, capsys: pyt
     assert "metered" in capsys.readouterr().out
 
 
-def test_views_that_a_region_hands_out_are_views() -> None:
+def test_views_returned_by_a_region_are_views() -> None:
     """Copy a reshape of a transpose, also where the transpose stands in a segment."""
     text = """
 func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
@@ -138,7 +138,7 @@ func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
     assert strided == {"a"} and len(preparation.strided) == 2
 
 
-def test_a_changed_result_is_not_equal() -> None:
+def test_changed_result_is_not_proved_or_equal() -> None:
     wrong = after(structured())
     inside = next(op for op in wrong.walk() if isinstance(op, GradientOp)).body.block
     multiply = next(op for op in inside.ops if op.name == "stablehlo.multiply" and Names.TARGET_GRAD in op.attributes)
@@ -148,14 +148,14 @@ def test_a_changed_result_is_not_equal() -> None:
 
 
 @pytest.mark.parametrize(("count", "blocks"), [(1, 6), (2, 6), (3, 6)])
-def test_memory_falls_for_several_gradients_too(count: int, blocks: int) -> None:
+def test_several_gradients_need_less_memory(count: int, blocks: int) -> None:
     before, result = flat(structured(count, blocks)), flat(after(structured(count, blocks)))
     assert peak(result) <= 0.6 * peak(before)
     assert eager_peak(result) <= 1.10 * peak(result)
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_without_tokens_the_saving_is_gone(count: int) -> None:
+def test_without_tokens_nothing_is_saved(count: int) -> None:
     module = with_tokens(structured(count, 6))
     lower(module, "none")
     assert eager_peak(module) >= 0.95 * eager_peak(flat(structured(count, 6)))
@@ -182,13 +182,13 @@ def test_disabled_gate_rules_allow_early_gates(monkeypatch: pytest.MonkeyPatch) 
     fail."""
     find = gates.find_gates
 
-    def careless(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
+    def find_gates_unchecked(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
         return find(graph, readers, -1, before)
 
     def waits(graph: Graph, value: int, after: int) -> bool:
         return True
 
-    monkeypatch.setattr(gates, "find_gates", careless)
+    monkeypatch.setattr(gates, "find_gates", find_gates_unchecked)
     monkeypatch.setattr(gates, "_waits", waits)
     assert early_gates(structured())
 
@@ -275,7 +275,7 @@ def test_gates_survive_cleanups_three_times() -> None:
     verify(module)
 
 
-def test_cleanups_keep_the_copies_inside_of_regions() -> None:
+def test_cleanups_keep_copies_inside_regions() -> None:
     module = after(structured())
     held = peak(flat(module))
     context = make_context()
@@ -286,7 +286,7 @@ def test_cleanups_keep_the_copies_inside_of_regions() -> None:
     verify(flat(module))
 
 
-def test_the_flat_form_gives_the_same() -> None:
+def test_flattening_before_or_after_gives_the_same_program() -> None:
     """Give the same program whether the step is flattened before or after recomputation."""
     from_flat = after(flat(structured()))
     assert flat(after(structured())).is_structurally_equivalent(from_flat)
@@ -307,7 +307,7 @@ def test_outlining_gradient_is_reversible(name: str) -> None:
 
 @pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", [name for name in PLAIN if ".small" in name])
-def test_a_structured_example_is_recomputed_as_the_flat_one(name: str) -> None:
+def test_structured_and_flat_examples_are_recomputed_alike(name: str) -> None:
     module = inlined(name).clone()
     outline_gradient(module)
     assert rewrite_in_place(module).copies > 0

@@ -19,7 +19,7 @@ func.func public @main(%a: tensor<f32>, %n: tensor<1xi64>) -> tensor<8xf32> {
 
 
 @pytest.mark.parametrize(("message", "repeatable"), [("", False), ("-preserve_rng_state", True)])
-def test_a_hidden_state(message: str, repeatable: bool):
+def test_hidden_state_draw_is_repeated_only_on_request(message: str, repeatable: bool):
     module = parse_module(DRAW.replace("SAID", message))
     assert take_scopes(module) == 1
     (draw,) = (op for op in module.walk() if name_of(op) == "stablehlo.rng")

@@ -88,12 +88,12 @@ def _inside(op: Operation) -> list[Any]:
 
 def crosses_back(ours: ModuleOp, module: Any) -> str:
     """Check that the written module equals the original, and return its description by MLIR."""
-    back = _told(write(ours, private.mlir_context()))
-    assert back == _told(module)
+    back = _normalized(write(ours, private.mlir_context()))
+    assert back == _normalized(module)
     return back
 
 
-def _told(module: Any) -> str:
+def _normalized(module: Any) -> str:
     return _NOTHING.sub("", generic(module)).replace(", }>", "}>").replace(" <{}>", "")
 
 

@@ -75,7 +75,7 @@ def kept_inputs_are_sharded() -> None:
     assert saved > 0.5 * (LAYERS - 2) * kept / 2, saved
 
 
-def without_a_mesh_that_is_said() -> None:
+def missing_mesh_is_reported() -> None:
     arguments = [{"up": jnp.ones((64, 256)), "down": jnp.ones((256, 64))}] * 3, jnp.ones((512, 64))
     actual = lowered(layer, arguments, recompute_slice_activation=True)
     assert any(
@@ -116,7 +116,7 @@ def collectives_of_parameters() -> None:
 
 if __name__ == "__main__":
     kept_inputs_are_sharded()
-    without_a_mesh_that_is_said()
+    missing_mesh_is_reported()
     collectives_of_tensors()
     collectives_of_parameters()
     print("as it should be")

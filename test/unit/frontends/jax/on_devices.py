@@ -85,7 +85,7 @@ def loss_inside(around: Any) -> Any:
     return on_devices(net, in_specs=([SPECS] * LAYERS, Spec("data")), out_specs=Spec()), (WEIGHTS, X)
 
 
-def one_each(around: Any) -> Any:
+def shard_map_per_layer(around: Any) -> Any:
     """One shard_map for each layer, with other operations in between."""
 
     def loss(weights: Any, x: Any) -> Any:
@@ -125,7 +125,7 @@ def inside_a_scan(around: Any) -> Any:
 STEPS = {
     "inside": (inside, False),
     "loss inside": (loss_inside, False),
-    "one each": (one_each, True),
+    "one each": (shard_map_per_layer, True),
     "scan inside": (scan_inside, True),
     "inside a scan": (inside_a_scan, True),
 }
@@ -161,7 +161,7 @@ def check(name: str) -> None:
     print(name, round(bytes_of["ours"] / bytes_of["checkpoint"], 3))
 
 
-def check_that_the_reason_is_said() -> None:
+def check_reason_for_unchanged_step() -> None:
     loss, arguments = inside_a_scan(lambda item: item)
     lowered = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower(*arguments)
     assert lowered.why is not None and "which are recomputed only with collectives=true" in lowered.why, lowered.why
@@ -184,6 +184,6 @@ def in_a_branch(weights: Any, x: Any) -> Any:
 
 if __name__ == "__main__":
     if "inside a scan" in sys.argv[1:]:
-        check_that_the_reason_is_said()
+        check_reason_for_unchanged_step()
     for one in sys.argv[1:] or STEPS:
         check(one)

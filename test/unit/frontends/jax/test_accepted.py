@@ -94,7 +94,7 @@ def raw_keys_of_rbg(request: pytest.FixtureRequest):
 
 @pytest.mark.slow("raw key")
 @pytest.mark.parametrize("name", [*NEW, *KNOWN])
-def test_no_more_than_the_plain_step(name: str):
+def test_step_needs_no_more_memory_than_the_plain_step(name: str):
     """Compare the results of all cases, and the memory where no other test does."""
     case = {**NEW, **KNOWN}[name]()
     with warnings.catch_warnings():
@@ -107,7 +107,7 @@ def test_no_more_than_the_plain_step(name: str):
 
 @pytest.mark.slow("raw key")
 @pytest.mark.parametrize("name", NEW)
-def test_results(name: str):
+def test_results_equal_those_of_jax_jit(name: str):
     case = NEW[name]()
     ours = recompute.jax.jit(case.step, measure=False, **case.options)
     with warnings.catch_warnings():

@@ -47,7 +47,7 @@ def test_disabled_passes_are_combined(
 
 
 @pytest.mark.usefixtures("merging")
-def test_flags_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_disabled_passes_are_read_from_a_flags_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = tmp_path / "flags"
     file.write_text("--xla_disable_hlo_passes=dce\n")
     monkeypatch.setenv("XLA_FLAGS", str(file))
@@ -57,7 +57,7 @@ def test_flags_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.usefixtures("merging")
-def test_a_pass_that_jax_turns_off(monkeypatch: pytest.MonkeyPatch):
+def test_pass_that_jax_disables_stays_disabled(monkeypatch: pytest.MonkeyPatch):
     before = jax.config.jax_compiler_enable_remat_pass
     jax.config.update("jax_compiler_enable_remat_pass", False)
     try:
@@ -67,7 +67,7 @@ def test_a_pass_that_jax_turns_off(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.usefixtures("merging")
-def test_other_options_and_platforms():
+def test_other_options_and_platforms_are_unchanged():
     assert keeping_barriers(("cpu",), {"a": 1, "b": 1}, {"b": 2}) == {"a": 1, "b": 2, DISABLED: DROPS_BARRIERS}
     assert keeping_barriers(("cuda",), {"a": 1}) == {"a": 1}
     assert keeping_barriers(("cuda",), None) is None
@@ -94,7 +94,7 @@ def test_disabled_passes_reach_the_compiler(monkeypatch: pytest.MonkeyPatch):
     ]
 
 
-def test_barriers_are_kept():
+def test_compiled_step_keeps_its_barriers():
     """Keep the saving; where XLA:CPU merges copies, it is lost without the option."""
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     steps = lowered.compile(), lowered.less.compile(), lowered.plain.compile()

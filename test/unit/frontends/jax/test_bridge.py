@@ -125,12 +125,12 @@ SEEN_ELSEWHERE = {
 
 @pytest.mark.slow("large", "checkpoint")
 @pytest.mark.parametrize("path", examples(), ids=lambda path: path.stem)
-def test_examples(path: Path):
+def test_examples_cross_in_both_directions(path: Path):
     crosses(theirs(path.read_text()))
 
 
 @pytest.mark.slow
-def test_the_inputs_of_lit():
+def test_lit_inputs_cross_in_both_directions():
     """Convert all lit inputs that MLIR reads; the others use the recompute dialect or unknown operations."""
     refused = Counter[bool]()
     for name, text in lit_inputs():
@@ -149,12 +149,12 @@ def test_the_inputs_of_lit():
 
 
 @pytest.mark.parametrize("text", HANDMADE.values(), ids=HANDMADE)
-def test_handmade(text: str):
+def test_hand_written_modules_cross_in_both_directions(text: str):
     crosses(theirs(text))
 
 
 @pytest.mark.parametrize("name", sorted(DEFAULT_PROPERTIES.keys() - {"chlo.top_k", "stablehlo.custom_call"}))
-def test_defaults(name: str):
+def test_default_properties_are_dropped(name: str):
     """Drop default properties, which the text omits."""
     ((default, value),) = DEFAULT_PROPERTIES[name].items()
     given = f'%1 = "{name}"(%0) <{{{default} = {value}}}> : (tensor<4xf32>) -> tensor<4xf32>'
@@ -162,7 +162,7 @@ def test_defaults(name: str):
     assert default not in print_module(module, generic=True)
 
 
-def test_every_kind_has_a_case():
+def test_tests_cover_every_operation_attribute_and_type():
     seen = set[str]()
     of_lit, of_examples = (text for _, text in lit_inputs()), (path.read_text() for path in examples())
     forms = (PROGRAM.format(line=line) for line in LINES.values())
@@ -204,7 +204,7 @@ def test_generic_form_only_text_round_trips(text: str):
     crosses(theirs(text), in_generic_form=True)
 
 
-def test_locations_that_the_text_leaves_out():
+def test_locations_missing_from_the_short_form_cross():
     """Keep the locations in the body of a reduction, which the short form cannot express."""
     module = theirs(
         """func.func @f(%0: tensor<4x5xf32>, %1: tensor<f32>) -> tensor<4xf32> {

@@ -47,7 +47,7 @@ SPECIAL: dict[type[Attribute], list[int]] = {
 }
 
 
-def drawn(element: Attribute, count: int) -> bytes:
+def random_bytes(element: Attribute, count: int) -> bytes:
     """Return random bits, restricted to the width of the element type."""
     dtype = dtype_of(element)
     raw = np.random.default_rng(count).bytes(count * dtype.itemsize)
@@ -75,25 +75,25 @@ def constant_of(module: ModuleOp) -> DenseAttr:
 
 @pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
-def test_random_bits(element: Attribute, count: int):
-    bits_cross(element, drawn(element, count), count)
+def test_random_bits_cross_unchanged(element: Attribute, count: int):
+    bits_cross(element, random_bytes(element, count), count)
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
-def test_a_splat_is_one_element(element: Attribute):
-    raw = drawn(element, 1)
+def test_splat_crosses_as_one_element(element: Attribute):
+    raw = random_bytes(element, 1)
     bits_cross(element, raw * 1000, 1000)
     result = read(theirs(print_module(ModuleOp([ConstantOp(DenseAttr.get(TensorType(element, [50, 20]), raw))]))))
     assert constant_of(result).is_splat
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
-def test_no_element(element: Attribute):
+def test_constant_without_elements_crosses(element: Attribute):
     bits_cross(element, b"", 0)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_special_numbers(kind: type[Attribute]):
+def test_special_numbers_cross_unchanged(kind: type[Attribute]):
     element = kind()
     for bits in SPECIAL[kind]:
         raw = bits.to_bytes(dtype_of(element).itemsize, "little")
@@ -103,17 +103,17 @@ def test_special_numbers(kind: type[Attribute]):
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
-def test_in_other_places(element: Attribute):
+def test_dense_attributes_outside_constants_cross(element: Attribute):
     """Convert dense attributes outside constants, for which xDSL has another form."""
     type_ = TensorType(element, [7])
-    values = [to_standard(type_, drawn(element, 7)), to_standard(type_, drawn(element, 1))]
+    values = [to_standard(type_, random_bytes(element, 7)), to_standard(type_, random_bytes(element, 1))]
     text = ", ".join(f"a{index} = {attribute_text(value)}" for index, value in enumerate(values))
     module = crosses(theirs(f"func.func private @f() attributes {{ {text} }}"))
     (op,) = module.body.block.ops
     assert list(op.attributes.values()) == values
 
 
-def test_zeros_and_ones_of_mlir():
+def test_booleans_cross_from_any_nonzero_byte():
     """Read a true `i1`, which is any nonzero byte in memory."""
     for text in ("true", "false", "[true, false, true]", "[[true], [false]]"):
         shape = {"[true, ": "3x", "[[true]": "2x1x"}.get(text[:7], "5x")
@@ -123,7 +123,7 @@ def test_zeros_and_ones_of_mlir():
         assert print_module(parse_module(print_module(module))) == print_module(module)
 
 
-def test_two_constants_of_one_type():
+def test_constants_of_one_type_stay_distinct():
     text = "%0 = stablehlo.constant dense<0.0> : tensor<f32> %1 = stablehlo.constant dense<-0.0> : tensor<f32>"
     module = crosses(theirs(f"func.func @f() {{ {text} return }}"))
     values = [op.value for op in every_operation(module) if isinstance(op, ConstantOp)]

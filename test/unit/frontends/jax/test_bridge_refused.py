@@ -48,7 +48,7 @@ def test_text_fallback_gives_the_same_result(way: str, monkeypatch: pytest.Monke
     assert far_apart(run, jax.jit(step)(weights(), batch())) == []
 
 
-def test_no_text_is_needed(monkeypatch: pytest.MonkeyPatch):
+def test_bridge_uses_no_text(monkeypatch: pytest.MonkeyPatch):
     for name in ("parse_module", "print_module"):
         monkeypatch.setattr(crossing, name, never)
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
@@ -56,7 +56,7 @@ def test_no_text_is_needed(monkeypatch: pytest.MonkeyPatch):
     assert recompute.jax.jit(mlp().step).explain(weights(), batch())
 
 
-def test_the_step_is_another_one():
+def test_rewritten_module_differs_from_the_plain_one():
     """Hand the rewritten module to JAX without an earlier executable."""
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert lowered.rewritten is not None
@@ -66,7 +66,7 @@ def test_the_step_is_another_one():
     assert read(module).is_structurally_equivalent(lowered.rewritten.module)
 
 
-def test_a_resource(monkeypatch: pytest.MonkeyPatch):
+def test_resource_falls_back_to_text(monkeypatch: pytest.MonkeyPatch):
     """Refuse a resource, whose content follows the module; JAX's text contains it, and our parser reads it."""
     module = theirs(RESOURCE)
     with pytest.raises(NotBridged, match="dialect resource"):
@@ -116,7 +116,7 @@ def test_module_invalid_in_mlir_is_refused(text: str, words: str):
             crossing.with_module(lowered, module)
 
 
-def test_a_value_in_front_of_its_definition():
+def test_value_before_its_definition_is_refused():
     module = parse_module(
         """"builtin.module"() ({ "func.func"() <{sym_name = "f", function_type = () -> ()}> ({
             "cf.br"()[^b] : () -> ()
@@ -139,7 +139,7 @@ def test_a_value_in_front_of_its_definition():
         read(private.parse_mlir(print_module(module)))
 
 
-def test_one_kind_of_error(monkeypatch: pytest.MonkeyPatch):
+def test_any_failure_raises_one_error_type(monkeypatch: pytest.MonkeyPatch):
     """Raise one kind of error for any exception of the bindings or of this code."""
     nothing: Any = object()
     with pytest.raises(NotBridged, match="AttributeError"):
@@ -148,14 +148,14 @@ def test_one_kind_of_error(monkeypatch: pytest.MonkeyPatch):
         write(ModuleOp([]), nothing)
 
 
-def test_bindings_that_are_not_there(monkeypatch: pytest.MonkeyPatch):
+def test_missing_bindings_fall_back_to_text(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delattr(bridge, "read")
     monkeypatch.delattr(bridge, "write")
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert lowered.rewritten is not None and lowered.rewritten.copies > 0
 
 
-def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
+def test_changed_xdsl_fields_fall_back_to_constructors(monkeypatch: pytest.MonkeyPatch):
     """Build objects by xDSL's constructors if its fields have changed."""
     assert making.has_expected_fields()
     monkeypatch.setitem(making.EXPECTED_FIELDS, StringAttr, "text")

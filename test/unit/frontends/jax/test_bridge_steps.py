@@ -123,17 +123,17 @@ STEPS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_lowered(step: Callable[[Any], Any]):
+def test_lowered_steps_cross_in_both_directions(step: Callable[[Any], Any]):
     crosses(jax.jit(step).lower(X).compiler_ir())
 
 
-def test_wide_numbers():
+def test_sixty_four_bit_numbers_cross():
     with jax.enable_x64(True):
         double = jax.ShapeDtypeStruct((4, 4), jnp.float64)
         crosses(jax.jit(lambda x: (jnp.linalg.inv(x), x * (1 + 2j), x.astype(jnp.int64))).lower(double).compiler_ir())
 
 
-def test_donated_and_named():
+def test_donated_arguments_and_names_cross():
     step = jax.jit(mlp().step, donate_argnums=0, keep_unused=True)
     crosses(step.lower(weights(), batch()).compiler_ir())
 
@@ -168,7 +168,7 @@ print("crossed")
 """
 
 
-def test_several_devices():
+def test_step_for_several_devices_crosses():
     """Convert `sdy.mesh`, shardings and manual computations, and `mhlo.sharding` instead of them."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}

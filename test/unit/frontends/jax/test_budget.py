@@ -68,7 +68,7 @@ def test_fractional_budget_limits_xla_temporaries(share: float, plain: Any) -> N
 
 
 @pytest.mark.slow
-def test_less_work_for_more_bytes(plain: Any) -> None:
+def test_larger_budget_needs_no_more_work(plain: Any) -> None:
     work = [flops(recompute.jax.jit(STEP, budget=share).lower(*five_layers()).compile()) for share in (0.8, 0.4)]
     everything = flops(recompute.jax.jit(STEP, segments="block*").lower(*five_layers()).compile())
     assert flops(plain) <= work[0] < work[1] <= everything
@@ -79,7 +79,7 @@ def flops(compiled: Any) -> float:
 
 
 @pytest.mark.slow
-def test_bytes_are_those_of_the_device(plain: Any) -> None:
+def test_budget_in_bytes_includes_arguments_and_results(plain: Any) -> None:
     analysis = plain.memory_analysis()
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
     readable = re.escape(readable_bytes(around))
@@ -91,7 +91,7 @@ def test_bytes_are_those_of_the_device(plain: Any) -> None:
 
 
 @pytest.mark.slow
-def test_as_little_as_can_be(plain: Any) -> None:
+def test_min_budget_needs_less_than_the_default(plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget="min").lower(*five_layers())
     assert temporaries(lowered.compile()) < 0.4 * temporaries(plain)
     assert temporaries(lowered.compile()) <= temporaries(recompute.jax.jit(STEP).lower(*five_layers()).compile())
@@ -165,14 +165,14 @@ def test_device_budget_requires_memory_stats(monkeypatch: pytest.MonkeyPatch, pl
 
 
 @pytest.mark.slow
-def test_each_round_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_lists_each_round(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
     assert f"step: 1 of {MOST_COMPILED + MORE + 1}: " in caplog.text
 
 
-def test_a_refusal_lists_the_smallest_candidate_of_earlier_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     origin = PlanOrigin(PlanSource.SOLVER)
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, Prediction(0.5, 1.0, 1))])
     pool.unbudgeted["stub"] = 1500.0
@@ -229,7 +229,7 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
     ("interrupts", "reason"),
     [(1, "was found before the interrupt, "), (0, "was found within the time limit of 2 s, .*; give the search more")],
 )
-def test_a_stopped_search_does_not_blame_the_budget(
+def test_error_of_stopped_search_does_not_blame_the_budget(
     interrupts: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
@@ -257,7 +257,7 @@ def test_a_stopped_search_does_not_blame_the_budget(
 
 
 @pytest.mark.slow
-def test_a_time_limit_keeps_a_budget_that_no_budget_keeps(plain: Any) -> None:
+def test_time_limited_search_returns_the_step_without_budget_if_it_fits(plain: Any) -> None:
     forget_pools()
     ordinary = temporaries(recompute.jax.jit(STEP).lower(*five_layers()).compile())
     share = (ordinary + 1) / temporaries(plain)
@@ -267,7 +267,7 @@ def test_a_time_limit_keeps_a_budget_that_no_budget_keeps(plain: Any) -> None:
         recompute.jax.jit(STEP, budget=0.05, time_limit=1e-6).lower(*five_layers())
 
 
-def test_an_earlier_measurement_within_the_limit_is_kept_after_the_time_limit() -> None:
+def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None:
     origin = PlanOrigin(PlanSource.SOLVER)
     predictions = [Prediction(0.5, 1.0, 1), Prediction(0.4, 2.0, 2)]
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
@@ -307,7 +307,7 @@ def accumulated(parameters: Any, batches: Any) -> Any:
 
 @pytest.mark.slow("xla")
 @pytest.mark.parametrize("model", ["order", "xla"])
-def test_a_step_inside_of_a_loop(model: str) -> None:
+def test_budget_covers_memory_around_a_loop(model: str) -> None:
     """Count the memory around the loop as part of the budget."""
     lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
     text = lowered.as_text(debug_info=True)
@@ -330,12 +330,12 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
         ({"budget": 0.5, "search": 3}, ValueError, "budget= and search= both select the values to recompute"),
     ],
 )
-def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) -> None:
+def test_invalid_budget_options_are_rejected(options: dict[str, Any], error: type[Exception], reason: str) -> None:
     with pytest.raises(error, match=reason):
         recompute.jax.jit(STEP, **options)
 
 
-def test_segments_have_budgets_of_their_own(plain: Any) -> None:
+def test_segment_budgets_are_kept(plain: Any) -> None:
     """Keep the budgets of segments, counted by independent code, and never fall back to the plain step."""
     lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
     result, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
@@ -385,7 +385,7 @@ def test_later_budgets_reuse_measurements() -> None:
     assert least is not None and least <= reached
 
 
-def test_a_second_minimum_does_not_rewrite_as_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_min_budget_skips_the_rewrite_without_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_pools()
     plans, original = list[bool](), budgets.rewrite
 
@@ -429,7 +429,7 @@ def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: floa
         assert 'next: a smaller budget, or "min", saves memory' in text
 
 
-def test_explain_says_that_no_plan_fits() -> None:
+def test_explain_reports_that_no_plan_fits() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="1%")
     text = str(explained)
     assert "why: no plan is within the budget 1%" in text
@@ -445,7 +445,7 @@ def test_explain_says_that_no_plan_fits() -> None:
         recompute.jax.explain(STEP, *five_layers(), budget=True)
 
 
-def test_explain_looks_for_the_least() -> None:
+def test_explain_supports_the_min_budget() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
     assert explained.rounds and explained.less.temporaries is not None and "fits in" not in str(explained)
     assert explained.fit is None and str(explained).startswith(f"{explained.name}: ")
@@ -460,7 +460,7 @@ def checkpointed_blocks(parameters: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("budget", [0.5, "min"])
-def test_a_budget_merges_the_copies_of_the_step_itself(budget: float | str) -> None:
+def test_budget_merges_checkpoint_copies_of_the_step(budget: float | str) -> None:
     """Search from the step without its `jax.checkpoint`, which left nothing to recompute."""
     step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
     plain = jax.jit(step).lower(*arguments).compile()
@@ -498,7 +498,7 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
                 assert [str(compiled).partition(":")[0] for compiled in report.rounds] == [budgets.OWN_CHECKPOINT]
 
 
-def test_a_refusal_states_the_smallest_candidate_of_all_alternatives() -> None:
+def test_refusal_states_smallest_candidate_of_all_variants() -> None:
     """Merged or not, no candidate fits: the error has the least bytes of both."""
     step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
     with pytest.raises(budgets.BudgetNotReached) as refused:
@@ -508,7 +508,7 @@ def test_a_refusal_states_the_smallest_candidate_of_all_alternatives() -> None:
     assert refused.value.least_bytes <= 1.05 * temporaries(least.compile())
 
 
-def test_a_step_that_keeps_its_own_copies_gives_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_that_keeps_its_own_copies_gives_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plain step runs, but with barriers that `jax.jit` would drop: that saves memory."""
     monkeypatch.setattr(Lowered, "drops_barriers", True)
     step = recompute.jax.jit(jax.value_and_grad(checkpointed_blocks))

@@ -54,7 +54,7 @@ def plain() -> Any:
 
 
 @cache
-def within(share: float) -> Any:
+def lowered_within(share: float) -> Any:
     return recompute.jax.jit(STEP, budget=share).lower(*given())
 
 
@@ -63,8 +63,8 @@ SHARES = (0.85, 0.6, 0.4, 0.25)
 
 @pytest.mark.slow("0.85", "0.25", "0.6")
 @pytest.mark.parametrize("share", SHARES)
-def test_on_the_compiler(share: float) -> None:
-    lowered = within(share)
+def test_jit_keeps_a_budget_over_loops(share: float) -> None:
+    lowered = lowered_within(share)
     compiled = lowered.compile()
     assert temporaries(compiled) <= share * temporaries(plain())
     assert lowered.rewritten.proof.proved and lowered.rewritten.proof.tier == 2
@@ -72,11 +72,11 @@ def test_on_the_compiler(share: float) -> None:
 
 
 @pytest.mark.slow
-def test_less_work_for_more_bytes() -> None:
+def test_larger_budget_needs_no_more_work() -> None:
     work = []
     for share in SHARES:
-        within(share).compile()
-        work.append(within(share).rewritten.extra_flops)
+        lowered_within(share).compile()
+        work.append(lowered_within(share).rewritten.extra_flops)
     assert work == sorted(work) and 5 * work[0] < work[-1]
 
 
@@ -87,7 +87,7 @@ def text() -> str:
 
 @pytest.mark.slow("order")
 @pytest.mark.parametrize("model", ["order", "xla"])
-def test_in_the_compiler(model: str) -> None:
+def test_memory_models_keep_a_budget_over_loops(model: str) -> None:
     rewrites = [
         recompute.rewrite(text(), recompute.RecomputeOptions(budget=share, memory_model=model))
         for share in ("80%", "50%", "30%")
@@ -98,14 +98,14 @@ def test_in_the_compiler(model: str) -> None:
     assert any('with loops="keep(' in str(remark) for entry in rewrites for remark in entry.remarks)
 
 
-def test_the_minimum_says_how_loops_are_cut() -> None:
+def test_min_budget_states_how_loops_are_cut() -> None:
     with pytest.raises(
         Refusal, match=r"no plan needs less than .* bytes\)?: .*with loops=\"periodic\(auto\)\", more is kept"
     ):
         recompute.rewrite(text(), recompute.RecomputeOptions(budget="2%", memory_model="order"))
 
 
-def test_so_much_is_kept() -> None:
+def test_keeping_fewer_stacks_needs_less_memory() -> None:
     """Check that XLA's temporaries fall by what is dropped."""
     matches = [temporaries(plain())]
     for loops in ("keep(60%)", "keep(30%)", True):
@@ -113,7 +113,7 @@ def test_so_much_is_kept() -> None:
     assert matches == sorted(matches, reverse=True) and len(set(matches)) == 3
 
 
-def test_the_option_is_checked() -> None:
+def test_invalid_loop_options_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"keep\(50%\) or keep\(2GiB\)"):
         recompute.jax.jit(STEP, loops="keep(much)")
 

@@ -42,7 +42,7 @@ def test_equal_calls_compile_once(compiled: list[Any]):
 
 
 @pytest.mark.parametrize("names", [{"static_argnums": (2, 3)}, {"static_argnames": ("scale", "times")}])
-def test_static_arguments(names: dict[str, Any], compiled: list[Any]):
+def test_each_static_value_is_compiled_once(names: dict[str, Any], compiled: list[Any]):
     step = recompute.jax.jit(scaled, measure=False, **names)
     values = [step(weights(), batch(), *rest)[0] for rest in ((1,), (1,), (2,), (1, 3), (1.0,))]
     assert len(compiled) == 4
@@ -51,7 +51,7 @@ def test_static_arguments(names: dict[str, Any], compiled: list[Any]):
     assert len(compiled) == 5
 
 
-def test_a_static_argument_that_cannot_be_hashed():
+def test_unhashable_static_argument_is_rejected():
     with pytest.raises(ValueError, match="Non-hashable static arguments"):
         recompute.jax.jit(scaled, static_argnums=2)(weights(), batch(), [])
 
@@ -67,7 +67,7 @@ def test_a_static_argument_that_cannot_be_hashed():
     ],
     ids=["weak type", "type", "tree", "shape", "committed"],
 )
-def test_others_are_compiled_anew(first: Any, second: Any, compiled: list[Any]):
+def test_unlike_calls_are_compiled_separately(first: Any, second: Any, compiled: list[Any]):
     step = recompute.jax.jit(scaled, measure=False)
     for _ in range(2):
         step(*first())
@@ -75,7 +75,7 @@ def test_others_are_compiled_anew(first: Any, second: Any, compiled: list[Any]):
     assert len(compiled) == 2
 
 
-def test_settings_of_jax(compiled: list[Any]):
+def test_jax_settings_and_cleared_cache_recompile(compiled: list[Any]):
     step = recompute.jax.jit(mlp().step, measure=False)
     step(weights(), batch())
     with jax.default_matmul_precision("bfloat16"):
@@ -87,7 +87,7 @@ def test_settings_of_jax(compiled: list[Any]):
     assert len(compiled) == 3
 
 
-def test_errors_of_jax_are_jax_s():
+def test_jax_errors_pass_through():
     step = recompute.jax.jit(mlp().step, in_shardings=None)
     for call in (lambda: step(weights(), "x"), lambda: step(weights()), lambda: step(weights(), batch(width=3))):
         with pytest.raises(TypeError) as error:
@@ -97,7 +97,7 @@ def test_errors_of_jax_are_jax_s():
         recompute.jax.jit(3)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def test_the_gradient_outside():
+def test_transformations_around_the_step_warn_and_run_it_plain():
     loss = recompute.jax.jit(forward())
     with pytest.warns(recompute.jax.NothingSaved) as caught:
         result = jax.grad(loss)(weights(), batch())
@@ -110,7 +110,7 @@ def test_the_gradient_outside():
     assert far_apart(result, jax.grad(jax.jit(forward()))(weights(), batch())) == []
 
 
-def test_a_traced_value_in_the_closure():
+def test_traced_value_in_the_closure_runs_the_plain_step():
     """Treat the call as part of an enclosing program although none of its arguments is traced."""
 
     def outer(scale: Any) -> Any:
@@ -120,7 +120,7 @@ def test_a_traced_value_in_the_closure():
         assert far_apart(jax.jit(outer)(2.0), jax.jit(lambda scale: scale * jnp.ones(3))(2.0)) == []
 
 
-def test_without_jit():
+def test_disable_jit_runs_the_python_function():
     """Run the Python function operation by operation under `jax.disable_jit`."""
     ran: list[bool] = []
 

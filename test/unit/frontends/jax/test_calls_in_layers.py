@@ -94,7 +94,7 @@ LAYERS = [factorized, solved, called_back, watched, watched_in_a_branch]
 
 @pytest.mark.slow("solved", "called_back", "watched_in_a_branch", "factorized")
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.__name__)
-def test_as_little_as_checkpoint(layer) -> None:
+def test_layers_with_calls_need_no_more_than_checkpoint(layer) -> None:
     given = arguments()
     theirs = jax.jit(jax.value_and_grad(stacked(layer, remat))).lower(*given).compile(compiler_options=KEPT)
     plain = jax.jit(jax.value_and_grad(stacked(layer, same))).lower(*given).compile()
@@ -104,7 +104,7 @@ def test_as_little_as_checkpoint(layer) -> None:
 
 
 @pytest.mark.parametrize("layer", [watched, watched_in_order, watched_in_a_branch], ids=lambda layer: layer.__name__)
-def test_callbacks_run_as_often(layer) -> None:
+def test_callbacks_run_once_per_layer(layer) -> None:
     """Run a callback once for each layer, and in order if requested."""
     given, result = arguments(), list[list[float]]()
     for jit in (jax.jit, recompute.jax.jit):
@@ -146,7 +146,7 @@ def test_kernel_may_be_recomputed() -> None:
     assert result.copies and result.proof and calls_in(result) == 2
 
 
-def test_an_unknown_call_runs_once_unless_allowed() -> None:
+def test_unknown_call_runs_once_unless_allowed() -> None:
     text = kernel_step().replace("@tpu_custom_call", "@mine")
     result = recompute.rewrite(text)
     assert result.copies and result.proof and calls_in(result) == 1
@@ -156,7 +156,7 @@ def test_an_unknown_call_runs_once_unless_allowed() -> None:
     assert "stablehlo.custom_call @mine" in str(allowed.proof.assumptions)
 
 
-def test_a_pattern_that_fits_no_call() -> None:
+def test_pattern_without_a_matching_call_is_rejected() -> None:
     with pytest.raises(Exception, match=r"repeatable: no custom call 'other'.*there are mine"):
         recompute.rewrite(
             kernel_step().replace("@tpu_custom_call", "@mine"),

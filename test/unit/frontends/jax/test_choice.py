@@ -37,7 +37,7 @@ def eight_layers() -> tuple[Any, Any]:
     return weights(8, 32, 128), batch(512, 32)
 
 
-def test_less_memory():
+def test_step_needs_half_the_memory_of_the_plain_step():
     step = recompute.jax.jit(mlp().step, segments="block*")
     compiled = step.lower(*eight_layers()).compile()
     plain = jax.jit(mlp().step).lower(*eight_layers()).compile({DISABLED: DROPS_BARRIERS})
@@ -46,7 +46,7 @@ def test_less_memory():
     assert far_apart(compiled(*eight_layers()), plain(*eight_layers())) == []
 
 
-def test_lowered():
+def test_lowered_step_shows_both_forms():
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert isinstance(lowered.plain, jax.stages.Lowered)
     assert "optimization_barrier" in lowered.as_text()
@@ -98,7 +98,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         (False, 1.0, [True]),
     ],
 )
-def test_when_the_plain_step_is_measured(
+def test_plain_step_is_measured_if_the_prediction_is_uncertain(
     measure: bool | str, sure: float, expected: list[bool], compiled: list[bool], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(choice, "SURE", sure)
@@ -108,7 +108,7 @@ def test_when_the_plain_step_is_measured(
     assert compiled == expected
 
 
-def test_the_prediction():
+def test_predicted_saving_is_that_of_the_peaks():
     result = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
     assert result is not None
     ((before, after),) = result.memory("xla").values()
@@ -148,13 +148,13 @@ def test_useless_copies_fall_back_to_plain_step():
     assert far_apart(results, jax.jit(mlp().step)(weights(), batch())) == []
 
 
-def test_strict_and_measured(monkeypatch: pytest.MonkeyPatch):
+def test_strict_rejects_a_step_without_measured_saving(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
     with pytest.raises(recompute.Refusal, match=r"100 B recomputed .*\(strict\)"):
         recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
 
 
-def test_no_gradient():
+def test_step_without_gradient_warns():
     step = recompute.jax.jit(forward())
     with pytest.warns(
         recompute.jax.NothingSaved, match=r"recompute\.jax\.jit\(jax\.value_and_grad\(loss\)\)"
@@ -209,7 +209,7 @@ def test_most_specific_remark_is_reported():
     assert reasons[-2] in str(caught[0].message)
 
 
-def test_a_gradient_of_a_gradient():
+def test_gradient_of_a_gradient_gives_equal_results():
     def step(parameters: Any, x: Any) -> Any:
         inner = lambda p: sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(jax.grad(forward())(p, x)))  # noqa: E731
         return descent(inner)(parameters)
@@ -270,7 +270,7 @@ ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
         ((300, 200, 100), [Variant.KEEPING, Variant.RECOMPUTED]),  # never unmeasured
     ],
 )
-def test_at_most_two_ways_are_compiled(
+def test_at_most_two_variants_are_compiled(
     predicted: tuple[int, ...], expected: list[Variant], monkeypatch: pytest.MonkeyPatch
 ):
     """Compile the variant with the lowest prediction, and a second one if the predictions are close."""
@@ -281,7 +281,7 @@ def test_at_most_two_ways_are_compiled(
     assert choice.rank_variants(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
 
 
-def ways_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
+def variants_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
     """Record each compilation of a step with the user's own barriers: the variant, and whether it is only measured.
 
     `sizes`: the bytes of each variant in the order of `ALL`.
@@ -310,13 +310,13 @@ def test_variant_that_is_only_measured_is_unoptimized(
     sizes: list[int], expected: list[tuple[Variant, bool]], monkeypatch: pytest.MonkeyPatch
 ):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
-    seen = ways_compiled(monkeypatch, sizes)
+    seen = variants_compiled(monkeypatch, sizes)
     chosen = choice.choose_variant(lowered)
     assert seen == expected and chosen.variant is expected[-1 if len(expected) == 3 else 0][0]
     assert "opt-barrier" in str(chosen.compiled.as_text())
 
 
-def test_measuring_gives_the_bytes_of_the_compiler():
+def test_unoptimized_compilation_measures_the_same_bytes():
     """Check that XLA:CPU's temporaries and FLOPs do not depend on the optimization level."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
     for way in (Variant.RECOMPUTED, Variant.PLAIN):

@@ -17,7 +17,7 @@ from recompute.frontends.jax.compilation.choice import Variant
 from .steps import batch, jax, mlp, temporaries, weights
 
 
-def test_inside_of_disabled_the_plain_step_runs():
+def test_plain_step_runs_inside_disabled():
     step = recompute.jax.jit(mlp().step)
     step(weights(), batch())
     with recompute.jax.disabled():
@@ -30,26 +30,26 @@ def test_inside_of_disabled_the_plain_step_runs():
 
 
 @pytest.mark.parametrize("value", ["off", "OFF", "0", "false"])
-def test_the_environment_switches_off(value: str, monkeypatch: pytest.MonkeyPatch):
+def test_environment_variable_disables_recomputation(value: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RECOMPUTE", value)
     step = recompute.jax.jit(mlp().step)
     step(weights(), batch())
     assert repr(step).endswith("lowered for no calls>")
 
 
-def test_an_unknown_value_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+def test_unknown_environment_value_is_rejected(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RECOMPUTE", "of")
     with pytest.raises(ValueError, match="RECOMPUTE=of: expected 'off' or 'on'"):
         recompute.jax.jit(mlp().step)(weights(), batch())
 
 
-def test_a_time_limit_keeps_the_best_so_far():
+def test_time_limit_returns_the_best_step_so_far():
     plain = temporaries(jax.jit(mlp().step).lower(weights(), batch()).compile())
     report = recompute.jax.jit(mlp().step, budget="min", time_limit=1e-6).report(weights(), batch())
     assert len(report.rounds) == 1 and report.less.temporaries is not None and report.less.temporaries < plain
 
 
-def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_interrupt_returns_the_best_step_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     measured, sizes = budgets.reported_bytes, list[int]()
 
     def interrupted(module: Any, compiled: Any, option: str) -> int:
@@ -72,12 +72,12 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, cap
         ({"time_limit": "3", "budget": 0.5}, TypeError, "time_limit must be a number of seconds, not str"),
     ],
 )
-def test_wrong_time_limits(options: dict[str, Any], error: type[Exception], message: str):
+def test_invalid_time_limits_are_rejected(options: dict[str, Any], error: type[Exception], message: str):
     with pytest.raises(error, match=message):
         recompute.jax.jit(mlp().step, **options)
 
 
-def test_remarks_stand_at_the_lines_of_the_model():
+def test_remarks_are_located_in_the_model():
     """Place remarks at the user's model, not at the report's call, an installed library, or this package."""
     linen: Any = pytest.importorskip("flax.linen", reason="a library with operations of its own")
     model = linen.Sequential([linen.Dense(64), jax.nn.gelu, linen.Dense(16)] * 3)

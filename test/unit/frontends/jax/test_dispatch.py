@@ -40,7 +40,7 @@ X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record the calls that reach Python."""
     items = list[Any]()
     original = private.called
@@ -57,17 +57,17 @@ def same(actual, expected) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
-def quick(function, **keywords):
+def fast_jit(function, **keywords):
     return recompute.jax.jit(function, attempts=1, proof=False, measure=False, **keywords)
 
 
-def test_repeated_calls_bypass_python(asked) -> None:
-    ours, theirs, ws, x = quick(step), jax.jit(step), weights(), jnp.asarray(X)
+def test_repeated_calls_bypass_python(python_calls) -> None:
+    ours, theirs, ws, x = fast_jit(step), jax.jit(step), weights(), jnp.asarray(X)
     for _ in range(3):
         (value, ws), (expected, other) = ours(ws, x), theirs(ws, x)
         same(value, expected)
         assert jax.tree.structure(ws) == jax.tree.structure(other)
-    assert len(asked) == 1
+    assert len(python_calls) == 1
 
 
 UNLIKE: dict[str, Any] = {
@@ -81,8 +81,8 @@ UNLIKE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", UNLIKE)
-def test_an_unlike_call_does_once(kind: str, asked) -> None:
-    ours, ws = quick(step), weights()
+def test_unlike_call_reaches_python_once(kind: str, python_calls) -> None:
+    ours, ws = fast_jit(step), weights()
     ours(ws, jnp.asarray(X))
     given = UNLIKE[kind](ws)
     for _ in range(2):
@@ -91,47 +91,47 @@ def test_an_unlike_call_does_once(kind: str, asked) -> None:
         assert [each.committed for each in jax.tree.leaves(result)] == [
             each.committed for each in jax.tree.leaves(expected)
         ]
-    assert len(asked) == 2
+    assert len(python_calls) == 2
 
 
-def test_static_arguments(asked) -> None:
-    ours = quick(step, static_argnums=2)
+def test_static_values_reach_python_once_each(python_calls) -> None:
+    ours = fast_jit(step, static_argnums=2)
     for scale in (1.0, 2.0, 1.0, 2.0, 1):
         same(ours(weights(), X, scale)[0], step(weights(), X, scale)[0])
-    assert len(asked) == 3
+    assert len(python_calls) == 3
 
 
-def test_donated_arguments_are_gone(asked) -> None:
-    ours = quick(step, donate_argnums=0)
+def test_donated_arguments_are_deleted(python_calls) -> None:
+    ours = fast_jit(step, donate_argnums=0)
     for _ in range(3):
         ws = weights()
         ours(ws, X)
         assert all(w.is_deleted() for w in ws)
-    assert len(asked) == 1
+    assert len(python_calls) == 1
 
 
-def test_settings_of_jax(asked) -> None:
-    ours, ws = quick(step), weights()
+def test_changed_jax_setting_reaches_python_once(python_calls) -> None:
+    ours, ws = fast_jit(step), weights()
     ours(ws, X)
     with jax.default_matmul_precision("highest"):
         ours(ws, X)
         ours(ws, X)
     ours(ws, X)
-    assert len(asked) == 2
+    assert len(python_calls) == 2
     with jax.disable_jit():
         ours(ws, X)
-    assert len(asked) == 2
+    assert len(python_calls) == 2
 
 
 def test_effects_run_each_time() -> None:
     seen = list[float]()
 
-    def told(ws, x):
+    def step_with_callback(ws, x):
         value, updated = step(ws, x)
         io_callback(lambda value: seen.append(float(value)), None, value, ordered=True)
         return updated
 
-    ours, ws = quick(told), weights()
+    ours, ws = fast_jit(step_with_callback), weights()
     for _ in range(3):
         ws = ours(ws, X)
     jax.effects_barrier()
@@ -139,30 +139,30 @@ def test_effects_run_each_time() -> None:
 
 
 def test_step_joins_enclosing_trace() -> None:
-    ours, ws = quick(step), weights()
+    ours, ws = fast_jit(step), weights()
     ours(ws, X)
     same(jax.jit(ours)(ws, X)[0], ours(ws, X)[0])
     assert jax.vmap(ours, (None, 0))(ws, jnp.stack([X, 2 * X]))[0].shape == (2,)
 
 
-def test_calls_work_without_jax_dispatch(monkeypatch: pytest.MonkeyPatch, asked) -> None:
+def test_calls_work_without_jax_dispatch(monkeypatch: pytest.MonkeyPatch, python_calls) -> None:
     monkeypatch.setattr(private, "OF_DISPATCH", (("jax._src.pjit", "no_such_thing"), *private.OF_DISPATCH[1:]))
-    ours, ws = quick(step), weights()
+    ours, ws = fast_jit(step), weights()
     for _ in range(2):
         same(ours(ws, X)[0], step(ws, X)[0])
-    assert len(asked) == 2
+    assert len(python_calls) == 2
 
 
-def test_cleared_cache_is_refilled(asked) -> None:
-    ours, ws = quick(step), weights()
+def test_cleared_cache_is_refilled(python_calls) -> None:
+    ours, ws = fast_jit(step), weights()
     ours(ws, X)
     ours.clear_cache()
     ours(ws, X)
-    assert len(asked) == 2
+    assert len(python_calls) == 2
 
 
 def test_dropped_function_is_garbage_collected() -> None:
-    ours = quick(step)
+    ours = fast_jit(step)
     ours(weights(), X)
     seen = weakref.ref(ours)
     del ours

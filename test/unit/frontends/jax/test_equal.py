@@ -123,10 +123,10 @@ def adamw() -> Case:
 def meshed() -> Case:
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
 
-    def over(*names: str) -> Any:
+    def sharded_over(*names: str) -> Any:
         return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
 
-    options = {"in_shardings": (over(), over("data")), "out_shardings": over()}
+    options = {"in_shardings": (sharded_over(), sharded_over("data")), "out_shardings": sharded_over()}
     return Case(mlp().step, mlp().arguments, options=options)
 
 
@@ -162,7 +162,7 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_equal(name: str):
+def test_results_equal_those_of_jax_jit(name: str):
     case = CASES[name]()
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
@@ -176,7 +176,7 @@ def test_equal(name: str):
     assert far_apart(again, result) == []
 
 
-def test_no_arguments():
+def test_step_without_arguments_runs_plain():
     """Run the plain step if everything is computed from constants."""
     given, x = weights(), batch()
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: .* are not recomputed: "):
@@ -188,7 +188,7 @@ def deleted(arguments: Any) -> list[bool]:
     return [leaf.is_deleted() for leaf in tree.leaves(arguments) if isinstance(leaf, jax.Array)]
 
 
-def test_donated_buffers_are_gone():
+def test_donated_buffers_are_deleted():
     case = adamw()
     given = case.arguments()
     recompute.jax.jit(case.step, **case.options)(*given)
@@ -196,7 +196,7 @@ def test_donated_buffers_are_gone():
 
 
 @pytest.mark.slow
-def test_steps_in_a_row():
+def test_consecutive_steps_have_equal_bits():
     """Pass the state through three steps with equal bits, compiling only once."""
     case = adamw()
     ours, theirs = (jit(case.step, **case.options) for jit in (recompute.jax.jit, jax.jit))
@@ -206,7 +206,7 @@ def test_steps_in_a_row():
         assert far_apart(loss, expected) == []
 
 
-def test_a_method():
+def test_method_is_jitted():
     class Model:
         rate = 0.5
 
@@ -219,7 +219,7 @@ def test_a_method():
     assert far_apart(results, expected) == []
 
 
-def test_a_block_decorates():
+def test_block_decorates_a_function():
     @block("layer")
     def layer(w: Any, x: Any, index: int) -> Any:
         return dense(w, x, index)
@@ -235,11 +235,11 @@ def test_a_block_decorates():
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "jvp(a)"])
-def test_no_name_for_a_block(name: str):
+def test_invalid_block_names_are_rejected(name: str):
     with pytest.raises(ValueError, match="cannot name a segment"):
         block(name)
 
 
-def test_a_block_has_a_text_for_its_name():
+def test_block_name_must_be_a_string():
     with pytest.raises(TypeError, match="the name is a str, not int"):
         block(3)  # pyright: ignore[reportArgumentType]

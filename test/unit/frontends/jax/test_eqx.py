@@ -79,7 +79,7 @@ def test_training_equals_that_of_filter_jit():
     assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 1 call>"
 
 
-def test_other_static_arguments_are_other_steps():
+def test_each_static_argument_gives_a_step_of_its_own():
     step = recompute.eqx.filter_jit(train_step)
     assert trained(step, scale=0.5)[0] == trained(eqx.filter_jit(train_step), scale=0.5)[0] != trained(step)[0]
     assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 2 calls>"
@@ -100,7 +100,7 @@ def test_reports_have_the_names_of_modules():
     assert "named_scope" not in eqx.nn.Linear.__call__.__code__.co_names, "the scopes end with the trace"
 
 
-def test_donation():
+def test_donated_arguments_are_deleted():
     step = recompute.eqx.filter_jit(donate="all-except-first")(lambda data, *rest: train_step(*rest, *data))
     network, state, x, y = start()
     new, *_ = step((x, y), network, state)
@@ -108,7 +108,7 @@ def test_donation():
     assert not new.layers[0].layers[0].weight.is_deleted()
 
 
-def test_methods_and_modules_as_functions():
+def test_methods_and_modules_are_jitted():
     class Trainer(eqx.Module):
         network: Any
 
@@ -129,7 +129,7 @@ def test_methods_and_modules_as_functions():
         assert float(found_value) == float(value) and bool(eqx.tree_equal(found_gradient, gradient))
 
 
-def test_lowered_and_compiled_by_hand():
+def test_step_is_lowered_and_compiled_by_hand():
     given = start()
     lowered = recompute.eqx.filter_jit(train_step).lower(*given)
     assert lowered.lowered.why is None and lowered.lowered.rewritten.copies > 0
@@ -138,7 +138,7 @@ def test_lowered_and_compiled_by_hand():
     assert float(value) == float(expected_value) and bool(eqx.tree_equal(network, expected))
 
 
-def test_errors_of_equinox_pass_through():
+def test_equinox_errors_pass_through():
     def step(network, x, y):
         x = eqx.error_if(x, jnp.any(x > 0), "positive")
         return eqx.filter_grad(loss_of)(network, x, y)
@@ -148,7 +148,7 @@ def test_errors_of_equinox_pass_through():
         recompute.eqx.filter_jit(step)(network, x, y)
 
 
-def test_wrong_keywords():
+def test_unknown_keywords_are_rejected():
     with pytest.raises(TypeError, match="one function, not 2"):
         recompute.eqx.filter_jit(train_step, train_step)  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match=r"recompute\.eqx\.filter_jit got an .* 'budgett'; did you mean 'budget'\?"):
@@ -163,7 +163,7 @@ def test_wrong_keywords():
         recompute.eqx.filter_jit(train_step, budget="much")
 
 
-def test_jax_jit_names_the_remedy():
+def test_jax_jit_of_equinox_step_names_filter_jit():
     step = recompute.jax.jit(train_step)
     for method in (step, step.report, step.explain, step.lower, step.trace):
         with pytest.raises(TypeError, match=r"non-array argument(.|\n)*Use recompute\.eqx\.filter_jit in") as e:
@@ -174,7 +174,7 @@ def test_jax_jit_names_the_remedy():
     assert "equinox" not in str(e.value)
 
 
-def test_jax_jit_names_the_remedy_for_nnx():
+def test_jax_jit_of_nnx_step_names_nnx_jit():
     nnx: Any = pytest.importorskip("flax.nnx")
 
     class Graph(nnx.Module, pytree=False):  # pyright: ignore[reportGeneralTypeIssues, reportCallIssue]

@@ -19,7 +19,7 @@ from recompute.search.pool_cache import forget_pools
 from .steps import batch, jax, jnp, mlp, weights
 
 
-def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_is_rewritten_once_for_all_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Share the rewrite between `report`, `lower` and calls, including a call for shapes."""
     module: Any = import_module("recompute.frontends.jax.jitted")
     rewritten, result = module.rewritten, list[str]()
@@ -42,7 +42,7 @@ def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(result) == 3
 
 
-def test_an_explanation_prints_as_a_table() -> None:
+def test_explanation_prints_as_a_table() -> None:
     report = recompute.jax.jit(mlp().step).explain(weights(), batch())
     message = str(report)
     assert message.startswith("step: ") and "block0" in message and len(message) < 5000
@@ -105,14 +105,14 @@ def compilations() -> Generator[list[str], None, None]:
         is_on.clear()
 
 
-def test_a_step_that_changes_its_module_is_refused() -> None:
+def test_step_that_updates_its_module_is_rejected() -> None:
     """Refuse a step that updates its module, since `jax.jit` would lose the update."""
     _, model, step = nnx_step()
     with pytest.raises(LostUpdate, match=r"step changes Linear(.|\n)*step = recompute\.nnx\.jit\(step\)"):
         recompute.jax.jit(step)(model, jnp.ones((4, 8)))
 
 
-def test_a_step_that_returns_its_module_is_not() -> None:
+def test_step_that_returns_its_module_is_accepted() -> None:
     nnx, model, step = nnx_step()
 
     def returned(model, x):
@@ -132,7 +132,7 @@ def test_step_advised_by_message_trains() -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda nnx, jit, f: nnx.jit(jit(f)), lambda nnx, jit, f: jit(nnx.jit(f))])
-def test_both_jits_on_one_step_are_refused(wrap: Any) -> None:
+def test_both_jits_on_one_step_are_rejected(wrap: Any) -> None:
     nnx, model, step = nnx_step()
     with pytest.raises(LostUpdate, match=r"recompute\.nnx\.jit"):
         wrap(nnx, recompute.jax.jit, step)(model, jnp.ones((4, 8)))
@@ -156,7 +156,7 @@ def test_split_modules_train() -> None:
     assert losses[0] > losses[1] > losses[2]
 
 
-def test_without_numba_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_without_numba_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMPUTE_PLAN_PATH", "plain")
     assert not effort.is_compiled() and effort.limited(0.0)() and not effort.limited(1000.0)()
     monkeypatch.delenv("RECOMPUTE_PLAN_PATH")

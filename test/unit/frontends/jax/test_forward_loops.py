@@ -72,7 +72,7 @@ def needs(compiled: Any) -> tuple[int, float]:
 
 @pytest.mark.slow("returns_of_a_rollout")
 @pytest.mark.parametrize("loss", STEPS, ids=lambda loss: loss.__name__)
-def test_as_little_as_checkpoint(loss) -> None:
+def test_forward_loops_need_no_more_than_checkpoint(loss) -> None:
     given = arguments()
     plain = jax.jit(jax.value_and_grad(partial(loss, wrap=same))).lower(*given)
     theirs = jax.jit(jax.value_and_grad(partial(loss, wrap=remat))).lower(*given)
@@ -83,7 +83,7 @@ def test_as_little_as_checkpoint(loss) -> None:
     assert flops <= 1.1 * their_flops
 
 
-def test_loops_without_a_gradient_stay() -> None:
+def test_loops_without_gradient_are_unchanged() -> None:
     """Leave loops without a gradient unchanged, and give no copy a backward location."""
 
     def measured(p, X):

@@ -44,7 +44,7 @@ def summed(gradient: Any) -> Any:
     return step
 
 
-def test_in_a_loop_over_batches() -> None:
+def test_gradient_in_a_loop_over_batches_saves_memory() -> None:
     weights, x = given()
     batches = jnp.stack([x, 2 * x, 3 * x])
     lowered = recompute.jax.jit(summed(jax.grad(loss))).lower(weights, batches)
@@ -54,7 +54,7 @@ def test_in_a_loop_over_batches() -> None:
     assert far_apart(compiled(weights, batches), jax.jit(summed(jax.grad(loss)))(weights, batches)) == []
 
 
-def test_outside_of_loops() -> None:
+def test_gradient_alone_needs_little_more_than_with_the_loss() -> None:
     both = recompute.jax.jit(jax.value_and_grad(loss)).lower(*given()).compile()
     lowered = recompute.jax.jit(jax.grad(loss)).lower(*given())
     assert temporaries(lowered.compile()) <= 1.1 * temporaries(both)

@@ -96,25 +96,25 @@ def run(script: str, folder: Path) -> str:
     return completed.stdout
 
 
-def test_jax_is_imported_with_the_attribute(tmp_path: Path):
+def test_jax_is_imported_at_first_attribute_access(tmp_path: Path):
     run(WITHOUT, tmp_path)
 
 
 @pytest.mark.parametrize("folder", [None, Path(recompute.__file__).parent], ids=["elsewhere", "in the repository"])
-def test_a_frontend_is_a_module(tmp_path: Path, folder: Path | None):
+def test_frontend_is_an_importable_module(tmp_path: Path, folder: Path | None):
     run(AS_A_MODULE, folder or tmp_path)
 
 
-def test_a_module_without_its_framework(tmp_path: Path):
+def test_importing_a_frontend_without_its_framework_names_the_install(tmp_path: Path):
     without = NOT_INSTALLED.replace("    recompute.jax\n", "    import recompute.jax\n")
     assert "pip install 'xdsl-recompute[jax]'" in run(without, tmp_path)
 
 
-def test_jax_is_not_installed(tmp_path: Path):
+def test_missing_jax_error_names_the_install(tmp_path: Path):
     assert "pip install 'xdsl-recompute[jax]'" in run(NOT_INSTALLED, tmp_path)
 
 
-def test_the_engine_is_not_imported_with_the_package(tmp_path: Path):
+def test_package_import_omits_the_engine(tmp_path: Path):
     assert run(LIGHT, tmp_path).split() == []
 
 
@@ -123,7 +123,7 @@ def test_engine_import_is_thread_safe(tmp_path: Path):
 
 
 @pytest.mark.parametrize("module", [recompute, recompute.jax], ids=["recompute", "recompute.jax"])
-def test_every_public_name_is_listed_once_for_all_readers(module: ModuleType):
+def test_public_names_are_listed_consistently(module: ModuleType):
     """`__all__`, the imports for type checkers and the lazy names agree, and no public name hides a module."""
     path = Path(str(module.__file__))
     imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]

@@ -57,7 +57,7 @@ def drawn(draw: Any, of: Any) -> Any:
     return draw.normal(0, 0.3, of.shape).astype(of.dtype)
 
 
-def test_layers_of_flax() -> None:
+def test_flax_layers_in_a_loop_are_proved_with_loop_rules() -> None:
     pytest.importorskip("flax")
     step = import_module("recompute.examples.loops.flax_transformer").build("small")
     result = recompute.rewrite(step.lower().as_text(debug_info=True))
@@ -65,7 +65,7 @@ def test_layers_of_flax() -> None:
     assert any("hands on" in str(remark) for remark in result.remarks)
 
 
-def test_a_loop_of_run_time_length_is_left_and_says_why() -> None:
+def test_loop_of_run_time_length_is_left_with_a_reason() -> None:
     result = recompute.rewrite(
         ODE.read_text(), recompute.RecomputeOptions(selection=recompute.Selection(primal_results=(0,)))
     )

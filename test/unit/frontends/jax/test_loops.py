@@ -39,7 +39,7 @@ def plainly(function: Any) -> Any:
     "with_keys", "with_condition", "in_one_another", "counted", "one_after", "unrolled", "several_outputs"
 )
 @pytest.mark.parametrize("name", [*LOSSES, "accumulated"])
-def test_as_little_as_with_checkpoint_around_the_body(name: str):
+def test_loop_needs_no_more_than_checkpoint_around_the_body(name: str):
     given = arguments()
     lowered = recompute.jax.jit(step_of(name, plainly), measure=False).lower(*given)
     assert lowered.why is None and lowered.rewritten is not None
@@ -52,7 +52,7 @@ def test_as_little_as_with_checkpoint_around_the_body(name: str):
     assert not far_apart(less(*given), plain(*given))
 
 
-def test_flops_are_those_of_checkpoint():
+def test_loop_needs_no_more_flops_than_checkpoint():
     given = arguments()
     ours = recompute.jax.jit(step_of("layers", plainly), measure=False).lower(*given).compile()
     theirs = jax.jit(step_of("layers", jax.checkpoint)).lower(*given).compile(compiler_options=KEEPING)
@@ -91,7 +91,7 @@ def test_loops_of_zero_or_one_iteration_keep_results(length: int):
     assert not far_apart(step(*given), jax.jit(jax.value_and_grad(loss))(*given))
 
 
-def test_a_policy_is_heard_inside():
+def test_policy_applies_inside_the_body():
     def loss(around: Any, w: Any, x: Any) -> Any:
         body = around(lambda h, w: (jnp.tanh(jnp.sin(h @ w)) @ w, None))
         return jax.lax.scan(body, x, w)[0].sum()
@@ -107,7 +107,7 @@ def test_a_policy_is_heard_inside():
     assert flops(lowered.compile()) <= 1.005 * flops(theirs)
 
 
-def test_a_scope_inside_of_the_body():
+def test_only_the_named_scope_in_the_body_is_recomputed():
     """Keep what is outside the scope."""
 
     def loss(w: Any, x: Any) -> Any:

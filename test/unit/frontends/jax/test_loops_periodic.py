@@ -53,7 +53,7 @@ def flops(compiled: Any) -> float:
     return compiled.cost_analysis()["flops"]
 
 
-def test_as_little_as_checkpoints_nested_by_hand():
+def test_periodic_loop_needs_no_more_than_nested_checkpoints():
     given = arguments()
     ours = lowered_with(plain, given, f"periodic({EVERY})").compile()
     theirs = jax.jit(jax.value_and_grad(nested)).lower(*given).compile()
@@ -64,7 +64,7 @@ def test_as_little_as_checkpoints_nested_by_hand():
     assert not far_apart(ours(*given), step(*given))
 
 
-def test_the_code_does_not_grow():
+def test_code_size_is_independent_of_the_length():
     def size(length: int) -> int:
         return len(str(lowered_with(lambda w, x: plain(w, x, length), arguments(), "periodic(8)").module))
 
@@ -158,7 +158,7 @@ LOSSES = (
 
 @pytest.mark.slow("with_dropout-", "in_bf16", "lstm", "with_dropout_of_the_index")
 @pytest.mark.parametrize(("loss", "every"), [(backwards, 6), *((loss, 7) for loss in LOSSES)])
-def test_the_results_are_those_of_the_step(loss: Any, every: int):
+def test_periodic_loop_keeps_results(loss: Any, every: int):
     """Run thirty iterations in five chunks of six, or in four of seven with a remainder of two."""
     given = arguments(16)
     lowered = lowered_with(loss, given, f"periodic({every})")
@@ -166,18 +166,18 @@ def test_the_results_are_those_of_the_step(loss: Any, every: int):
 
 
 @pytest.mark.parametrize("loops", ["periodic", "periodic(0)", "periodic(-2)", "periodic(2.5)", "every 8", ""])
-def test_nonsense(loops: str):
+def test_invalid_loop_schedules_are_rejected(loops: str):
     with pytest.raises(ValueError, match=r"periodic\(8\)"):
         recompute.jax.jit(plain, loops=loops)
 
 
-def test_where_chunks_hold_more():
+def test_remark_states_that_chunks_need_more_than_stacks():
     given = arguments()
     lowered = recompute.jax.jit(jax.value_and_grad(plain), loops="periodic(63)", measure=False).lower(*given)
     assert any("and its stacks" in str(remark) for remark in lowered.remarks), lowered.remarks
 
 
-def test_slots_hold_least():
+def test_binomial_slots_need_a_twentieth_of_the_memory():
     given = arguments()
     step = jax.jit(jax.value_and_grad(plain)).lower(*given).compile()
     lowered = recompute.jax.jit(jax.value_and_grad(plain), loops="binomial(3)", proof=False, measure=False)

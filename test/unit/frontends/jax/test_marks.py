@@ -76,29 +76,29 @@ def test_again_overrides_policy():
         {"policy": lambda operation, shapes, names: operation == "stablehlo.sine" and shapes == ((256, 64),)},
     ],
 )
-def test_names_reach_policies(options: dict[str, Any]):
+def test_policies_see_checkpoint_names(options: dict[str, Any]):
     assert sines(lowered(named, **options)) == LAYERS
 
 
-def test_names_that_are_not_saved():
+def test_policy_recomputes_the_excluded_name():
     policy = jax.checkpoint_policies.save_any_names_but_these("wave")
     assert sines(lowered(named, policy=policy, segments="block*")) == 2 * LAYERS
 
 
 @pytest.mark.parametrize("name", ["dots_saveable", "dots_with_no_batch_dims_saveable", "nothing_saveable"])
-def test_jax_policies_are_known_by_name(name: str):
+def test_jax_policy_may_be_given_by_name(name: str):
     ours = lowered(lambda x: x, policy=name).as_text()
     assert lowered(lambda x: x, policy=getattr(jax.checkpoint_policies, name)).as_text() == ours
 
 
-def test_checkpoints_by_name():
+def test_checkpoints_may_be_given_by_name():
     actual = lowered(named, checkpoints=["wave"])
     assert actual.why is None
     assert sines(actual) == LAYERS
 
 
 @pytest.mark.parametrize("mark", [recompute.jax.save, recompute.jax.again, recompute.jax.offload, named])
-def test_results_and_the_plain_step_are_those_without_marks(mark: Mark):
+def test_marks_change_neither_results_nor_plain_step(mark: Mark):
     arguments = weights(LAYERS), batch()
     actual = lowered(mark)
     unmarked = jax.jit(step_with(lambda x: x)).lower(*arguments)
@@ -133,7 +133,7 @@ def test_marks_have_no_effect_in_jax(mark: Mark):
     assert mark(jax.random.key(0)).dtype == jax.random.key(0).dtype
 
 
-def test_the_argument_of_an_inner_function():
+def test_mark_applies_to_an_argument_of_an_inner_function():
     """Mark a value that is computed outside the function with the mark."""
 
     @jax.jit
@@ -149,7 +149,7 @@ def test_the_argument_of_an_inner_function():
     assert sines(recompute.jax.jit(descent(loss)).lower(weights(LAYERS), batch())) == LAYERS
 
 
-def test_the_result_of_an_inner_function():
+def test_mark_applies_to_the_result_of_an_inner_function():
     """Keep only the result of a call, not its inner values."""
 
     @jax.jit
@@ -180,7 +180,7 @@ def test_useless_mark_on_step_argument_is_reported():
     assert output.startswith(__file__)
 
 
-def test_in_a_loop():
+def test_marks_in_an_unchanged_loop_are_dropped():
     """Drop marks in a forward body that is not recomputed, and keep the results."""
 
     def loss(w: Any, x: Any) -> Any:
@@ -196,7 +196,7 @@ def test_in_a_loop():
     assert not far_apart(ours(*arguments), jax.jit(step)(*arguments))
 
 
-def test_under_vmap_of_grad():
+def test_marks_work_under_vmap_of_grad():
     def loss(parameters: Any, x: Any) -> Any:
         for index, w in enumerate(parameters):
             with block(f"block{index}"):

@@ -82,7 +82,7 @@ def test_merged_step_runs_without_warning():
 
 
 @pytest.mark.slow
-def test_not_merged_where_the_rewritten_step_needs_less():
+def test_rewritten_step_is_chosen_if_smaller_than_merged():
     chosen = choice.choose_variant(lowered(every=2))
     assert chosen.variant is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
     merged, less = chosen.sizes[Variant.MERGED], chosen.sizes[Variant.RECOMPUTED]
@@ -130,7 +130,7 @@ def test_report_names_chosen_variant_and_sizes():
     assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
 
 
-def test_the_report_of_one_way():
+def test_report_without_measurement_names_the_variant():
     report = recompute.jax.jit(step(every=2), measure=False).report(*arguments())
     assert report.variant is Variant.RECOMPUTED and report.measured == ()
     assert f"runs: {Variant.RECOMPUTED.value}\ncomputed again: " in report.details()
@@ -140,7 +140,7 @@ def is_barrier(op: Any) -> bool:
     return isinstance(op, OptimizationBarrierOp)
 
 
-def test_barriers_of_the_user_stay():
+def test_user_barriers_are_kept():
     def layer(w: Any, x: Any) -> Any:
         return x + jax.lax.optimization_barrier(jnp.tanh(x @ w["up"])) @ w["down"]
 
@@ -153,7 +153,7 @@ def test_barriers_of_the_user_stay():
     assert len(again) == 4 and len(before) == 20 + 4 and len(after) == 20 - 4
 
 
-def test_barriers_of_the_user_alone():
+def test_barriers_without_copies_are_not_merged():
     """Merge nothing if barriers enclose no copies."""
 
     def loss(parameters: Any, x: Any) -> Any:
@@ -166,7 +166,7 @@ def test_barriers_of_the_user_alone():
 
 
 @pytest.mark.slow
-def test_dropout():
+def test_masks_drawn_again_are_merged():
     """Merge masks that are drawn again from the same key."""
 
     def dropped(w: Any, x: Any) -> Any:
@@ -179,26 +179,26 @@ def test_dropout():
 
 
 @pytest.mark.slow
-def test_effects_stay_as_many():
+def test_merging_keeps_the_number_of_effects():
     message = list[float]()
 
-    def telling(w: Any, x: Any) -> Any:
+    def layer_with_callback(w: Any, x: Any) -> Any:
         jax.debug.callback(lambda value: message.append(float(value)), x[0, 0])
         return gelu(w, x)
 
-    def heard(run: Any) -> list[float]:
+    def values_seen(run: Any) -> list[float]:
         message.clear()
         jax.block_until_ready(run(*arguments()))
         jax.effects_barrier()
         return sorted(message)
 
-    actual = recompute.jax.jit(step(2, telling)).lower(*arguments())
-    plain = heard(jax.jit(step(2, telling)))
-    assert len(plain) > 8 and is_proved(actual) and heard(actual.compile_merged()) == plain
+    actual = recompute.jax.jit(step(2, layer_with_callback)).lower(*arguments())
+    plain = values_seen(jax.jit(step(2, layer_with_callback)))
+    assert len(plain) > 8 and is_proved(actual) and values_seen(actual.compile_merged()) == plain
 
 
 @pytest.mark.slow
-def test_loops_inside_stay_as_many():
+def test_merging_keeps_the_number_of_loops():
     """Keep the number of loops: a loop that runs again to return more values cannot be merged."""
 
     def looped(w: Any, x: Any) -> Any:
@@ -245,7 +245,7 @@ def test_checkpoint_names_do_not_disable_merging():
     assert equal(actual.compile_merged()(*arguments()), jax.jit(step(2, named))(*arguments()))
 
 
-def test_never_without_measuring():
+def test_nothing_is_merged_without_measuring():
     actual = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
     assert (
         Variant.MERGED not in choice.choose_variant(actual).sizes

@@ -98,7 +98,7 @@ def test_output_recompute_keeps_blocks_apart(outputs: bool):
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_complex_types_are_differentiated_either_way(reentrant: bool):
+def test_nested_arguments_are_differentiated(reentrant: bool):
     """Differentiate lists, tuples and dictionaries, keyword arguments, integers, and None."""
 
     def block(pair: Any, *, how: dict[str, Any], times: int, nothing: None) -> Any:
@@ -152,7 +152,7 @@ def test_last_recompute_call_wins():
     assert count(lowered(result), "dot_general") == count(lowered(cell(layer, output_recompute=True)), "dot_general")
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_are_rejected():
     with pytest.raises(TypeError, match="takes a function, or a module of flax or equinox, not int"):
         ms.recompute(3, 4)
     for kind in (ms.Cell, ms.Primitive):
@@ -177,7 +177,7 @@ def test_wrong_arguments():
 
 
 @pytest.mark.slow
-def test_switches_for_several_devices():
+def test_options_for_several_devices_take_effect():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}
     script = [sys.executable, "-m", "recompute.test.unit.frontends.jax.on_a_mesh"]

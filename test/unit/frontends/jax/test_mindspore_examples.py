@@ -27,14 +27,14 @@ def load() -> Any:
     return module
 
 
-def test_the_gradient_of_the_api_page():
+def test_api_page_example_gives_the_documented_gradient():
     with pytest.warns(recompute.jax.NothingSaved):
         result = load().first_example()
     assert result.tolist() == [[[[2.0, 4.0], [4.0, 8.0]]] * 2] * 2
 
 
 @pytest.mark.slow
-def test_the_net_of_the_tutorial(tmp_path: Path):
+def test_tutorial_net_trains(tmp_path: Path):
     sizes = load().tutorial(3, tmp_path, heads=2)
     assert sizes["recompute"] < 0.75 * sizes["plain"]
     assert sizes["recompute"] <= 1.02 * sizes["jax.checkpoint"]

@@ -36,7 +36,7 @@ def recomputed(block: Any) -> Any:
     return cell
 
 
-def test_a_part_of_an_equinox_model():
+def test_cell_wraps_part_of_an_equinox_model():
     eqx: Any = pytest.importorskip("equinox")
 
     class Block(eqx.Module):
@@ -70,7 +70,7 @@ def test_a_part_of_an_equinox_model():
     assert repr(net.blocks[0]).endswith(", recomputed)")
 
 
-def test_a_module_of_flax_linen():
+def test_cell_wraps_a_flax_linen_module():
     nn: Any = pytest.importorskip("flax.linen")
 
     class Block(nn.Module):
@@ -91,7 +91,7 @@ def test_a_module_of_flax_linen():
     assert segments_of(step, weights, batch()) >= {f"Block_{index}" for index in range(LAYERS - 1)}
 
 
-def test_a_part_of_an_nnx_model():
+def test_cell_wraps_part_of_an_nnx_model():
     nnx: Any = pytest.importorskip("flax.nnx")
 
     class Block(nnx.Module):
@@ -115,7 +115,7 @@ def test_a_part_of_an_nnx_model():
     assert segments_of(step, state, batch()) >= expected("Block")
 
 
-def test_function_in_cell_is_not_a_leaf():
+def test_function_in_a_cell_is_not_a_leaf():
     cell = recomputed(jnp.tanh)
     leaves, structure = jax.tree.flatten({"cell": cell, "x": 1.0})
     assert leaves == [1.0]

@@ -82,7 +82,7 @@ def test_no_gate_is_empty():
     assert len(groups) >= BLOCKS - 1 and all(group.gates for group in groups)
 
 
-def test_two_blocks_that_compute_the_same():
+def test_equal_blocks_merge_only_within_a_pass():
     """Merge equal operations of the forward pass and of copies, but never a copy with its original."""
 
     def both(x: Any, key: Any) -> Any:
@@ -98,7 +98,7 @@ def test_two_blocks_that_compute_the_same():
     )
 
 
-def test_a_conditional_is_recomputed():
+def test_conditional_is_recomputed():
     def block(x: Any, key: Any) -> Any:
         return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: jnp.tanh(jnp.sin(x) * x), lambda x: jnp.cos(x) * x, x)
 
@@ -106,7 +106,7 @@ def test_a_conditional_is_recomputed():
     assert saved_value.as_text().count("stablehlo.case") > saved_value.plain.as_text().count("stablehlo.case")
 
 
-def test_a_call_in_a_branch():
+def test_call_in_a_branch_is_recomputed():
     def block(x: Any, key: Any) -> Any:
         inside = lambda x: jnp.tanh(jnp.sin(x) * x)  # noqa: E731
         return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: ms.recompute(inside, x), lambda x: jnp.cos(x) * x, x)
@@ -151,7 +151,7 @@ def test_ineffective_mark_in_branch_is_reported():
     )
 
 
-def test_a_loop_in_a_block_is_recomputed():
+def test_loop_in_a_block_is_recomputed():
     def block(x: Any, key: Any) -> Any:
         return jax.lax.scan(lambda carry, _: (jnp.tanh(jnp.sin(carry) * x), None), x, None, length=3)[0]
 
@@ -159,7 +159,7 @@ def test_a_loop_in_a_block_is_recomputed():
     assert saved_value.as_text().count("stablehlo.while") > saved_value.plain.as_text().count("stablehlo.while")
 
 
-def test_a_call_in_a_loop():
+def test_call_in_a_loop_is_recomputed():
     """Repeat the block in the backward loop; in MindSpore the call is ignored silently."""
 
     def block(x: Any, key: Any) -> Any:
@@ -175,7 +175,7 @@ def test_a_call_in_a_loop():
     assert not far_apart(lowered.compile()(*arguments), lowered.compile_plain()(*arguments))
 
 
-def test_statistics_are_updated_once():
+def test_running_statistics_are_updated_once():
     """Update running statistics once; MindSpore updates those of a recomputed BatchNorm twice."""
     nnx: Any = pytest.importorskip("flax.nnx")
 

@@ -89,7 +89,7 @@ def of_equinox(wrap: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("requests", [of_nnx, of_equinox])
-def test_blocks_by_their_names(requests: Any):
+def test_blocks_are_scopes_with_their_names(requests: Any):
     x = jax.random.normal(jax.random.key(1), (512, 16))
     (plain, state), (step, _) = requests(lambda model: model), requests(recompute.jax.named)
     lowered = recompute.jax.jit(step, segments="layers*", strict=True).lower(state, x)
@@ -107,7 +107,7 @@ def test_blocks_by_their_names(requests: Any):
     assert {group.segment for plan in lowered.rewritten.plans for group in plan.plan.groups} >= {"layers0", "layers1"}
 
 
-def test_the_model_is_not_touched():
+def test_named_leaves_the_model_unchanged():
     model = Net(nnx.Rngs(0))
     copy = recompute.jax.named(model)
     assert type(model.layers[0]) is Block and type(copy.layers[0]) is not Block
@@ -125,11 +125,11 @@ def test_shared_layers_stay_shared():
     assert far_apart(jax.tree.leaves(copy), jax.tree.leaves(model)) == []
 
 
-def test_odd_names_and_other_models():
+def test_unusual_names_are_escaped_and_other_models_handled():
     text = jax.jit(lambda x: recompute.jax.named(Net(nnx.Rngs(0)))(x)).lower(jnp.ones((4, 16)))
     assert "head.a.b" in text.as_text(debug_info=True)
     linen: Any = pytest.importorskip("flax.linen")
     dense = linen.Dense(3)
     assert recompute.jax.named(dense) is dense
     with pytest.raises(TypeError, match="a module of flax nnx or equinox, not function"):
-        recompute.jax.named(test_the_model_is_not_touched)
+        recompute.jax.named(test_named_leaves_the_model_unchanged)

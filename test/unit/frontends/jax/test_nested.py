@@ -23,7 +23,7 @@ KEEPING = {DISABLED: DROPS_BARRIERS}
 Step = Callable[..., Any]
 
 
-def quietly(call: Callable[[], Any]) -> Any:
+def without_warnings(call: Callable[[], Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
         warnings.simplefilter("ignore", recompute.jax.BarriersDropped)
@@ -48,10 +48,10 @@ def repeated(step: Step) -> Step:
 
 
 @pytest.mark.parametrize("around", [called, repeated])
-def test_less_memory_and_the_same_numbers(around: Callable[[Step], Step]):
+def test_nested_step_saves_memory_with_equal_results(around: Callable[[Step], Step]):
     arguments = weights(), batch(2048)
     ours, plain = around(recompute.jax.jit(mlp().step)), around(mlp().step)
-    less = quietly(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
+    less = without_warnings(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
     more = jax.jit(plain).lower(*arguments).compile(KEEPING)
     assert less.memory_analysis().temp_size_in_bytes < 0.6 * more.memory_analysis().temp_size_in_bytes
     assert far_apart(less(*arguments), more(*arguments)) == []
@@ -80,13 +80,13 @@ def dropped(h: Any, key: Any) -> Any:
 
 
 @pytest.mark.parametrize("around", [called, repeated])
-def test_a_step_with_random_bits(around: Callable[[Step], Step]):
+def test_nested_step_draws_equal_random_bits(around: Callable[[Step], Step]):
     def layer(w: Any, x: Any, index: int) -> Any:
         return x + dropped(jnp.sin(x @ w["up"]), jax.random.key(index)) @ w["down"]
 
     arguments = weights(), batch(2048)
     ours, plain = around(recompute.jax.jit(mlp(layer).step)), around(mlp(layer).step)
-    less = quietly(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
+    less = without_warnings(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
     more = jax.jit(plain).lower(*arguments).compile(KEEPING)
     assert less.memory_analysis().temp_size_in_bytes < 0.95 * more.memory_analysis().temp_size_in_bytes
     assert far_apart(less(*arguments), more(*arguments)) == []
@@ -101,12 +101,14 @@ def test_unserializable_module_leaves_plain_step(monkeypatch: pytest.MonkeyPatch
         jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
 
 
-def test_marks_and_selections_hold_here():
+def test_marks_and_selections_apply_to_nested_steps():
     def layer(w: Any, x: Any, index: int) -> Any:
         return x + jnp.tanh(recompute.jax.save(jnp.sin(x @ w["up"])) ** 2) @ w["down"]
 
     def sines(step: Step) -> int:
-        return quietly(lambda: jax.jit(called(step)).lower(weights(), batch())).as_text().count("stablehlo.sine")
+        return (
+            without_warnings(lambda: jax.jit(called(step)).lower(weights(), batch())).as_text().count("stablehlo.sine")
+        )
 
     assert sines(recompute.jax.jit(mlp(layer).step)) == len(weights())
     assert sines(recompute.jax.jit(mlp().step)) == 2 * len(weights())
@@ -115,17 +117,17 @@ def test_marks_and_selections_hold_here():
         sines(recompute.jax.jit(mlp().step, segments="nowhere"))
 
 
-def test_static_and_named_arguments_and_python_numbers():
+def test_nested_step_accepts_static_named_and_weak_arguments():
     def step(count: int, parameters: Any, x: Any, *, scale: Any) -> Any:
         value, state = mlp().step(parameters[:count], x)
         return {"value": value * scale, "state": state}
 
     ours = recompute.jax.jit(step, static_argnums=0)
-    result = quietly(lambda: jax.jit(lambda w, x: ours(2, w, x, scale=3))(weights(), batch()))
+    result = without_warnings(lambda: jax.jit(lambda w, x: ours(2, w, x, scale=3))(weights(), batch()))
     assert far_apart(result, jax.jit(lambda w, x: step(2, w, x, scale=3))(weights(), batch())) == []
 
 
-def test_no_gradient_inside():
+def test_nested_step_without_gradient_warns():
     with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient"):
         step = jax.jit(called(recompute.jax.jit(forward())))(weights(), batch())
     assert far_apart(step, jax.jit(forward())(weights(), batch())) == []
@@ -144,7 +146,7 @@ def test_no_gradient_inside():
         lambda step: jax.jit(jax.grad(jax.checkpoint(lambda x: step(weights(), x[0])[0]))),
     ],
 )
-def test_other_transformations_run_the_plain_step(transform: Callable[[Step], Step]):
+def test_other_transformations_run_the_plain_step_with_a_warning(transform: Callable[[Step], Step]):
     """Run the plain step with a warning, as for `jax.grad` around a loss."""
     x = jnp.stack([batch(), batch() * 2])
     expected = transform(jax.jit(mlp().step))(x)
@@ -162,18 +164,18 @@ def test_shape_only_tracing_works():
     assert "recompute_step" in str(jax.make_jaxpr(step)(weights(), batch()))
 
 
-def test_effects_stay(capfd: pytest.CaptureFixture[str]):
+def test_nested_step_keeps_effects(capfd: pytest.CaptureFixture[str]):
     def step(parameters: Any, x: Any) -> Any:
         jax.debug.print("seen {}", x[0, 0] * 0 + 7)
         return mlp().step(parameters, x)
 
-    result = quietly(lambda: jax.jit(called(recompute.jax.jit(step)))(weights(), batch()))
+    result = without_warnings(lambda: jax.jit(called(recompute.jax.jit(step)))(weights(), batch()))
     jax.effects_barrier()
     assert "seen 7" in capfd.readouterr().out
     assert far_apart(result, jax.jit(mlp().step)(weights(), batch())) == []
 
 
-def test_two_gradients_in_one_step():
+def test_each_gradient_is_a_step_of_its_own():
     """Treat each gradient as a step of its own, as in adversarial networks."""
     value, step = jax.value_and_grad(forward()), recompute.jax.jit(jax.value_and_grad(forward()))
 
@@ -184,7 +186,7 @@ def test_two_gradients_in_one_step():
         return adversaries
 
     arguments = weights(), weights(2), batch(2048)
-    less = quietly(lambda: jax.jit(both(step)).lower(*arguments).compile(KEEPING))
+    less = without_warnings(lambda: jax.jit(both(step)).lower(*arguments).compile(KEEPING))
     more = jax.jit(both(value)).lower(*arguments).compile(KEEPING)
     assert less.memory_analysis().temp_size_in_bytes < 0.75 * more.memory_analysis().temp_size_in_bytes
     assert far_apart(less(*arguments), more(*arguments)) == []
@@ -192,7 +194,7 @@ def test_two_gradients_in_one_step():
     assert temporaries(whole) <= less.memory_analysis().temp_size_in_bytes
 
 
-def test_a_plan_that_does_not_fit_is_an_error_here_too():
+def test_unfitting_plan_is_an_error_in_a_nested_step():
     """Raise the planner's error instead of silently running the plain step."""
 
     def fails(graph: recompute.Graph) -> recompute.Plan:
@@ -213,7 +215,7 @@ def test_a_plan_that_does_not_fit_is_an_error_here_too():
 
 
 @pytest.mark.slow
-def test_tracers_are_not_kept():
+def test_nested_step_keeps_no_tracers():
     """Keep no traced values after the enclosing trace, although the step persists."""
     step = recompute.jax.jit(mlp().step)
     kept: list[Any] = []
@@ -222,7 +224,7 @@ def test_tracers_are_not_kept():
         kept.append(weakref.ref(x))
         return step(parameters, x)
 
-    quietly(lambda: jax.jit(outer).lower(weights(), batch()))
+    without_warnings(lambda: jax.jit(outer).lower(weights(), batch()))
     gc.collect()
     assert [value() for value in kept] == [None]
 
@@ -245,7 +247,7 @@ def test_nested_step_joins_outer_step() -> None:
     assert not far_apart(outcome, alone(weights(), batch()))
 
 
-def test_options_of_a_step_in_another_step() -> None:
+def test_inner_options_are_ignored_with_a_warning() -> None:
     inner = recompute.jax.jit(jax.value_and_grad(forward()), segments="block0")
 
     def train_step(w: Any, x: Any) -> Any:
@@ -255,7 +257,7 @@ def test_options_of_a_step_in_another_step() -> None:
         assert recompute.jax.jit(train_step).report(weights(), batch()).copies > 0
 
 
-def test_a_scan_of_steps_in_a_step() -> None:
+def test_scanned_inner_steps_are_recomputed() -> None:
     inner = recompute.jax.jit(mlp().step)
 
     def many(w: Any, batches: Any) -> Any:

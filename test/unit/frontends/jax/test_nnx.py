@@ -35,14 +35,14 @@ def test_models_train_with_at_most_remat_memory(name: str):
 
 
 @pytest.mark.slow
-def test_scan():
+def test_scanned_blocks_train_in_less_memory():
     losses, bytes = SCANNED.trained(recompute.nnx.jit)
     expected_losses, plain_bytes = SCANNED.trained(nnx.jit)
     assert losses == expected_losses and bytes < 0.6 * plain_bytes
 
 
 @pytest.mark.slow
-def test_gradients_differ_by_rounding_alone_where_parameters_differ_more():
+def test_gradients_agree_where_adam_amplifies_rounding():
     """A bias before a BatchNorm has the gradient 0, computed as rounding noise, which Adam scales to a step of the
     learning rate. So the gradients are compared, over steps that also update statistics and random streams."""
     (gradients, norms), (expected, expected_norms) = (_gradients_of_steps(jit) for jit in (recompute.nnx.jit, nnx.jit))
@@ -88,7 +88,7 @@ def _gradients_of_steps(jit: Any) -> tuple[list[Any], Any]:
 
 
 @pytest.mark.slow
-def test_tree_mode():
+def test_tree_mode_trains_equally():
     jit: Any = nnx.jit
     ours_jit: Any = recompute.nnx.jit
     ours, theirs = partial(ours_jit, graph=False), partial(jit, graph=False)
@@ -120,7 +120,7 @@ def test_all_state_is_updated_in_place():
 
 
 @pytest.mark.slow
-def test_donated_modules():
+def test_donated_modules_are_deleted():
     model, optimizer, x = built()
     step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))
     assert step.report(model, optimizer, x).less.aliased > 0
@@ -129,7 +129,7 @@ def test_donated_modules():
     assert before.is_deleted() and not model.blocks[0].up.kernel[...].is_deleted()
 
 
-def test_shared_modules_and_new_ones():
+def test_shared_modules_and_new_variables_are_kept():
     """Keep a shared block shared, and return a variable that the step creates."""
 
     class Shared(nnx.Module):
@@ -155,7 +155,7 @@ def test_shared_modules_and_new_ones():
 
 
 @pytest.mark.slow
-def test_reports_do_not_change_modules():
+def test_reports_leave_modules_unchanged():
     model, optimizer, x = built()
     before = arrays_of((model, optimizer))
     step = recompute.nnx.jit(train_step)
@@ -172,7 +172,7 @@ def test_reports_do_not_change_modules():
 
 
 @pytest.mark.slow
-def test_lowered_and_compiled_by_hand():
+def test_step_is_lowered_and_compiled_by_hand():
     model, optimizer, x = built()
     other, its_optimizer, _ = built()
     compiled = recompute.nnx.jit(train_step).lower(model, optimizer, x).compile()
@@ -197,12 +197,12 @@ def losses_of_method(decorator: Any) -> list[float]:
 
 
 @pytest.mark.slow
-def test_a_decorator_of_methods_with_options():
+def test_decorator_with_options_works_on_methods():
     ours = losses_of_method(recompute.nnx.jit(budget="60%", static_argnums=0))
     assert ours == losses_of_method(nnx.jit(static_argnums=0)) and ours[0] != ours[1]
 
 
-def test_wrong_keywords():
+def test_unknown_keywords_are_rejected():
     with pytest.raises(TypeError, match="one function, not 2"):
         recompute.nnx.jit(train_step, train_step)  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match=r"nnx\.jit takes no compiler_options"):
@@ -216,7 +216,7 @@ def test_wrong_keywords():
 
 
 @pytest.mark.slow
-def test_modules_are_scopes_in_reports_only_while_traced():
+def test_modules_are_scopes_only_while_traced():
     call = vars(Dense)["__call__"]
     model, optimizer, x = built()
     report = recompute.nnx.jit(train_step).report(model, optimizer, x)
@@ -224,7 +224,7 @@ def test_modules_are_scopes_in_reports_only_while_traced():
     assert vars(Dense)["__call__"] is call
 
 
-def test_names_of_modules():
+def test_derived_modules_have_names_of_their_own():
     class Leaf(nnx.Module):
         def __call__(self, x: Any) -> Any:
             return jnp.sin(x)
@@ -255,7 +255,7 @@ def test_explain_reports_budget_fit():
     assert report.fit is not None and report.fit.fits and report.copies > 0
 
 
-def test_reports_propose_to_donate_modules():
+def test_report_advises_to_donate_modules():
     report = recompute.nnx.jit(train_step).report(*built())
     assert report.donation is not None and report.donation.option == "donate_argnums=(0, 1)"
     donated = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer")).report(*built())

@@ -27,23 +27,25 @@ def moves(module: ModuleOp) -> list[Operation]:
     return [op for op in module.walk() if is_placement(op)]
 
 
-def said(op: Operation) -> dict[str, str]:
+def attributes_of(op: Operation) -> dict[str, str]:
     """Return the attributes of an operation, except those of recompute."""
     named = {**op.attributes, **op.properties}
     return {name: str(value) for name, value in named.items() if not name.startswith(Names.PREFIX)}
 
 
-def there_and_back(x: Any) -> Any:
+def moved_to_host_and_back(x: Any) -> Any:
     return jnp.cos(x) * jax.device_put(jax.device_put(jnp.sin(x), SPACE.Host), SPACE.Device)
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_the_form_is_the_one_of_jax(platform: str) -> None:
-    exported = jax.export.export(jax.jit(there_and_back), platforms=[platform])(jnp.ones((64, 64)))
+def test_moves_have_the_form_of_jax(platform: str) -> None:
+    exported = jax.export.export(jax.jit(moved_to_host_and_back), platforms=[platform])(jnp.ones((64, 64)))
     theirs = moves(parse_module(exported.mlir_module(), "theirs"))
     assert [is_to_host(op) for op in theirs] == [True, False] and is_from_host(theirs[1])
     ours = moves(marked().module)
-    assert {str(sorted(said(op).items())) for op in ours} == {str(sorted(said(op).items())) for op in theirs}
+    assert {str(sorted(attributes_of(op).items())) for op in ours} == {
+        str(sorted(attributes_of(op).items())) for op in theirs
+    }
 
 
 def loss(parameters: Any, x: Any) -> Any:
@@ -98,6 +100,6 @@ def test_offload_on_cpu_is_reported_as_ineffective() -> None:
         ({"cost": 3}, TypeError, "cost must be a str, not int"),
     ],
 )
-def test_options(options: Any, error: type[Exception], words: str) -> None:
+def test_invalid_offload_options_are_rejected(options: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         recompute.jax.jit(mlp().step, **options)

@@ -98,14 +98,14 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"zzz": 0}, TypeError, "unexpected keyword argument 'zzz'$"),
     ],
 )
-def test_wrong(options: dict[str, Any], kind: type[Exception], words: str):
+def test_invalid_options_are_rejected(options: dict[str, Any], kind: type[Exception], words: str):
     with pytest.raises(kind, match=words):
         recompute.jax.jit(mlp().step, **options)
     with pytest.raises(kind, match=words):
         recompute.jax.jit(**options)
 
 
-def test_the_signature_lists_every_keyword():
+def test_signature_lists_every_keyword():
     parameters = inspect.signature(recompute.jax.jit).parameters
     assert list(parameters) == ["fn", *JitKeywords.__annotations__]
     assert parameters["budget"].annotation == str | float | None and parameters["budget"].default is None
@@ -115,7 +115,7 @@ def test_the_signature_lists_every_keyword():
     assert recompute.jax.jit(mlp().step, **ours).lower(weights(), batch()).rewritten is not None
 
 
-def test_more_than_one_function():
+def test_second_function_is_rejected():
     with pytest.raises(TypeError, match="takes one function, not 2"):
         recompute.jax.jit(print, print)  # pyright: ignore[reportCallIssue]
 
@@ -140,7 +140,7 @@ def test_options_reach_the_rewrite():
         assert 0 < copies(**options) < everything, options
 
 
-def test_a_plan_and_a_planner():
+def test_plan_text_or_planner_replaces_the_search():
     first = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert first.rewritten is not None
     again = recompute.jax.jit(mlp().step, plan=first.rewritten.plan_text).lower(weights(), batch())
@@ -155,14 +155,14 @@ def test_a_plan_and_a_planner():
     assert seen and by_planner is not None and by_planner.copies == first.rewritten.copies
 
 
-def test_a_plan_for_another_step():
+def test_plan_for_another_step_is_rejected():
     result = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
     assert result is not None
     with pytest.raises(recompute.Refusal):
         recompute.jax.jit(mlp().step, plan=result.plan_text)(weights(2), batch())
 
 
-def test_strict():
+def test_strict_rejects_an_unchanged_step():
     with pytest.raises(recompute.Refusal, match=r"no gradient found: .*take the gradient inside"):
         recompute.jax.jit(forward(), strict=True)(weights(), batch())
     with pytest.raises(recompute.Refusal, match=r"left as it is \(strict\)"):
@@ -172,7 +172,7 @@ def test_strict():
 STAGES = "recompute-inline,recompute-mark{segments=block*},recompute-clone,recompute-cse,recompute-lower"
 
 
-def test_a_pipeline_by_name_and_by_hand():
+def test_pipeline_is_given_by_name_or_as_passes():
     """Combine a user's own pass with the project's passes."""
 
     @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def test_pipeline_without_copies_leaves_plain_step():
         recompute.jax.jit(mlp().step, pipeline="recompute-inline", strict=True).lower(weights(), batch())
 
 
-def test_a_pipeline_with_options_of_recompute():
+def test_pipeline_excludes_options_of_recompute():
     with pytest.raises(ValueError, match="copies is an option of the pass 'recompute'"):
         recompute.jax.jit(mlp().step, pipeline="recompute", copies=3).lower(weights(), batch())
 
@@ -220,7 +220,7 @@ def test_search_chooses_smallest_compiled_attempt():
     assert sizes[1] < sizes[0] or (sizes[1] == sizes[0] and not merges_copies(("cpu",)))
 
 
-def test_the_keywords_are_the_fields_of_the_options():
+def test_keywords_are_the_fields_of_the_options():
     selection, options = ({field.name for field in fields(item)} for item in (Selection, RecomputeOptions))
     assert set(OfSelection.__annotations__) == selection
     not_for_jax = {"selection", "segment_budgets", "target", "memory_model", "measure", "workers", "merge_remat"}
@@ -229,7 +229,7 @@ def test_the_keywords_are_the_fields_of_the_options():
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
-def test_a_pipeline_that_does_not_lower(is_nested: bool):
+def test_pipeline_that_does_not_lower_is_rejected(is_nested: bool):
     """Name a remaining recompute operation and its line; `jax.export` drops the lines of a nested step up to jax
     0.11."""
     step = recompute.jax.jit(mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone")

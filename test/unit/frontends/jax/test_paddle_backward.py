@@ -51,7 +51,7 @@ CHOICES: dict[str, tuple[Any, Any, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_chosen_parameters(name: str, optimizer: Any, program: Any):
+def test_gradients_of_chosen_parameters_are_returned(name: str, optimizer: Any, program: Any):
     """Return gradients of the chosen parameters that equal JAX's bit for bit."""
     wanted, unwanted, expected = CHOICES[name]
     wanted, unwanted = (item(program.parameters) if callable(item) else item for item in (wanted, unwanted))
@@ -170,12 +170,12 @@ def test_apply_gradients_rejects_bad_pairs(
         optimizer.apply_gradients(change(optimizer.backward(of_x, program)))
 
 
-def test_no_pairs_leave_the_parameters(optimizer: Any, program: Any):
+def test_applying_no_pairs_keeps_the_parameters(optimizer: Any, program: Any):
     optimizer.backward(of_x, program)
     assert same_bits(optimizer.apply_gradients([]).parameters, program.parameters)
 
 
-def test_apply_gradients_is_after_backward_and_once(optimizer: Any, program: Any):
+def test_apply_gradients_needs_one_backward_before(optimizer: Any, program: Any):
     with pytest.raises(ValueError, match="apply_gradients: backward was not called"):
         optimizer.apply_gradients([])
     pairs = optimizer.backward(of_x, program)
@@ -208,12 +208,12 @@ def test_finished_program_is_released(optimizer: Any):
 
 
 @pytest.mark.parametrize("inner", [None, 3, SimpleNamespace(init=print), SimpleNamespace(init=print, update=3)])
-def test_no_optimizer(inner: Any):
+def test_invalid_optimizer_is_rejected(inner: Any):
     with pytest.raises(TypeError, match=f"an optimizer must have init and update, but {type(inner).__name__} has no "):
         paddle.RecomputeOptimizer(inner)
 
 
-def test_load_is_not_there(optimizer: Any):
+def test_load_is_not_supported(optimizer: Any):
     with pytest.raises(
         NotImplementedError, match=r"^load function is not supported by Recompute Optimizer for now: .* Program"
     ):

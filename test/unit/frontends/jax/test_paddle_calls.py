@@ -37,34 +37,34 @@ def test_nested_calls():
         def pair(first: Any, second: Any, x: Any) -> Any:
             return call(wave, second, call(wave, first, x))
 
-        def of(parameters: Any, x: Any) -> Any:
+        def weighted_loss(parameters: Any, x: Any) -> Any:
             for index in range(0, len(parameters), 2):
                 x = call(pair, parameters[index], parameters[index + 1], x)
             return jnp.mean(x**2)
 
-        return of
+        return weighted_loss
 
     lowered = check(loss, weights(4), batch())
     assert sines(lowered) == 8
 
 
-def test_the_same_function_twice_is_two_segments():
+def test_two_calls_of_one_function_are_two_segments():
     """Make two segments; Paddle's PIR pass makes one, including everything in between."""
 
     def loss(call: Any) -> Any:
-        def of(w: Any, x: Any) -> Any:
+        def weighted_loss(w: Any, x: Any) -> Any:
             x = call(wave, w, x)
             x = jnp.sin(jnp.sin(x))  # between them, and kept
             return jnp.mean(call(wave, w, x) ** 2)
 
-        return of
+        return weighted_loss
 
     lowered = check(loss, weights(1)[0], batch())
     assert sines(lowered) == 4 + 2
     assert {group.segment for step in lowered.rewritten.plans for group in step.plan.groups} == {"wave", "wave#1"}
 
 
-def test_of_a_function_with_a_condition():
+def test_function_with_a_condition_is_recomputed():
     """Recompute a condition; Paddle raises "Recompute don't support ops with sub_block"."""
 
     def block(w: Any, x: Any) -> Any:
@@ -74,15 +74,15 @@ def test_of_a_function_with_a_condition():
     check(lambda call: loss_of(call, block), weights(LAYERS), batch())
 
 
-def test_inside_of_the_branches_of_a_condition():
+def test_calls_in_branches_are_recomputed():
     def loss(call: Any) -> Any:
-        def of(parameters: Any, x: Any) -> Any:
+        def weighted_loss(parameters: Any, x: Any) -> Any:
             for w in parameters:
                 branches = [lambda x, w=w, sign=sign: call(wave, w, sign * x) for sign in (1.0, -1.0)]
                 x = jax.lax.cond(x.sum() > 0, *branches, x)
             return jnp.mean(x**2)
 
-        return of
+        return weighted_loss
 
     check(loss, weights(LAYERS), batch())
 
@@ -93,24 +93,24 @@ def test_each_call_of_jitted_function_is_a_segment():
     def loss(call: Any) -> Any:
         inner = jax.jit(lambda w, x: call(wave, w, x))
 
-        def of(parameters: Any, x: Any) -> Any:
+        def weighted_loss(parameters: Any, x: Any) -> Any:
             for w in parameters:
                 x = inner(w, x)
             return jnp.mean(x**2)
 
-        return of
+        return weighted_loss
 
     lowered = check(loss, weights(LAYERS), batch())
     assert len({group.segment for step in lowered.rewritten.plans for group in step.plan.groups}) == LAYERS
 
 
-def test_under_vmap_of_grad():
+def test_calls_work_under_vmap_of_grad():
     each = jax.vmap(jax.value_and_grad(loss_of(paddle.recompute)), in_axes=(None, 0))
     lowered = recompute.jax.jit(each, measure=False).lower(weights(LAYERS), batch(1024).reshape(4, 256, 16))
     assert lowered.why is None and sines(lowered) == 2 * LAYERS
 
 
-def test_calls_around_and_inside_loops():
+def test_calls_around_and_inside_loops_save_memory():
     """Keep smaller stacks either way; recomputing a whole loop from outside would save nothing."""
 
     def loss(w: Any, x: Any, around: bool) -> Any:
@@ -169,7 +169,7 @@ def test_offload_ignores_non_arrays():
         ({"preserve_rng": True}, TypeError, "unexpected keyword argument 'preserve_rng'"),
     ],
 )
-def test_errors(switches: dict[str, Any], error: type[Exception], words: str):
+def test_invalid_switches_are_rejected(switches: dict[str, Any], error: type[Exception], words: str):
     def function(x: Any, name: str) -> Any:
         return x
 
@@ -178,7 +178,7 @@ def test_errors(switches: dict[str, Any], error: type[Exception], words: str):
 
 
 @pytest.mark.parametrize("function", [None, 3, jnp])
-def test_no_function(function: Any):
+def test_non_function_is_rejected(function: Any):
     with pytest.raises(
         TypeError, match=f"recompute takes a function, or a module of flax or equinox, not {type(function).__name__}"
     ):

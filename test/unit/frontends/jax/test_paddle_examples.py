@@ -18,7 +18,7 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
 @pytest.mark.slow
-def test_the_network_of_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_fleet_page_network_trains_equally(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_network import main
 
     main(["--width", "128", "--batch", "1024", "--folder", str(tmp_path / "new")])
@@ -34,7 +34,7 @@ def test_the_network_of_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-def test_the_network_in_the_size_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_fleet_page_network_saves_memory_in_full_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_network import main
 
     main(["--folder", str(tmp_path)])
@@ -42,7 +42,7 @@ def test_the_network_in_the_size_of_the_page(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.slow
-def test_the_network_of_the_optimizer_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_optimizer_page_network_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_optimizer import main
 
     main(["--folder", str(tmp_path)])
@@ -55,7 +55,7 @@ def test_the_network_of_the_optimizer_page(tmp_path: Path, capsys: pytest.Captur
         assert f"{way}: the same parameters, moments and cost, bit for bit" in message
 
 
-def test_the_snippet_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_page_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (tmp_path / "snippet.py").write_text(snippet)
     runpy.run_path(str(tmp_path / "snippet.py"))

@@ -34,20 +34,20 @@ INNER = {
 }
 
 
-def by_optax(inner: Any, parameters: Any, state: Any, x: Any) -> Any:
+def step_by_optax(inner: Any, parameters: Any, state: Any, x: Any) -> Any:
     value, gradients = jax.value_and_grad(loss)(parameters, x)
     updates, state = inner.update(gradients, state, parameters)
     return optax.apply_updates(parameters, updates), state, value
 
 
 @pytest.mark.parametrize("name", INNER)
-def test_minimize_is_a_step_of_the_inner_optimizer(name: str):
+def test_minimize_equals_a_step_of_the_inner_optimizer(name: str):
     inner, x = INNER[name](), batch()
     optimizer = paddle.RecomputeOptimizer(inner)
     program, parameters, state = optimizer.startup(weights()), weights(), inner.init(weights())
     assert bool(jnp.isnan(program.loss))
     step = jax.jit(lambda program, x: optimizer.minimize(partial(loss, x=x), program)[0], donate_argnums=0)
-    theirs = jax.jit(partial(by_optax, inner))
+    theirs = jax.jit(partial(step_by_optax, inner))
     for _ in range(3):
         program, (parameters, state, value) = step(program, x), theirs(parameters, state, x)
         assert same_bits((program.parameters, program.state, program.loss), (parameters, state, value))
@@ -63,11 +63,11 @@ def test_parameters_keep_their_type(dtype: str):
     program = optimizer.startup(weights(dtype=dtype))
     new, _ = optimizer.minimize(partial(loss, x=batch(dtype=dtype)), program)
     assert {str(leaf.dtype) for leaf in tree.leaves(new.parameters)} == {dtype}
-    expected, _, _ = by_optax(inner, program.parameters, program.state, batch(dtype=dtype))
+    expected, _, _ = step_by_optax(inner, program.parameters, program.state, batch(dtype=dtype))
     assert same_bits(new.parameters, expected)
 
 
-def in_three_ways(optimizer: Any, program: Any, x: Any) -> Any:
+def steps_by_each_method(optimizer: Any, program: Any, x: Any) -> Any:
     of_x = partial(loss, x=x)
     whole, pairs = optimizer.minimize(of_x, program)
     split = optimizer.apply_gradients(optimizer.backward(of_x, program))
@@ -77,11 +77,11 @@ def in_three_ways(optimizer: Any, program: Any, x: Any) -> Any:
 
 @pytest.mark.slow("lambda")
 @pytest.mark.parametrize("jit", [lambda f: f, jax.jit])
-def test_backward_and_apply_are_minimize(jit: Any):
+def test_backward_and_apply_equal_minimize(jit: Any):
     optimizer = paddle.RecomputeOptimizer(optax.adam(0.01))
     program = optimizer.startup(weights())
     with jax.checking_leaks():
-        whole, split, given, gradients = jit(partial(in_three_ways, optimizer))(program, batch())
+        whole, split, given, gradients = jit(partial(steps_by_each_method, optimizer))(program, batch())
     assert same_bits(whole, split) and same_bits(whole, given)
     assert same_bits(gradients, tree.leaves(jit(jax.grad(loss))(weights(), batch())))
     assert float(whole.loss) == float(jit(loss)(weights(), batch()))
@@ -96,7 +96,7 @@ def test_pairs_are_in_the_order_of_the_leaves():
     assert all(parameter.shape == gradient.shape for parameter, gradient in pairs)
 
 
-def test_pairs_may_be_changed_reordered_or_none():
+def test_pairs_may_be_clipped_reordered_or_none():
     """Match pairs by identity after clipping, reordering, and replacing a gradient by None."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(1.0))
     program = optimizer.startup(weights())
@@ -152,7 +152,7 @@ def test_startup_converts_numbers_and_keeps_arrays():
     assert float(new.loss) == 6.0
 
 
-def test_a_step_is_compiled_once_and_loops():
+def test_step_compiles_once_and_runs_in_a_loop():
     optimizer = paddle.RecomputeOptimizer(optax.adam(0.01))
     step = jax.jit(lambda program, x: optimizer.minimize(partial(loss, x=x), program)[0])
     with jax.debug_nans(True):
@@ -165,7 +165,7 @@ def test_a_step_is_compiled_once_and_loops():
     assert abs(float(looped.loss) - float(twice.loss)) < 1e-6
 
 
-def test_an_optimizer_by_hand():
+def test_hand_written_optimizer_is_accepted():
     class Descent:
         def init(self, parameters: Any) -> Any:
             return jnp.zeros((), int)
@@ -179,7 +179,7 @@ def test_an_optimizer_by_hand():
     assert repr(optimizer) == "RecomputeOptimizer(Descent, checkpoints=[])"
 
 
-def test_a_step_of_two_batches():
+def test_gradients_of_two_batches_may_be_summed():
     """Sum the gradients of two backward passes; the program is that of the last one."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(0.01))
     program = optimizer.startup(weights())

@@ -55,12 +55,12 @@ KEYS = {"key": jax.random.key, "PRNGKey": jax.random.PRNGKey, "rbg": lambda seed
 @pytest.mark.slow("PRNGKey", "rbg", "gumbel", "rrelu", "uniform")
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("noise", [dropout, uniform, gumbel, rrelu])
-def test_the_same_noise_twice(noise: Noise, kind: str):
+def test_recomputed_noise_equals_the_first_draw(noise: Noise, kind: str):
     """Draw equal noise; in Paddle the parameters differ after one step with `gumbel_softmax` and `rrelu`."""
     check(lambda call: loss_with(noise, call), weights(LAYERS), batch(), KEYS[kind](3))
 
 
-def test_without_the_state_of_the_generator():
+def test_preserve_rng_state_has_no_effect_on_keys():
     """Ignore the option, since a key is a value; Paddle's losses differ."""
     check(lambda call: loss_with(dropout, call, preserve_rng_state=False), weights(LAYERS), batch(), jax.random.key(3))
 
@@ -102,7 +102,7 @@ def test_later_random_draws_are_unaffected():
 
 
 @pytest.mark.parametrize(("preserve", "proof", "draws"), [(True, True, LAYERS), (False, False, 2 * LAYERS)])
-def test_a_hidden_state(preserve: bool, proof: bool, draws: int):
+def test_hidden_state_draw_is_repeated_only_on_request(preserve: bool, proof: bool, draws: int):
     """Keep the draw of `lax.rng_uniform`, which has a hidden state; repeat it, unproved, only where the call permits
     that."""
 
@@ -209,7 +209,7 @@ def of_equinox(call: Any) -> Callable[..., Any]:
 
 @pytest.mark.slow("of_equinox", "of_linen", "of_nnx")
 @pytest.mark.parametrize("framework", [of_linen, of_nnx, of_equinox])
-def test_modules_with_states_of_their_own(framework: Callable[[Any], Any]):
+def test_module_statistics_are_updated_once(framework: Callable[[Any], Any]):
     """Update running statistics once per step; Paddle silently updates them twice."""
     x, key = batch(), jax.random.key(5)
     expected = jax.jit(framework(plainly))(x, key)

@@ -39,7 +39,7 @@ def test_only_wrapped_blocks_are_recomputed():
     assert sines(lowered) == 5 + 2
 
 
-def test_less_memory():
+def test_wrapped_blocks_need_less_memory():
     step, arguments = jax.value_and_grad(loss_of(paddle.recompute)), (weights(6), batch(2048))
     lowered = recompute.jax.jit(step, measure=False).lower(*arguments)
     ours, theirs = (temporary_bytes(item) for item in (lowered.compile(), lowered.compile_plain()))
@@ -72,7 +72,7 @@ def parts(w: Any, x: Any, kind: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", [tuple, list, dict])
-def test_tuples_lists_and_dicts(kind: Any):
+def test_tuples_lists_and_dicts_are_accepted(kind: Any):
     """Accept tuples, lists and dicts. In Paddle a list is a ValueError in the backward pass, and a dict silently has no
     gradient."""
 
@@ -104,7 +104,7 @@ def test_mixed_arguments_without_gradient_are_accepted():
     check(loss, weights(LAYERS), batch())
 
 
-def test_any_keywords_in_any_order():
+def test_keyword_arguments_are_passed_by_name():
     """Pass keyword arguments by name; Paddle appends their values to the positional arguments."""
 
     def block(**given: Any) -> Any:
@@ -159,7 +159,7 @@ def test_captured_values_alone_get_gradients():
     assert len(gradients) == 2 * LAYERS and all(bool((gradient != 0).any()) for gradient in gradients)
 
 
-def test_results_that_are_all_without_gradient():
+def test_segment_without_differentiable_result_is_accepted():
     """Accept a segment none of whose results has a gradient; Paddle raises an OSError."""
 
     def loss(call: Any) -> Any:

@@ -38,7 +38,7 @@ def lowered(ctx: Any, *arguments: Any) -> Any:
 @pytest.mark.slow("2-", "3-", "4-", "5-")
 @pytest.mark.parametrize("segments", range(1, STAGES + 1))
 @pytest.mark.parametrize("rows", [1, 2, 5, 256])
-def test_any_size_of_batch_and_number_of_segments(rows: int, segments: int):
+def test_any_batch_size_and_segment_count_is_accepted(rows: int, segments: int):
     """Accept any batch size and number of segments. Paddle iterates over the batch of a result: a TypeError for two
     rows, and a lost dimension for one."""
     expected = jax.jit(jax.value_and_grad(partial(loss, ctx=None)))(weights(STAGES), batch(rows))
@@ -65,7 +65,7 @@ def test_segments_differ_by_one_stage():
     assert sorted(names) == ["stages0to2", "stages3to4"]
 
 
-def test_more_segments_are_less_memory():
+def test_more_segments_need_less_memory():
     """Save memory by dividing the stages into more segments: a single one recomputes all values at once."""
     sizes = [
         lowered({"segments": segments}, weights(8), batch(2048)).compile().memory_analysis().temp_size_in_bytes
@@ -74,7 +74,7 @@ def test_more_segments_are_less_memory():
     assert sizes[1] < sizes[0]
 
 
-def test_a_tuple_is_spread_and_a_list_is_not():
+def test_tuple_is_unpacked_and_list_is_not():
     def first(x: Any, y: Any, *, scale: Any) -> Any:
         return x * scale, y
 
@@ -93,7 +93,7 @@ def test_non_array_result_is_returned():
     assert paddle.recompute_sequential({}, [lambda: None, lambda none: {"none": none}]) == {"none": None}
 
 
-def test_the_switch_reaches_every_segment():
+def test_switch_applies_to_every_segment():
     def text(ctx: Any) -> str:
         step = jax.jit(jax.grad(partial(loss, ctx=ctx)))
         return step.lower(weights(2), batch()).as_text(debug_info=True)
@@ -121,7 +121,7 @@ def of_equinox() -> Any:
 
 
 @pytest.mark.parametrize("make", [of_nnx, of_equinox])
-def test_the_sequential_of_a_framework(make: Any):
+def test_framework_sequential_is_split(make: Any):
     model, x = make(), batch()
 
     def gradient(call: Any) -> Any:
@@ -130,7 +130,7 @@ def test_the_sequential_of_a_framework(make: Any):
     assert same_bits(gradient(partial(paddle.recompute_sequential, {"segments": 2}, model)), gradient(model))
 
 
-def test_the_sequential_of_linen_has_the_same_parameters():
+def test_linen_sequential_keeps_its_parameters():
     nn: Any = pytest.importorskip("flax.linen", reason="has a Sequential")
 
     class Network(nn.Module):
@@ -163,7 +163,7 @@ def test_the_sequential_of_linen_has_the_same_parameters():
         (None, TypeError, "ctx must be a dict such as .* not NoneType"),
     ],
 )
-def test_errors_of_the_context(ctx: Any, error: type[Exception], words: str):
+def test_invalid_contexts_are_rejected(ctx: Any, error: type[Exception], words: str):
     with pytest.raises(error, match=f"recompute_sequential: {words}"):
         paddle.recompute_sequential(ctx, [jnp.sin, jnp.cos], 1.0)
 
@@ -178,6 +178,6 @@ def test_errors_of_the_context(ctx: Any, error: type[Exception], words: str):
         ([], ValueError, "cannot divide 0 functions into 1 segments"),
     ],
 )
-def test_errors_of_the_functions(functions: Any, error: type[Exception], words: str):
+def test_invalid_functions_are_rejected(functions: Any, error: type[Exception], words: str):
     with pytest.raises(error, match=f"recompute_sequential:? ?{words}"):
         paddle.recompute_sequential({}, functions, 1.0)

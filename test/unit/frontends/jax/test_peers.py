@@ -60,7 +60,7 @@ def cost_of(form: Form | Exception) -> dict[str, Any]:
 @pytest.mark.slow("gpt", "moe", "resnet")
 # Of plain's temporaries ours needs at most so much: a step that saves nothing is within theirs where theirs is bad.
 @pytest.mark.parametrize(("name", "most"), [("gpt", 0.5), ("linen resnet", 0.9), ("moe", 0.9)])
-def test_at_the_same_blocks(name: str, most: float):
+def test_same_blocks_need_no_more_than_framework_remat(name: str, most: float):
     result = compiled(name)
     assert list(bars.missed(result)) == []
     assert result[SAME]["temp_bytes"] <= most * result[PLAIN]["temp_bytes"]
@@ -70,7 +70,7 @@ def test_at_the_same_blocks(name: str, most: float):
 
 
 @pytest.mark.slow
-def test_results():
+def test_results_are_within_rounding_of_the_framework():
     result = distances(PEERS["gpt, no scopes"], SMALL, range(1))
     assert list(result.missed()) == [] and not result.is_plain
 
@@ -114,7 +114,7 @@ def test_shardings_on_a_mesh():
     assert completed.returncode == 0, completed.stderr[-2000:]
 
 
-def test_random_programs_are_the_same_for_the_same_seed():
+def test_random_programs_depend_on_the_seed_only():
     assert program(7) == program(7)
     assert len({str(program(seed)) for seed in range(30)}) == 30
     texts = [jax.jit(item.step).lower(*item.arguments(0)).as_text() for item in (built(program(7)), built(program(7)))]

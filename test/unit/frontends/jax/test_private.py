@@ -16,7 +16,7 @@ FOLDER = ROOT / "frontends" / "jax"
 
 
 @pytest.mark.parametrize("index", range(len(private.OF_MODULES)))
-def test_a_module_has_changed(index: int, monkeypatch: pytest.MonkeyPatch):
+def test_renamed_module_attribute_is_refused(index: int, monkeypatch: pytest.MonkeyPatch):
     """Refuse to rewrite where JAX has renamed an attribute that is needed."""
     module, name = private.OF_MODULES[index]
     renamed = list(private.OF_MODULES)
@@ -29,7 +29,7 @@ def test_a_module_has_changed(index: int, monkeypatch: pytest.MonkeyPatch):
     ("table", "index"),
     [*(("OF_JITTED", index) for index in range(2)), *(("OF_LOWERED", index) for index in range(3))],
 )
-def test_an_object_has_changed(table: str, index: int, monkeypatch: pytest.MonkeyPatch):
+def test_renamed_object_attribute_is_refused(table: str, index: int, monkeypatch: pytest.MonkeyPatch):
     paths = list(getattr(private, table))
     paths[index] += "_of_old"
     monkeypatch.setattr(private, table, paths)
@@ -49,14 +49,14 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert words in str(error.value)
 
 
-def test_no_other_module_looks_inside():
+def test_only_private_module_uses_private_names():
     """Find no private name, accessed or imported, outside `private.py`."""
     matches = [
         f"{path.name}: {ast.unparse(node)}"
         for path in FOLDER.glob("*.py")
         if path.name != "private.py"
         for node in ast.walk(ast.parse(path.read_text()))
-        if looks_inside(node)
+        if uses_private_name(node)
     ]
     assert matches == []
 
@@ -77,10 +77,10 @@ def test_no_other_module_looks_inside():
     ],
 )
 def test_access_to_private_names_is_detected(source: str, expected: bool):
-    assert any(looks_inside(node) for node in ast.walk(ast.parse(source))) == expected
+    assert any(uses_private_name(node) for node in ast.walk(ast.parse(source))) == expected
 
 
-def looks_inside(node: ast.AST) -> bool:
+def uses_private_name(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return is_private(node.attr) and not (isinstance(node.value, ast.Name) and node.value.id == "self")
     if isinstance(node, ast.Import):

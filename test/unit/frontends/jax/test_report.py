@@ -29,7 +29,7 @@ from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
 
 
-def test_report():
+def test_report_agrees_with_measurements():
     step = recompute.jax.jit(mlp().step, segments="block*")
     text = step.report(weights(), batch()).details()
     lowered = step.lower(weights(), batch())
@@ -46,7 +46,7 @@ def test_report():
     assert all(str(remark) in text for remark in lowered.remarks)
 
 
-def test_the_first_line_is_the_verdict():
+def test_first_line_of_report_is_the_verdict():
     report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
     first, empty, *_ = str(report).splitlines()
     sizes, flops = (report.plain.temporaries, report.less.temporaries), (report.plain.flops, report.less.flops)
@@ -67,7 +67,7 @@ def test_the_first_line_is_the_verdict():
     assert str(plain).splitlines()[0].endswith("of temporaries, nothing recomputed")
 
 
-def test_the_first_line_of_a_step_with_its_own_checkpoint():
+def test_first_line_names_the_checkpoint_of_the_step():
     block = jax.checkpoint(lambda x, w: x + jnp.tanh(jnp.sin(x @ w)))
 
     def loss(weights: Any, x: Any) -> Any:
@@ -99,17 +99,17 @@ def test_repr_shows_function_and_lowering_count():
     assert repr(step) == "<recompute.jax.jit(step), lowered for 1 call>"
 
 
-def test_report_of_many_segments():
+def test_report_summarizes_many_segments():
     text = recompute.jax.jit(mlp().step, segments="block*").report(weights(10), batch()).details()
     assert re.search(r"block\d \d+, and 2 more$", text, re.MULTILINE)
 
 
-def test_report_without_a_gradient():
+def test_report_without_gradient_gives_the_reason():
     text = recompute.jax.jit(forward()).report(weights(), batch()).details()
     assert "computes no gradient" in text and "no gradient found" in text and text.count("1.000") >= 2
 
 
-def test_explain():
+def test_explanation_agrees_with_the_module_rewrite():
     step = recompute.jax.jit(mlp().step, segments="block[01]")
     (result,) = step.explain(weights(), batch())
     (expected,) = recompute.explain(
@@ -135,7 +135,7 @@ def test_report_shows_memory_and_reasons():
     assert text.count("alive at the peak") == 2 and "backward" in text
 
 
-def test_the_summary(tmp_path: Path):
+def test_summary_fits_in_25_lines(tmp_path: Path):
     """Summarize in about 25 lines of 100 columns: one row per module, what is still saved and why, and what to do
     next."""
     report = recompute.jax.jit(mlp().step).report(weights(10), batch())
@@ -162,7 +162,7 @@ def _bytes(row: ModuleRow) -> tuple[int, int, int]:
     return row.plain_bytes, row.saved_bytes, row.recomputed_bytes
 
 
-def test_options_without_effect_beside_the_checkpoint_of_the_step_are_explained():
+def test_options_without_effect_beside_a_checkpoint_are_explained():
     def loss(weights: Any, x: Any) -> Any:
         for number, w in enumerate(weights):
             with jax.named_scope(f"layer{number}"):
@@ -175,7 +175,7 @@ def test_options_without_effect_beside_the_checkpoint_of_the_step_are_explained(
     assert "next: remove jax.checkpoint from the model" in text and "leave out segments=" in text
 
 
-def test_the_reason_of_a_step_with_nothing_to_free():
+def test_summary_gives_the_reason_if_nothing_can_be_freed():
     step = jax.value_and_grad(lambda w, x: jnp.mean((x @ w) ** 2))
     arguments = jnp.ones((64, 8)), jnp.ones((8192, 64))
     text = " ".join(str(recompute.jax.jit(step).report(*arguments)).split())
@@ -184,12 +184,12 @@ def test_the_reason_of_a_step_with_nothing_to_free():
         recompute.jax.jit(step, strict=True).report(*arguments)
 
 
-def test_the_summary_of_a_step_without_saving():
+def test_summary_of_a_step_without_saving_is_short():
     report = recompute.jax.jit(forward()).report(weights(), batch())
     assert str(report).splitlines()[-2] == "next: take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
 
 
-def test_values_that_the_rewritten_step_saves():
+def test_summary_lists_values_that_are_still_saved():
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert lowered.rewritten is not None
     saved = lowered.rewritten.still_saved()
@@ -199,7 +199,7 @@ def test_values_that_the_rewritten_step_saves():
     assert [value.bytes for value in saved] == sorted((value.bytes for value in saved), reverse=True)
 
 
-def test_the_summary_of_an_explanation():
+def test_explanation_has_a_summary():
     (explanation,) = result = recompute.jax.jit(mlp().step).explain(weights(12), batch())
     lines = str(result).splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 100
@@ -234,7 +234,7 @@ def scanned(blocks: Any, x: Any) -> Any:
     return jnp.sum(jax.lax.scan(body, x, blocks)[0])
 
 
-def test_the_first_line_counts_all_iterations_of_loops():
+def test_first_line_counts_all_loop_iterations():
     """The compiler counts each loop body once, so that its ratio would say nothing on the work."""
     report = recompute.jax.jit(jax.grad(lambda blocks, x: scanned(blocks, x))).report(
         jnp.ones((6, 32, 32)) * 0.01, jnp.ones((256, 32))
@@ -287,7 +287,7 @@ def test_copies_in_loops_are_counted():
     assert "as the compiler counts" not in str(recompute.jax.jit(mlp().step).report(weights(), batch()))
 
 
-def test_a_recomputed_loop_is_explained_once():
+def test_recomputed_loop_is_explained_once():
     def loss(blocks: Any, x: Any) -> Any:
         with jax.named_scope("trunk"):
             x = jax.lax.scan(lambda x, block: (x + jnp.sin(jnp.tanh(x @ block) * x), None), x, blocks)[0]
@@ -312,7 +312,7 @@ def test_a_recomputed_loop_is_explained_once():
     assert first.endswith(f"at {share} more FLOPs, over all iterations")
 
 
-def test_a_step_inside_a_loop():
+def test_report_locates_a_step_inside_a_loop():
     arguments = jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((3, 64, 32))
     step = recompute.jax.jit(accumulated)
     report = step.report(*arguments)
@@ -326,14 +326,16 @@ def test_a_step_inside_a_loop():
     stages_of = [line for line in report.details().splitlines() if "└" in line]
     assert ["forward" in line for line in stages_of] == [False, False, True, True]
     assert re.search(
-        r"^modules inside the loop at test_report.py:\d+:\d+, in one iteration:$", str(report), re.MULTILINE
+        r"^modules inside the loop at test_report.py:\d+:\d+, in one iteration:$",
+        str(report),
+        re.MULTILINE,
     )
     assert "while/body" not in report.details()
     text = str(step.explain(*arguments))
     assert text.split()[:5] == ["accumulated,", "inside", "the", "loop", "at"] and "while/body" not in text
 
 
-def test_details_name_the_modules_of_the_model():
+def test_details_name_modules_of_the_model():
     report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
     text = report.details()
     assert dict(report.again) and set(dict(report.again)) <= {f"block{number}" for number in range(4)}
@@ -349,7 +351,7 @@ def test_details_name_the_modules_of_the_model():
     assert lines[-2:] == ["  'segment1': part of block0 and block1", "  'segment9', 'segment10': after block2"]
 
 
-def test_places_of_segments_that_are_not_recomputed():
+def test_report_locates_segments_that_are_not_recomputed():
     modules = {2: ("a", "b"), 4: ("b",), 6: ("c",)}
     assert [place_of_segment(number, modules) for number in (0, 2, 3, 5, 7)] == [
         "before a",
@@ -361,7 +363,7 @@ def test_places_of_segments_that_are_not_recomputed():
 
 
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])
-def test_explain_any_step(wrap: Any):
+def test_explain_accepts_any_step(wrap: Any):
     message = recompute.jax.explain(wrap(mlp().step), weights(), batch(), budget="500 KiB")
     needs = [item.device_bytes for item in (message.plain, message.less)]
     assert needs[0] is not None and needs[1] is not None and needs[1] <= 500 * 1024 < needs[0]
@@ -374,21 +376,21 @@ def test_explain_any_step(wrap: Any):
 
 
 @pytest.mark.parametrize("budget", [None, "device"])
-def test_a_device_without_a_memory_limit(budget: str | None):
+def test_budget_of_a_device_without_limit_is_rejected(budget: str | None):
     report = recompute.jax.explain(mlp().step, weights(), batch(), budget=budget)
     unknown = "unknown: the device reports no memory limit; give a size such as budget='8GiB'"
     assert str(report).splitlines()[0] == unknown and report.fit is not None and report.fit.fits is None
     assert "fits in" not in str(report) and report.copies > 0
 
 
-def test_the_verdict_on_the_memory_of_a_device(monkeypatch: pytest.MonkeyPatch):
+def test_report_gives_a_verdict_on_device_memory(monkeypatch: pytest.MonkeyPatch):
     module: Any = sys.modules["recompute.frontends.jax.reports.step_report"]
     for limit, start in ((2**20, "fits: needs "), (2**16, "does not fit: arguments"), (2**17, "does not fit without")):
         monkeypatch.setattr(module, "_device_bytes", lambda limit=limit: limit)
         assert str(recompute.jax.explain(mlp().step, weights(), batch())).startswith(start)
 
 
-def test_verdicts():
+def test_verdict_depends_on_needs_and_budget():
     needs = DeviceBytes(plain=400, less=300, fixed=100, least=200, devices=8)
     verdict = fit_verdict(needs, 150, searched=True)
     assert verdict == FitVerdict(
@@ -431,7 +433,7 @@ def test_a_budget_needs_a_unit_and_is_printed_as_given():
         recompute.jax.jit(mlp().step, budget="8")
 
 
-def test_explain_a_step_with_static_arguments():
+def test_explain_accepts_static_arguments():
     jitted = jax.jit(lambda count, w, x: mlp().step(w[:count], x), static_argnums=0)
     assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
 
@@ -442,7 +444,7 @@ def _donation_in(step: Any, *args: Any, **kwargs: Any) -> str:
     return lines.partition("next: donate")[2].partition(" saves ")[0]
 
 
-def test_donation_is_proposed_where_the_step_returns_new_values_of_an_argument():
+def test_donation_is_proposed_if_the_step_returns_an_updated_argument():
     step, gradient = mlp().step, jax.value_and_grad(forward())
     assert _donation_in(step, weights(), batch()) == "_argnums=0"
     assert _donation_in(jax.jit(lambda n, w, x: step(w, x), static_argnums=0), 1, weights(), batch()) == "_argnums=1"
@@ -490,7 +492,7 @@ def test_dominant_value_is_named() -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_formats_of_files(tmp_path: Path):
+def test_report_is_saved_as_html_text_or_json(tmp_path: Path):
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
     for suffix, start in ((".html", "<!DOCTYPE html>"), (".txt", "step: "), (".json", "{")):
         report.save(tmp_path / f"step{suffix}")
@@ -503,7 +505,7 @@ def test_formats_of_files(tmp_path: Path):
             report.save(tmp_path / name)
 
 
-def test_the_chart_of_a_report(tmp_path: Path):
+def test_report_draws_a_chart(tmp_path: Path):
     pytest.importorskip("matplotlib", reason="charts")
     recompute.jax.jit(mlp().step).report(weights(), batch()).save(tmp_path / "step.svg")
     assert "<svg" in (tmp_path / "step.svg").read_text()

@@ -80,7 +80,7 @@ def temporaries(compiled: Any) -> int:
 
 @pytest.mark.slow("adapted_one", "bounded_loops", "adapted_in_a_loop")
 @pytest.mark.parametrize("build", STEPS, ids=lambda build: build.__name__)
-def test_as_little_as_checkpoint(build) -> None:
+def test_reported_steps_need_no_more_than_checkpoint(build) -> None:
     step, arguments = build(lambda body: body)
     plain = temporaries(jax.jit(step).lower(*arguments).compile())
     theirs = min(
@@ -93,7 +93,7 @@ def test_as_little_as_checkpoint(build) -> None:
     assert theirs < 0.7 * plain
 
 
-def test_forward_over_reverse_is_named() -> None:
+def test_error_names_forward_over_reverse() -> None:
     def loss(w, x):
         return jnp.mean(jnp.tanh(jnp.tanh(x @ w) @ w) ** 2)
 

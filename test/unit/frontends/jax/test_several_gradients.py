@@ -98,7 +98,7 @@ def temporaries(compiled: Any) -> int:
 
 @pytest.mark.slow("microbatches")
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_as_little_as_checkpoint(step) -> None:
+def test_several_gradients_need_no_more_than_checkpoint(step) -> None:
     given = arguments()
     plain = jax.jit(step(same)).lower(*given).compile()
     theirs = jax.jit(step(jax.checkpoint)).lower(*given).compile(compiler_options=KEPT)
@@ -112,7 +112,7 @@ def test_as_little_as_checkpoint(step) -> None:
 @pytest.mark.slow("adversaries")
 @pytest.mark.parametrize("model", ["order"])
 @pytest.mark.parametrize("step", [adversaries, tasks], ids=lambda step: step.__name__)
-def test_one_budget_over_all(step, model: str) -> None:
+def test_one_budget_covers_all_gradients(step, model: str) -> None:
     text = jax.jit(step(same)).lower(*arguments()).as_text(debug_info=True)
     result = recompute.rewrite(text, recompute.RecomputeOptions(budget="70%", memory_model=model))
     assert result.proof and result.copies
@@ -122,7 +122,7 @@ def test_one_budget_over_all(step, model: str) -> None:
     assert again.text == result.text
 
 
-def test_the_functions_that_contain_steps() -> None:
+def test_outlined_steps_record_their_containing_function() -> None:
     text = jax.jit(adversaries(same)).lower(*arguments()).as_text(debug_info=True)
     prepared = prepare(parse_module(text, "step"))
     outlined = [function.sym_name.data for function in prepared.inside]

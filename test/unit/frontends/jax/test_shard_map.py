@@ -19,7 +19,7 @@ ROOT = Path(recompute.__file__).resolve().parent
 @pytest.mark.parametrize(
     "names", [("inside", "inside a scan"), ("one each", "loss inside", "scan inside")], ids=["some", "more"]
 )
-def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
+def test_shard_map_needs_no_more_memory_than_checkpoint(names: tuple[str, ...]) -> None:
     """Check that the step needs no more memory than `jax.checkpoint`, in a process of its own: devices are requested
     before JAX starts."""
     environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
@@ -29,7 +29,7 @@ def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
     assert completed.stdout.count("\n") == len(names)
 
 
-def test_reports_have_the_bytes_of_one_device() -> None:
+def test_reports_state_bytes_per_device() -> None:
     environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
     call = [sys.executable, "-m", "recompute.test.unit.frontends.jax.reports_on_devices"]
     completed = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)

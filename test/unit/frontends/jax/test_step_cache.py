@@ -105,7 +105,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_answer_is_the_same(case: str, folder: Path, rewrites: list[str]):
+def test_cached_answer_equals_a_fresh_one(case: str, folder: Path, rewrites: list[str]):
     function, options = CASES[case]
     fresh = lower(function, weights(), batch(), **options)
     expected = answer(fresh)
@@ -119,13 +119,13 @@ def test_the_answer_is_the_same(case: str, folder: Path, rewrites: list[str]):
         assert far_apart(cached.compile()(weights(), batch()), fresh.compile()(weights(), batch())) == []
 
 
-def test_the_report_is_the_same(folder: Path):
+def test_cached_report_equals_a_fresh_one(folder: Path):
     reports = [str(recompute.jax.jit(mlp().step).report(weights(), batch())) for _ in range(2)]
     assert reports[0] == reports[1] and "plain" in reports[0]
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:200] + b"?" + data[201:], lambda _: b""])
-def test_a_damaged_entry_is_ignored(damage: Callable[[bytes], bytes], folder: Path, rewrites: list[str]):
+def test_damaged_entry_is_ignored(damage: Callable[[bytes], bytes], folder: Path, rewrites: list[str]):
     expected = answer(lower(mlp().step, weights(), batch()))
     (entry,) = entries(folder)
     intact = entry.read_bytes()
@@ -142,7 +142,7 @@ def test_entry_of_other_version_is_ignored(folder: Path, rewrites: list[str], mo
     assert rewrites == ["rewrite_lowered"] * 2 and len(entries(folder)) == 2
 
 
-def test_other_steps_and_options_have_entries_of_their_own(folder: Path, rewrites: list[str]):
+def test_steps_and_options_have_entries_of_their_own(folder: Path, rewrites: list[str]):
     for arguments, options in (
         ((weights(), batch()), {}),
         ((weights(2), batch()), {}),
@@ -163,7 +163,7 @@ def test_function_options_are_not_cached(folder: Path, rewrites: list[str]):
     assert rewrites == ["rewrite_lowered"] * 5 and len(entries(folder)) == 1
 
 
-def test_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrites: list[str]):
+def test_empty_cache_folder_disables_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrites: list[str]):
     monkeypatch.setattr(recompute.config, "cache_dir", "")
     for _ in range(2):
         lower(mlp().step, weights(), batch())
@@ -191,9 +191,7 @@ def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
     assert chosen[0].variant is chosen[1].variant is Variant.RECOMPUTED and chosen[1].rewritten is not None
 
 
-def test_a_choice_that_the_compiler_does_not_confirm(
-    folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch
-):
+def test_unconfirmed_choice_is_measured_again(folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch):
     """Measure both forms again where the compiler reports other sizes than the cached choice has."""
     lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
@@ -216,7 +214,7 @@ def checkpointed() -> Any:
 
 
 @pytest.mark.slow
-def test_a_merged_step(folder: Path, rewrites: list[str]):
+def test_merged_step_is_cached(folder: Path, rewrites: list[str]):
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(checkpointed(), *arguments)
     assert fresh.choice.variant is Variant.MERGED and fresh.merged is not None
@@ -228,7 +226,9 @@ def test_a_merged_step(folder: Path, rewrites: list[str]):
 
 
 @pytest.mark.parametrize("share", [0.6, 1.0])
-def test_a_budget(share: float, folder: Path, rewrites: list[str], compiled: list[bool]):
+def test_budgeted_step_is_compiled_once_from_cache(
+    share: float, folder: Path, rewrites: list[str], compiled: list[bool]
+):
     """Compile once from the cache: the step that kept the budget, or the plain step for a share of 1."""
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(mlp().step, *arguments, budget=share)
@@ -242,7 +242,7 @@ def test_a_budget(share: float, folder: Path, rewrites: list[str], compiled: lis
     assert temporaries(cached.within.compiled) == temporaries(fresh.within.compiled)
 
 
-def test_a_budget_that_the_compiler_does_not_confirm(folder: Path, rewrites: list[str], monkeypatch: Any):
+def test_unconfirmed_budget_is_searched_again(folder: Path, rewrites: list[str], monkeypatch: Any):
     arguments = weights(8, 32, 128), batch(512, 32)
     lower(mlp().step, *arguments, budget=0.6)
     rewrites.clear()
@@ -271,7 +271,7 @@ print(count, sum(event.endswith("/cache_hits") for event in hits) > 0, float(val
 """
 
 
-def test_another_process(tmp_path: Path):
+def test_second_process_reuses_the_cache(tmp_path: Path):
     """Rewrite nothing in a second process, whose compilations come from JAX's own cache."""
     environment = {
         **os.environ,

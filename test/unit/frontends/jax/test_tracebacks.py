@@ -40,12 +40,12 @@ def lines_of(call: Callable[[], Any]) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("method", ["__call__", "lower", "report"])
-def test_refusals(function: Any, options: Any, method: str) -> None:
+def test_refusals_show_only_user_lines(function: Any, options: Any, method: str) -> None:
     step = recompute.jax.jit(function, **options)
     assert set(lines_of(lambda: getattr(step, method)(weights(), batch()))) == {__file__}
 
 
-def test_wrong_options() -> None:
+def test_option_errors_show_only_user_lines() -> None:
     jit: Any = recompute.jax.jit
     for options in ({"budget": "8"}, {"budgett": "8GiB"}, {"copies": "many"}):
         assert set(lines_of(partial(jit, mlp().step, **options))) - {functools.__file__} == {__file__}
@@ -54,12 +54,12 @@ def test_wrong_options() -> None:
     assert set(lines_of(lambda: recompute.jax.jit(forward()).explain(weights(), batch()))) == {__file__}
 
 
-def test_reports_in_unknown_formats() -> None:
+def test_format_errors_show_only_user_lines() -> None:
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
     assert set(lines_of(lambda: report.save("step.doc"))) == {__file__}
 
 
-def test_errors_of_the_model() -> None:
+def test_model_errors_show_model_lines() -> None:
     """Show the lines of the model."""
 
     def model(w: Any, x: Any) -> Any:
@@ -68,7 +68,7 @@ def test_errors_of_the_model() -> None:
     assert lines_of(lambda: recompute.jax.jit(model)(weights(), batch()))[-1] == __file__
 
 
-def test_all_frames_on_request() -> None:
+def test_all_frames_are_shown_on_request() -> None:
     before = jax.config.jax_traceback_filtering
     jax.config.update("jax_traceback_filtering", "off")
     try:
@@ -102,7 +102,7 @@ def test_internal_errors_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten(KeyError("never raised"))
 
 
-def test_kept_values_behind_barriers_have_their_names() -> None:
+def test_saved_values_behind_barriers_keep_their_names() -> None:
     def loss(w: Any, x: Any) -> Any:
         for index, layer in enumerate(w):
             with recompute.jax.block(f"block{index}"):

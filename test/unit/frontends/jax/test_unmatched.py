@@ -26,7 +26,7 @@ from .steps import batch, forward, jax, jnp, mlp, weights
         ({"save": ["sin", "nobody"]}, "save='nobody' matches no value"),
     ],
 )
-def test_unknown_names(option: dict[str, Any], message: str):
+def test_unknown_names_are_rejected_with_suggestions(option: dict[str, Any], message: str):
     step = recompute.jax.jit(mlp().step, segments="block*", **option)
     with pytest.raises(UnknownName, match=message):
         step(weights(), batch())
@@ -34,7 +34,7 @@ def test_unknown_names(option: dict[str, Any], message: str):
         step.report(weights(), batch())
 
 
-def test_names_within_called_functions_are_names():
+def test_names_in_called_functions_match():
     """Match a name inside a called function together with its caller's scope, inlined or not."""
 
     def layer(w: Any, x: Any, index: int) -> Any:
@@ -47,13 +47,13 @@ def test_names_within_called_functions_are_names():
     assert step.lower(weights(), batch()).why is None
 
 
-def test_a_budget_of_an_unknown_segment():
+def test_budget_of_an_unknown_segment_is_rejected():
     step = recompute.jax.jit(mlp().step, segment_budgets={"blokc0": "50%"})
     with pytest.raises(ValueError, match=r"no segment matches 'blokc0'; similar segments are: block0"):
         step(weights(), batch())
 
 
-def test_an_infeasible_budget_of_a_segment():
+def test_infeasible_segment_budget_is_rejected():
     step = recompute.jax.jit(mlp().step, segment_budgets={"block0": 1})
     with pytest.raises(recompute.Refusal, match="block0"):
         step(weights(), batch())
@@ -76,7 +76,7 @@ def named_loss(w: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit])
 @pytest.mark.parametrize("policy", ["save_only_these_names", "save_any_names_but_these"])
-def test_names_of_a_policy(wrap: Any, policy: str) -> None:
+def test_unmatched_policy_names_are_rejected_or_warned(wrap: Any, policy: str) -> None:
     """Refuse a policy of which no name matches; warn if some match and others do not."""
 
     def call(*names: str) -> None:

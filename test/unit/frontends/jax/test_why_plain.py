@@ -39,7 +39,7 @@ def remark(reason: str, topic: Topic = Topic.OTHER) -> Remark:
         (Topic.COLLECTIVES_UNEQUAL, "take the collectives out of the branch"),
     ],
 )
-def test_the_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
+def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
     message = nothing_recomputed("step", [remark("reason", topic)])
     assert message.startswith("step: the plain step runs: reason; ") and remedy_in(message).startswith(remedy)
     assert remedy_in(plain_is_less("step", 1, 2, [remark("reason", topic)])).startswith(remedy)
@@ -56,18 +56,18 @@ def test_the_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
         ([], "no remarks"),
     ],
 )
-def test_the_reason_is_the_remark_that_matters_most(remarks: list[Remark], reason: str) -> None:
+def test_reason_is_the_most_important_remark(remarks: list[Remark], reason: str) -> None:
     assert nothing_recomputed("step", remarks).startswith(f"step: the plain step runs: {reason}; ")
 
 
 @pytest.mark.parametrize("reason", FREES_NOTHING)
-def test_a_segment_that_frees_nothing_is_no_matter_of_names_alone(reason: str) -> None:
+def test_segment_that_frees_nothing_gets_more_than_a_hint_on_names(reason: str) -> None:
     message = nothing_recomputed("step", [remark(f"segment 'segment1' is not recomputed: {reason}")])
     assert remedy_in(message).startswith("in a model of one layer nothing can be freed: name the blocks")
     assert reason_in(message).startswith("segment 'segment1' is not")
 
 
-def test_a_step_with_its_own_checkpoint_names_it() -> None:
+def test_message_names_the_checkpoint_of_the_step() -> None:
     message = checkpointed("step", selects_places=True)
     assert reason_in(message).startswith("its own jax.checkpoint already recomputes")
     assert "leave out segments=" in remedy_in(message)
@@ -79,7 +79,7 @@ def test_message_without_remedy_is_returned_whole() -> None:
     assert because("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
 
 
-def test_the_class_of_a_refusal_decides_on_its_remedy() -> None:
+def test_class_of_refusal_determines_the_remedy() -> None:
     assert "take the gradient inside" in refused("step", NoGradient(ModuleOp([]), "none"))
     assert "take the derivative in reverse mode" in refused("step", ForwardOverReverse(ModuleOp([])))
     assert refused("step", ValueError("why")) == "step: the plain step runs: why"

@@ -75,7 +75,7 @@ def run(model: Any, **options: Any) -> tuple[Any, Any, Any]:
 
 
 @line("`checkpoint(block, x)`")
-def test_blocks():
+def test_checkpointed_blocks_match_segments():
     plain, before, _ = run(Stack(NOISY))
     theirs, their_cost, _ = run(Stack(NOISY, AROUND))
     ours, our_cost, graph = run(Stack(NOISY), segments="blocks.*")
@@ -85,7 +85,7 @@ def test_blocks():
 
 
 @line("`checkpoint_sequential(layers, 2, x)`")
-def test_two_segments():
+def test_checkpoint_sequential_matches_two_segments():
     class Sequential(Stack):
         def forward(self, x: Any) -> Any:
             return checkpoint_sequential(self.blocks, 2, x, use_reentrant=False).square().mean()
@@ -100,7 +100,7 @@ def test_two_segments():
 
 @line("`create_selective_checkpoint_contexts([aten.addmm])`")
 @pytest.mark.parametrize("options", [{"save": ["torch.aten.addmm.*"]}, {"policy": "dots_saveable"}])
-def test_products_are_saved(options: dict[str, Any]):
+def test_policy_saves_products(options: dict[str, Any]):
     contexts = partial(create_selective_checkpoint_contexts, [torch.ops.aten.addmm.default])
     plain, before, _ = run(Stack(feed_forward))
     theirs, their_cost, _ = run(Stack(feed_forward, partial(AROUND, context_fn=contexts)))
@@ -110,7 +110,7 @@ def test_products_are_saved(options: dict[str, Any]):
 
 
 @line("`activation_memory_budget = 0.5`")
-def test_half_of_the_peak():
+def test_budget_of_60_percent_is_kept():
     model = Stack(partial(feed_forward, 0.5), count=6)
     plain, before, _ = run(model)
     ours, cost, graph = run(model, budget="60%")
@@ -126,7 +126,7 @@ def test_half_of_the_peak():
 
 
 @line("`preserve_rng_state=False`")
-def test_random_numbers():
+def test_recomputed_random_numbers_are_equal():
     plain, _, _ = run(Stack(NOISY))
     theirs, _, _ = run(Stack(NOISY, partial(AROUND, preserve_rng_state=False)))
     ours, _, graph = run(Stack(NOISY), segments="blocks.*")
@@ -136,7 +136,7 @@ def test_random_numbers():
 
 @line("`use_reentrant=True`")
 @pytest.mark.filterwarnings("ignore:None of the inputs")
-def test_no_tape():
+def test_reentrant_checkpoint_without_grad_inputs_has_no_tape():
     model = Stack(feed_forward, partial(checkpoint, use_reentrant=True), count=1)
     assert not model(*INPUTS).requires_grad
     ours, _, _ = run(Stack(feed_forward, count=2), segments="blocks.*")
@@ -144,7 +144,7 @@ def test_no_tape():
 
 
 @line("`set_checkpoint_early_stop(False)`")
-def test_the_tail_of_a_block():
+def test_tail_of_a_block_is_not_recomputed():
     with set_checkpoint_early_stop(False):
         _, whole, _ = run(Stack(feed_forward, AROUND))
     _, cost, graph = run(Stack(feed_forward), segments="blocks.*")
@@ -152,7 +152,7 @@ def test_the_tail_of_a_block():
 
 
 @line('`determinism_check="default"`')
-def test_the_proof():
+def test_exported_graph_is_proved():
     runs: list[int] = []
 
     def drifting(block: Any, x: Any) -> Any:
@@ -167,7 +167,7 @@ def test_the_proof():
 
 
 @line("BatchNorm inside `checkpoint`")
-def test_running_statistics():
+def test_running_statistics_are_updated_once():
     plain, _, _ = run(Stack(normalized))
     theirs, _, _ = run(Stack(normalized, AROUND))
     ours, _, graph = run(Stack(normalized), budget="min")
@@ -191,7 +191,7 @@ class Counting(nn.Module):
 
 
 @line("a buffer that the checkpointed block changes")
-def test_buffers():
+def test_overwritten_buffers_are_read_before_the_update():
     plain, _, _ = run(Stack(Counting))
     theirs, _, _ = run(Stack(Counting, AROUND))
     ours, _, graph = run(Stack(Counting), budget="min")
@@ -200,7 +200,7 @@ def test_buffers():
 
 
 @line("`region_activation_memory_budget`")
-def test_budgets_of_segments():
+def test_segment_budgets_are_kept():
     assert hasattr(torch.autograd.graph, "region_activation_memory_budget")
     plain, before, _ = run(Stack(feed_forward))
     ours, cost, graph = run(Stack(feed_forward), segment_budgets={"blocks.0": "30%", "blocks.1": "30%"})
@@ -209,7 +209,7 @@ def test_budgets_of_segments():
 
 
 @line("`model.gradient_checkpointing_enable()`")
-def test_transformers():
+def test_transformer_blocks_are_recomputed():
     transformers = pytest.importorskip("transformers", reason="builds a model of transformers")
     sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=2, vocab_size=32)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, use_cache=False, pad_token_id=0)).train()
@@ -243,7 +243,7 @@ def test_explain_reports_saved_values():
     assert "blocks.0" in text and "saved" in text
 
 
-def test_each_line_has_its_test():
+def test_each_line_has_a_test():
     table = PAGE.split("## The same controls in Python")[1].split("\n## ")[0]
     cells = [row.split(" | ")[0].removeprefix("| ") for row in table.splitlines() if row.startswith("| ")]
     assert set(cells) - {"PyTorch"} == LINES

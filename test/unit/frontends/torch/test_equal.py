@@ -86,7 +86,7 @@ def test_step_within_budget_is_unchanged() -> None:
     assert "peak" in str(step.report()) and torch.is_grad_enabled()
 
 
-def test_the_least_peak_is_below_that_of_the_greedy_search() -> None:
+def test_least_peak_is_below_that_of_the_greedy_search() -> None:
     """Two networks with two losses: the greedy search alone ends at 38.7 % of the plain peak."""
     torch.manual_seed(0)
 

@@ -88,7 +88,7 @@ def test_unknown_operation_runs_once() -> None:
     assert torch.equal(ours, _gradient(function, x))
 
 
-def test_a_region_decides_for_its_operations() -> None:
+def test_region_policy_applies_to_its_operations() -> None:
     torch._dynamo.reset()
 
     def function(x: Any, policy: str) -> Any:
@@ -107,7 +107,7 @@ def test_a_region_decides_for_its_operations() -> None:
     assert copies["recompute"] > copies["save"] == 0
 
 
-def test_a_checkpoint_of_the_user_is_kept() -> None:
+def test_user_checkpoint_is_kept() -> None:
     from torch.utils.checkpoint import checkpoint
 
     def function(x: Any) -> Any:
@@ -169,7 +169,7 @@ def test_other_sizes_are_planned_for_the_sizes_at_hand() -> None:
     assert fixed.copies > 0 and symbolic.copies > 0
 
 
-def test_flex_attention_is_left_to_pytorch() -> None:
+def test_flex_attention_runs_as_in_pytorch() -> None:
     """On the CPU it has no gradient: its operands need none."""
     from torch.nn.attention.flex_attention import flex_attention
 
@@ -189,7 +189,7 @@ def test_flex_attention_is_left_to_pytorch() -> None:
     assert "flex_attention" in report.reason
 
 
-def test_a_step_without_graphs_says_why() -> None:
+def test_report_of_step_without_graphs_gives_the_reason() -> None:
     """A gradient that the compiled function takes itself, and a module that Dynamo leaves to Python."""
     torch._dynamo.reset()
     whole = rt.compile(lambda x: torch.func.grad(lambda y: y.sin().exp().sum())(x), budget="50%")

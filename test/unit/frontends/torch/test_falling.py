@@ -24,11 +24,11 @@ COMPILED = "no step: the smallest of 4 compiled steps needs 2.0 KiB (2048 bytes)
         ("no step: no other step is left to compile", 0),
     ],
 )
-def test_the_least_peak_of_a_refusal(refusal: str, least: int):
+def test_least_peak_is_read_from_a_refusal(refusal: str, least: int):
     assert least_stated(refusal) == least
 
 
-def test_faults():
+def test_rising_peaks_and_wrong_results_are_faults():
     steps = [Step(0.9, 800), Step(0.8, 865), Step(0.7, 600, difference=0.1), Step(0.6, 0, is_refused=True)]
     assert rises(steps) == [(steps[0], steps[1])]
     assert rises([Step(0.9, 800), Step(0.8, 800)]) == []
@@ -41,7 +41,7 @@ def test_faults():
     assert list(faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)) == ["0.5: another random state"]
 
 
-def test_a_program_at_falling_budgets(monkeypatch: pytest.MonkeyPatch):
+def test_falling_budgets_of_one_program_have_no_fault(monkeypatch: pytest.MonkeyPatch):
     """pytorch 190717 in program order: right at each budget that is kept, and the others state the least peak."""
     monkeypatch.setattr(falling, "SHARES", (0.7, 0.5, 0.4))
     reference, plain_bytes = plain("pytorch 190717", "aot_eager")

@@ -42,19 +42,19 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_options_have_keys_of_their_own() -> None:
+def test_each_option_changes_the_cache_key() -> None:
     keys = [InductorPartitioner(options_of({"budget": budget})).uuid() for budget in ("50%", "60%", "50%")]
     assert keys[0] == keys[2] != keys[1]
     assert InductorPartitioner(options_of({"planner": lambda graph: graph})).uuid() is None
     assert len(pickle.dumps(InductorPartitioner(options_of({"budget": "50%"})))) < 200
 
 
-def test_unknown_backends() -> None:
+def test_unknown_backends_are_rejected() -> None:
     with pytest.raises(ValueError, match="unknown backend 'tpu'; expected one of aot_eager, inductor"):
         rt.compile(lambda x: x, backend="tpu")
 
 
-def test_the_peak_of_the_allocator() -> None:
+def test_peak_of_the_allocator_is_measured() -> None:
     there = torch.zeros(64)
 
     def run() -> Any:
@@ -75,7 +75,7 @@ def test_the_peak_of_the_allocator() -> None:
         ([(100, 120), (60, 80)], 79),  # between a plan above the limit and one within it
     ],
 )
-def test_bound_of_the_next_plan(measured: list[tuple[int, int]], expected: int) -> None:
+def test_next_plan_is_bounded_by_measurements(measured: list[tuple[int, int]], expected: int) -> None:
     """A limit of 100 bytes; the plain step needs 200 bytes in program order, and 120 as compiled at least."""
     predictions = [Prediction(planned, 0.0, PLAN) for planned, _ in measured]
     needs = {position: float(peak) for position, (_, peak) in enumerate(measured)}
@@ -148,7 +148,7 @@ def test_missed_budget_error_reports_smallest_attempt() -> None:
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_the_smallest_peak() -> None:
+def test_min_budget_runs_the_smallest_measured_step() -> None:
     step = rt.compile(_dropouts, budget="min", backend="inductor")
     _gradient(step)
     (report,) = step.report().graphs
@@ -288,7 +288,7 @@ def test_rounds_report_whether_budget_is_met() -> None:
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
-def test_a_plan_without_a_budget_keeps_its_masks() -> None:
+def test_masks_are_kept_without_a_budget() -> None:
     plain, _ = _gradient(torch.compile(_dropouts))
     torch._dynamo.reset()
     step = rt.compile(_dropouts, segment_count=2, backend="inductor")

@@ -27,7 +27,7 @@ def function(x: Any) -> Any:
     return x.sin().exp().tanh().sum()
 
 
-def test_the_step_runs_with_a_warning():
+def test_step_runs_with_a_warning():
     x = torch.linspace(-1, 1, 64, requires_grad=True)
     step = rt.compile(function, budget="min")
     with pytest.warns(rt.NothingSaved, match="KeyError: 'a table without a line'"):

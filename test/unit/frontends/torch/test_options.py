@@ -35,13 +35,13 @@ def test_invalid_options(options: dict[str, Any], error: type[Exception], words:
         rt.backend(**options)
 
 
-def test_a_reserve_is_taken_from_the_budget() -> None:
+def test_reserve_is_subtracted_from_the_budget() -> None:
     assert budget_within("1GiB", "512MiB") == f"{2**29}B"
     assert budget_within(1000, 400) == "600B"
     assert budget_within(0.5, 0) == "0.5"
 
 
-def test_options_have_the_names_of_the_frontend_of_jax() -> None:
+def test_options_have_the_names_of_the_jax_frontend() -> None:
     options = options_of({"segments": "blocks.*", "policy": "dots_saveable", "save": ["mm"], "copies": 3})
     selection = options.rewrite.selection
     assert (selection.segments, selection.policy, selection.save) == ("blocks.*", "dots_saveable", ("mm",))

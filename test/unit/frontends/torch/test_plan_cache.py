@@ -44,7 +44,7 @@ def run(**options: Any) -> tuple[Any, list[Any]]:
 
 
 @pytest.mark.parametrize("options", [{"budget": "75%"}, {"budget": "min"}, {"segment_count": 2}])
-def test_the_plan_of_an_earlier_run(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+def test_plan_of_an_earlier_run_is_reused(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
     first, gradients = run(**options)
 
     def plan(*_: Any) -> Any:

@@ -41,7 +41,7 @@ def budgets(name: str) -> list[int]:
 
 @pytest.mark.slow("197838")
 @pytest.mark.parametrize("name", ["pytorch 190758", "pytorch 190717", "pytorch 197838"])
-def test_each_budget_is_right_and_peaks_never_rise(name: str):
+def test_budgets_are_kept_and_peaks_never_rise(name: str):
     model, inputs = cases.make(name)
     reference = copy.deepcopy(model)
     eager = training_step(reference, reference, inputs)
@@ -56,7 +56,7 @@ def test_each_budget_is_right_and_peaks_never_rise(name: str):
     assert peaks[0] < peaks[-1]
 
 
-def test_the_least_peak_is_close_to_its_bound():
+def test_least_peak_is_close_to_its_bound():
     """pytorch 190717: the search of all sets of live storages reaches what the greedy search misses by a seventh, and a
     budget below is refused with this peak and the proven bound."""
     model, inputs = cases.make("pytorch 190717")

@@ -32,7 +32,7 @@ def node(graph: torch.fx.Graph, expression: str, region: str = "", backward: boo
         ("", ""),
     ],
 )
-def test_a_module_path(expression: str, scope: str):
+def test_module_path_is_the_scope(expression: str, scope: str):
     assert scope_of(node(torch.fx.Graph(), expression)) == scope
 
 

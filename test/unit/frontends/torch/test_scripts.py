@@ -43,7 +43,7 @@ def verdict(eager: Any, ours: Any, theirs: Any) -> Verdict:
         (ValueError("x"), 1.0, 1.0, Verdict.BROKEN),
     ],
 )
-def test_verdicts(eager: Any, ours: Any, theirs: Any, expected: Verdict):
+def test_verdict_compares_eager_ours_and_theirs(eager: Any, ours: Any, theirs: Any, expected: Verdict):
     assert verdict(eager, ours, theirs) is expected
     assert expected.is_fault == (expected in (Verdict.WRONG, Verdict.CRASH))
 
@@ -58,14 +58,14 @@ def test_each_script_states_its_purpose():
 
 
 @pytest.mark.parametrize("name", ["plain_loop", "mutated_buffers", "random_operations", "checkpoint_inside"])
-def test_an_eager_run_repeats_itself(name: str):
+def test_eager_runs_are_repeatable(name: str):
     first, second = (judging.attempt(scripts()[name], judging.eager) for _ in range(2))
     assert first.error is None and first.results is not None and second.results is not None
     assert judging.Outcome(first.results).differences(judging.Outcome(second.results)) == []
     assert any(key.startswith("grad ") for key in first.results)
 
 
-def test_complex_numbers_as_arguments_are_planned():
+def test_complex_arguments_are_planned():
     """A graph with `1j` was left to PyTorch's partitioner."""
     judgement = judge(scripts()["complex_phases"], "70%")
     assert judgement.verdict is Verdict.EQUAL and judgement.detail.startswith("1 graphs, ")

@@ -240,7 +240,7 @@ EXPORTER_BUGS: list[tuple[str, Callable[[Any], None]]] = [
 
 
 @pytest.mark.parametrize(("name", "bug"), EXPORTER_BUGS)
-def test_a_bug_of_the_exporter_is_not_proved(name: str, bug: Callable[[Any], None]) -> None:
+def test_exporter_bug_is_not_proved(name: str, bug: Callable[[Any], None]) -> None:
     module, original, outputs = exported(name)
     graph = cloned(original)
     assert is_proved(module, graph, outputs)
@@ -348,7 +348,7 @@ def test_reader_bug_breaks_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch)
     assert not same_nodes(graph, exported)
 
 
-def test_one_state_for_all_draws_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_state_for_all_draws_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[Any, Any] = {"original": importer._Reader._random_operation}
     monkeypatch.setattr(importer._Reader, "_random_operation", lambda *given: _state_of_the_first(*given, known))
     graph, outputs = joint("gpt")
@@ -373,7 +373,7 @@ None if it runs right."""
 
 
 @pytest.mark.parametrize("bug", EXECUTED_BUGS)
-def test_a_bug_of_the_importer_never_changes_a_result(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importer_bug_never_changes_a_result(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, attribute, wrong, message = EXECUTED_BUGS[bug]
     model, args = made(name)
     monkeypatch.setattr(importer, attribute, wrong)

@@ -29,29 +29,29 @@ def run(snippet: str, folder: Path):
     return runpy.run_path(str(folder / "snippet.py"))
 
 
-def test_there_are_three():
+def test_page_has_three_snippets():
     assert len(SNIPPETS) == 3
 
 
-def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_first_step_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     step = run(SNIPPETS[0], tmp_path)["step"]
     (graph,) = step.report().graphs
     assert graph.peak_bytes <= 0.6 * graph.plain_bytes and graph.copies
     assert "proved equal" in capsys.readouterr().out
 
 
-def test_segments_by_region(tmp_path: Path):
+def test_region_snippet_recomputes_segments(tmp_path: Path):
     (graph,) = run(SNIPPETS[1], tmp_path)["loss"].report().graphs
     assert graph.copies and graph.peak_bytes < graph.plain_bytes
     assert graph.extra_share == 0  # the products are saved
 
 
-def test_a_budget_that_cannot_be_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_impossible_budget_snippet_fails_as_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run(SNIPPETS[2], tmp_path)
     assert "BudgetNotKept" in capsys.readouterr().out
 
 
-def test_the_table_of_options_names_options():
+def test_table_of_options_names_existing_options():
     from recompute.frontends.torch.options import OURS
 
     table = TEXT.split("The options have the names of")[1].split("```")[0]
@@ -60,12 +60,12 @@ def test_the_table_of_options_names_options():
     assert len(names) >= 12 and names <= OURS
 
 
-def test_each_call_is_there():
+def test_named_functions_exist():
     calls = set(re.findall(r"\brt\.(\w+)", TEXT))
     assert {"compile", "backend", "region"} <= calls
     assert all(hasattr(rt, call) for call in calls)
 
 
-def test_links_lead_somewhere():
+def test_links_resolve():
     for link in re.findall(r"\]\((?!http)([^)#]+)", TEXT):
         assert (ROOT / "docs" / link).exists(), link

@@ -21,7 +21,7 @@ def some_pairs(problem: Problem, draw: random.Random) -> frozenset[Pair]:
 
 
 @pytest.mark.parametrize("seed", range(0, 400, 100))
-def test_peak_and_cost_by_hand_and_in_the_search(seed: int) -> None:
+def test_peak_and_cost_agree_with_a_count_by_hand(seed: int) -> None:
     for index in range(seed, seed + 100):
         problem, draw = random_problem(index), random.Random(index)
         search = LocalSearch(problem)
@@ -45,7 +45,7 @@ CHAIN = problem_of(
 )
 
 
-def test_a_copy_by_hand() -> None:
+def test_peak_and_cost_of_a_copy_are_as_counted() -> None:
     sequence = sequence_of(CHAIN, [(3, 0), (3, 1)])
     assert sequence.tolist() == [0, 1, 2, 0, 1, 3]
     results = evaluate(CHAIN, sequence)
@@ -54,7 +54,7 @@ def test_a_copy_by_hand() -> None:
     assert (results.peak_bytes, results.position, results.cost, results.extra_cost) == (15, 4, 24, 8)
 
 
-def test_orders_as_text() -> None:
+def test_order_text_round_trips() -> None:
     sequence = sequence_of(CHAIN, [(3, 0)])
     text = order_text(CHAIN, sequence)
     assert text == "10\n11\n15\n10\n16\n"
@@ -72,7 +72,7 @@ def test_orders_as_text() -> None:
         ([(3, 0), (3, 0)], "an operation is copied twice in one stage"),
     ],
 )
-def test_copies_that_are_none(pairs: list[Pair], reason: str) -> None:
+def test_invalid_copies_are_rejected(pairs: list[Pair], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         sequence_of(CHAIN, pairs)
 

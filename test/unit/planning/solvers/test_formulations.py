@@ -39,7 +39,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
     assert actual >= 40 and equal >= 0.9 * actual
 
 
-def test_layered_graphs_are_the_same_every_time() -> None:
+def test_layered_graphs_are_deterministic() -> None:
     layered: Any = script("planner_graphs").layered
     first, other = layered(50), layered(50)
     assert first.reads.tolist() == other.reads.tolist() and first.sizes.tolist() == other.sizes.tolist()

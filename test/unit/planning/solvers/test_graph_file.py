@@ -23,7 +23,7 @@ def text_of(nodes: list[Node]) -> str:
 
 
 @pytest.mark.parametrize("first", range(0, 300, 100))
-def test_peaks_are_those_of_the_nodes(first: int) -> None:
+def test_peaks_equal_those_counted_over_the_nodes(first: int) -> None:
     for seed in range(first, first + 100):
         nodes, draw = random_nodes(seed), random.Random(seed)
         try:
@@ -38,7 +38,7 @@ def test_peaks_are_those_of_the_nodes(first: int) -> None:
         assert evaluate(problem, sequence).peak_bytes == peak_of_nodes(nodes, order)
 
 
-def test_some_of_them_have_views_to_copy() -> None:
+def test_some_random_graphs_have_views_to_copy() -> None:
     problems = [read_graph(text_of(random_nodes(seed))) for seed in range(40)]
     with_views = [problem for problem in problems if problem.views]
     assert len(with_views) >= 3
@@ -54,7 +54,7 @@ B: Node = {"id": 2, "kind": "op", "deps": [1], "bytes": 8, "alias": -1, "cost": 
 C: Node = {"id": 3, "kind": "op", "deps": [2], "bytes": 8, "alias": -1, "cost": 5, "name": "c"}
 
 
-def test_a_graph_by_hand() -> None:
+def test_graph_file_is_read_into_the_expected_problem() -> None:
     problem = read_graph(text_of([A, B, C, {"id": 4, "kind": "output", "deps": [3]}]))
     assert (problem.names, problem.labels) == (("b", "c"), ("2", "3"))
     assert (problem.sizes.tolist(), problem.costs.tolist(), problem.output.tolist()) == ([8, 8], [3, 5], [0, 1])
@@ -103,7 +103,7 @@ def test_a_graph_by_hand() -> None:
         ([{"kind": "op"}], r"nodes\[0\] must be an object with a number as its id"),
     ],
 )
-def test_bad_graphs(nodes: list[Node], reason: str) -> None:
+def test_invalid_graphs_are_rejected(nodes: list[Node], reason: str) -> None:
     with pytest.raises(BadGraph, match=f"^step.json: error: {reason}"):
         read_graph(text_of(nodes), "step.json")
 
@@ -125,7 +125,7 @@ def test_bad_graphs(nodes: list[Node], reason: str) -> None:
         ("[" * 100_000, "step.json:1:1: error: the graph is not valid JSON"),
     ],
 )
-def test_no_graphs(text: str, reason: str) -> None:
+def test_files_that_are_not_graphs_are_rejected(text: str, reason: str) -> None:
     with pytest.raises(BadGraph, match=f"^{reason}"):
         read_graph(text, "step.json")
 

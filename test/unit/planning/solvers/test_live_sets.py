@@ -23,7 +23,7 @@ def peak(problem: Problem, budget: int) -> int | None:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_random_problems(seed: int) -> None:
+def test_copies_keep_the_budget_on_random_problems(seed: int) -> None:
     problem = random_problem(seed, 8)
     plain = evaluate(problem, sequence_of(problem, ())).peak_bytes
     for budget in range(largest_working_set(problem).bytes, plain + 1):
@@ -47,7 +47,7 @@ def chain(length: int) -> Problem:
     return problem_of(rows, [2 * length - 1])
 
 
-def test_the_least_peak_of_a_chain() -> None:
+def test_least_peak_of_a_chain_is_three_storages() -> None:
     """Each operand of the backward pass is computed from the start again: three storages suffice."""
     assert peak(chain(12), 3 * 64) == 3 * 64
     assert peak(chain(12), 3 * 64 - 1) is None
@@ -62,7 +62,7 @@ def test_dropped_states_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         copies_within(problem, budget)
 
 
-def test_many_storages_are_not_searched() -> None:
+def test_search_skips_problems_with_many_storages() -> None:
     with pytest.raises(TooManyStates, match=r"\d+ storages"):
         copies_within(chain(70), 64 * 64)
 
@@ -72,7 +72,7 @@ def test_stopped_search_proves_nothing() -> None:
         copies_within(chain(12), 4 * 64, lambda: True)
 
 
-def test_small_storages_count_in_the_end() -> None:
+def test_small_storages_count_in_the_final_peak() -> None:
     """Forty storages below a thousandth of the budget: the copies that are found keep the budget with them."""
     rows = [OperationRow(f"f{at}", 1, [at - 1] if at else [], [10_000]) for at in range(6)]
     rows += [OperationRow(f"small{at}", 1, [], [30]) for at in range(40)]

@@ -72,7 +72,7 @@ def given_problems(first: int, count: int) -> Iterator[tuple[int, Problem, int]]
 @pytest.mark.slow("1", "3", "5", "7")
 @needs_highs
 @pytest.mark.parametrize("first", range(0, PROBLEMS, 250))
-def test_no_bound_is_above_the_optimum(first: int) -> None:
+def test_bounds_are_not_above_the_optimum(first: int) -> None:
     for seed, problem, budget in given_problems(2 * first, 250):
         assert excess(problem, budget, seed) <= SLACK, f"the bound of problem {seed} is above its optimum"
 
@@ -94,7 +94,7 @@ def test_plans_meet_budget_and_cost_at_least_optimum(first: int) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
-def test_every_solver_with_its_bound(solver: str) -> None:
+def test_every_solver_and_bound_brackets_the_optimum(solver: str) -> None:
     for _, problem, budget in given_problems(0, 36):
         best = optimum(problem, budget)
         result = solved(problem, budget, solver, effort=Effort(rounds=10, seeds=1))
@@ -106,7 +106,7 @@ def test_every_solver_with_its_bound(solver: str) -> None:
             assert best is None or not result.proved
 
 
-def test_minimum_cuts_are_bounds_too() -> None:
+def test_minimum_cuts_are_lower_bounds() -> None:
     for seed, problem, budget in given_problems(0, 90):
         bounds = FlowBounds(replace(problem, earliest=random.Random(seed).randrange(len(problem) - 1)), budget)
         bounds.single_cuts()
@@ -146,7 +146,7 @@ def test_implied_variables_need_no_integrality() -> None:
 
 
 @needs_highs
-def test_more_cuts_say_no_less_relaxed() -> None:
+def test_more_cuts_do_not_weaken_the_relaxation() -> None:
     """Assert that more cuts do not weaken the relaxation: without the rows (6), two half runs would pass for a whole
     one."""
     for seed, problem, budget in given_problems(0, 120):
@@ -174,7 +174,7 @@ def test_plans_are_points_of_the_program() -> None:
         assert float(stages.program.costs @ point) <= problem.percent(problem.cost_of(pairs)) + 1e-9
 
 
-def test_cuts_are_tried_where_there_are_operations() -> None:
+def test_cuts_are_positions_of_operations() -> None:
     for seed in range(50):
         problem = random_problem(seed)
         assert set(cut_bounds.cuts_to_try(problem)) <= set(range(len(problem)))
@@ -201,7 +201,7 @@ def test_overflow_is_excess_over_budget() -> None:
         assert over[listed[0]] == over.max() and all(over[at] > 0 for at in listed)
 
 
-def test_the_proven_minimum_is_one() -> None:
+def test_no_schedule_is_below_the_proven_minimum() -> None:
     """Find no schedule below the proven minimum, for copies in any place or in the backward pass only."""
     pinned = 0
     for seed in range(400):
@@ -218,7 +218,7 @@ def test_the_proven_minimum_is_one() -> None:
     assert pinned > 20
 
 
-def test_the_proven_minimum_is_reached() -> None:
+def test_proven_minimum_is_reached() -> None:
     """Reach the proven minimum on some problems by dropping every value that can be recomputed."""
     reached = 0
     for seed in range(200):

@@ -44,14 +44,14 @@ def run(path: str, *arguments: str) -> list[str]:
 
 
 @needs_numba
-def test_the_same_plans() -> None:
+def test_both_paths_find_the_same_plans() -> None:
     compiled, plain = run("compiled"), run("plain")
     assert (compiled[-1], plain[-1]) == ("compiled", "plain")
     assert compiled[:-1] == plain[:-1] and any("(" in line for line in plain)
 
 
 @needs_numba
-def test_a_search_changes_its_path_without_changing_its_plans() -> None:
+def test_switching_the_path_keeps_the_plan() -> None:
     changed, plain = run("", "0.02"), run("plain")
     assert changed[-1] == "compiled plain"
     assert changed[:-1] == plain[:-1]
@@ -83,7 +83,7 @@ def test_small_problems_do_not_wait_for_numba(
 
 
 @needs_numba
-def test_a_message_says_that_numba_compiles(adaptive: entries.KernelChoice, caplog: pytest.LogCaptureFixture) -> None:
+def test_progress_states_that_numba_compiles(adaptive: entries.KernelChoice, caplog: pytest.LogCaptureFixture) -> None:
     adaptive.is_cached = False
     adaptive.kernels(entries.MOST_OPERATIONS + 1)
     adaptive.kernels(entries.MOST_OPERATIONS + 1)

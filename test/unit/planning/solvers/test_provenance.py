@@ -8,7 +8,7 @@ def test_steps_are_listed_in_order() -> None:
     assert str(provenance) == "greedy + ruin and recreate + windows"
 
 
-def test_a_repeated_step_is_listed_once_at_its_last_place() -> None:
+def test_repeated_step_is_listed_once_at_its_last_place() -> None:
     provenance = Provenance("chen").then(Improvement.RUIN_AND_RECREATE).then(Improvement.BLOCK_TRANSFER)
     assert str(provenance.then(Improvement.BLOCK_TRANSFER)) == "chen + ruin and recreate + alike in all blocks"
     assert str(provenance.then(Improvement.RUIN_AND_RECREATE)) == "chen + alike in all blocks + ruin and recreate"

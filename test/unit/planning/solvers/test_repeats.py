@@ -53,7 +53,7 @@ def alike() -> Repeats:
     return result
 
 
-def test_runs() -> None:
+def test_longest_run_finds_at_least_three_repetitions() -> None:
     assert longest_run(np.array([9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 8])) == RepeatedRun(1, 3, 10), (
         "the last one cut short"
     )
@@ -103,7 +103,7 @@ def test_layer_of_different_size_ends_a_run() -> None:
     assert result is not None and result.count <= 7
 
 
-def test_copies_of_one_block_are_those_of_all(alike: Repeats) -> None:
+def test_copies_of_one_block_spread_to_all(alike: Repeats) -> None:
     problem = layered()
     at = {name: op for op, name in enumerate(problem.names)}
     once = {(at["act3'"], at["up3"]), (len(problem), at["embed"])}
@@ -112,7 +112,7 @@ def test_copies_of_one_block_are_those_of_all(alike: Repeats) -> None:
     assert result == expected, sorted(result ^ expected)
 
 
-def test_two_blocks_by_turns(alike: Repeats) -> None:
+def test_copies_spread_to_every_second_block(alike: Repeats) -> None:
     problem = layered()
     at = {name: op for op, name in enumerate(problem.names)}
     block = int(alike.block[at["act2'"]])
@@ -120,7 +120,7 @@ def test_two_blocks_by_turns(alike: Repeats) -> None:
     assert {problem.names[op] for _, op in result} == {"up0", "up2", "up4"}
 
 
-def test_any_spread_is_a_program(alike: Repeats) -> None:
+def test_every_spread_is_a_valid_order(alike: Repeats) -> None:
     problem = layered()
     plan = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes // 2)
     assert plan

@@ -45,7 +45,7 @@ def plain_peak(problem: Problem) -> int:
 
 @pytest.mark.slow("unet", "densenet")
 @pytest.mark.parametrize("name", SMALL_NETS)
-def test_curves_go_one_way(name: str) -> None:
+def test_curves_are_monotone(name: str) -> None:
     problem = net(name)
     peak = plain_peak(problem)
 
@@ -63,14 +63,14 @@ def test_curves_go_one_way(name: str) -> None:
     assert results[-1].extra_cost == 0
 
 
-def test_the_least_budget_has_a_plan() -> None:
+def test_least_budget_has_a_plan() -> None:
     problem = net("unet")
     least = least_budget(problem)
     outcome = solve(problem, least, effort=QUICK)
     assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
 
 
-def test_the_same_every_time() -> None:
+def test_sweep_is_deterministic() -> None:
     problem = net("unet")
     budget = plain_peak(problem) * 6 // 10
     first, second = (solve(problem, budget, effort=QUICK) for _ in range(2))
@@ -83,7 +83,7 @@ def test_the_same_every_time() -> None:
 
 
 @pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
-def test_copies_of_views_pay_where_slices_hold_a_buffer() -> None:
+def test_view_copies_pay_if_slices_keep_a_buffer_alive() -> None:
     problem = net("unet")
     assert problem.views
     least = plain_peak(problem) * 9 // 20
@@ -123,7 +123,7 @@ def test_bounds_hold_for_copies_of_views() -> None:
     assert checked >= 10
 
 
-def test_an_interrupt_ends_with_the_best_so_far() -> None:
+def test_interrupted_sweep_returns_the_best_so_far() -> None:
     problem = random_problem(3, 9)
     peak = plain_peak(problem)
     lines = list[str]()
@@ -137,7 +137,7 @@ def test_an_interrupt_ends_with_the_best_so_far() -> None:
     [("0.3", 300), ("30%", 300), ("1", 1000), ("1.0", 1000), ("2B", 2), ("1kB", 1000), ("1 KiB", 1024), ("1e3B", 1000),
      ("8GiB", 8 * 2**30), (".5", 500), ("1.5MB", 1_500_000), ("min", None), (" MIN ", None), ("7b", 7)],
 )  # fmt: skip
-def test_budgets(text: str, expected: int | None) -> None:
+def test_budgets_are_parsed_as_bytes_or_shares(text: str, expected: int | None) -> None:
     assert parse_budget(text, 1000) == expected
 
 

@@ -38,7 +38,7 @@ def problem() -> Problem:
     return read_graph(json.dumps({"nodes": nodes}))
 
 
-def test_some_of_the_views_are_copied(problem: Problem) -> None:
+def test_only_profitable_views_are_copied(problem: Problem) -> None:
     plan = solve(problem, 1792, WITH_VIEWS)
     assert isinstance(plan, Result) and plan.peak_bytes == 1728
     assert [name for name in plan.problem.labels if name.startswith("copy:")] == ["copy:7"]

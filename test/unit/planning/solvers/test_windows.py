@@ -55,7 +55,9 @@ def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], i
                 yield problem, budget, pairs, first, last, best
 
 
-def bad(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> frozenset[Pair]:
+def pairs_with_added_copies(
+    problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int
+) -> frozenset[Pair]:
     """Return the pairs with every copy added to the window that the budget has room for."""
     for item in [(t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.again[op]]:
         if peak(problem, pairs | {item}) <= budget:
@@ -65,10 +67,10 @@ def bad(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last:
 
 @pytest.mark.slow
 @needs_ortools
-def test_as_cheap_as_trying_all() -> None:
+def test_window_is_as_cheap_as_exhaustive_search() -> None:
     seen = improved = 0
     for problem, budget, pairs, first, last, best in small_windows(150):
-        start = bad(problem, budget, pairs, first, last)
+        start = pairs_with_added_copies(problem, budget, pairs, first, last)
         window = window_of(problem, start, first, last)
         result = interval_program.better(problem, budget, start, window, 5.0) or start
         assert peak(problem, result) <= budget
@@ -82,7 +84,7 @@ def test_as_cheap_as_trying_all() -> None:
 
 
 @needs_ortools
-def test_the_present_copies_are_a_complete_hint() -> None:
+def test_present_copies_are_a_complete_hint() -> None:
     """Give CP-SAT a value for every variable, so that it takes the present copies as a feasible solution at once."""
     for seed in range(40):
         problem = random_problem(seed)
@@ -93,9 +95,9 @@ def test_the_present_copies_are_a_complete_hint() -> None:
 
 
 @needs_ortools
-def test_the_same_every_time() -> None:
+def test_window_search_is_deterministic() -> None:
     for problem, budget, pairs, first, last, _ in list(small_windows(40))[:10]:
-        start = bad(problem, budget, pairs, first, last)
+        start = pairs_with_added_copies(problem, budget, pairs, first, last)
         window = window_of(problem, start, first, last)
         betters = [interval_program.better(problem, budget, start, window, 0.5) for _ in range(2)]
         assert betters[0] == betters[1]
@@ -119,7 +121,7 @@ def test_missing_or_tools_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_auto_chooses_windows_anew_where_the_bound_is_far(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_reoptimizes_windows_if_the_bound_is_far(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if there and not interval_program.available():
         pytest.skip("ortools is not installed: no interval model")
     monkeypatch.setattr(interval_program, "available", lambda: there)
