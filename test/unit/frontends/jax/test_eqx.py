@@ -186,8 +186,10 @@ def test_jax_jit_of_nnx_step_names_nnx_jit():
 
 
 def test_explain_reports_budget_fit():
-    report = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
-    assert report.fit is not None and report.fit.fits and report.copies > 0
+    plain = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
+    assert plain.fit is not None and plain.fit.fits and plain.copies == 0
+    rewritten = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget=0.8)
+    assert rewritten.fit is not None and rewritten.fit.fits and rewritten.copies > 0
 
 
 @pytest.mark.parametrize(("option", "value"), [("budget", "8"), ("time_limit", "3"), ("measure", "no")])

@@ -251,8 +251,10 @@ def test_derived_modules_have_names_of_their_own():
 
 
 def test_explain_reports_budget_fit():
-    report = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
-    assert report.fit is not None and report.fit.fits and report.copies > 0
+    plain = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
+    assert plain.fit is not None and plain.fit.fits and plain.copies == 0
+    rewritten = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget=0.8)
+    assert rewritten.fit is not None and rewritten.fit.fits and rewritten.copies > 0
 
 
 def test_report_advises_to_donate_modules():
