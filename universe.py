@@ -33,12 +33,12 @@ _WORDS = (
     *("phase", "mark", "plan", "clone", "cse", "schedule", "shard-kept", "lower", "stagger", "outline-gradient"),
     "verify",
 )
-# The passes that run the other ones' work in stages, such as `RecomputePass` in `pipeline/recompute.py`.
-_OF_PIPELINE = frozenset({"plan", "recompute"})
+# The passes that run the other ones' work in stages, such as `RecomputePass` in `rewriting/recompute.py`.
+_OF_REWRITING = frozenset({"plan", "recompute"})
 
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:
-    package = "pipeline" if word in _OF_PIPELINE else "transforms"
+    package = "rewriting" if word in _OF_REWRITING else "transforms"
     module, kind = word.replace("-", "_"), f"{word.title().replace('-', '')}Pass"
     return lambda: getattr(import_module(f".{package}.{module}", __package__), kind)
 

@@ -31,8 +31,8 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 from ..examples.with_jax import compile_keeping_barriers, with_module
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
-from ..pipeline.rewrite import rewrite_in_place
 from ..proof.prove import prove
+from ..rewriting.rewrite import rewrite_in_place
 
 EPSILON, FEATURE = 1e-5, 3
 draw = np.random.default_rng(0)

@@ -34,11 +34,11 @@ from ..mlir_io.printer import print_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
-from ..pipeline.rewrite import rewrite_module
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..proof.prove import Proof, ProofOptions
 from ..proof.prove import prove as prove_modules
 from ..reports.explain import to_summary, to_text
+from ..rewriting.rewrite import rewrite_module
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..search.checked_options import with_moves

@@ -22,7 +22,6 @@ from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
-from ..pipeline.rewrite import rewrite_within
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent, silent
 from ..planning.solvers.problem import Problem
@@ -31,6 +30,7 @@ from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.working_set import largest_working_set
 from ..planning.two_point_bound import TwoPointBound, two_point_bound
+from ..rewriting.rewrite import rewrite_within
 from ..rules.flops import flops
 from ..search.budget.limits import Budget, BudgetLimits, budget_limits
 from ..support.diagnostics import Refusal

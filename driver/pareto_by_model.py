@@ -17,11 +17,11 @@ from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
-from ..pipeline.rewrite import rewrite_unbudgeted
 from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
+from ..rewriting.rewrite import rewrite_unbudgeted
 from ..search.budget.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of

@@ -25,10 +25,10 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import Recomputation, rewrite_in_place
 from recompute.planning.plan import CopyGroup
 from recompute.proof.prove import prove
 from recompute.reports.memory_timeline import to_svg
+from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.rules.flops import flops
 from recompute.support.units import format_bytes
 from recompute.transforms.inline import inline

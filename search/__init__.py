@@ -1,2 +1,2 @@
 """Search for the operations to recompute: attempts, forecasts, vetoes, and candidates of budgets. It chooses;
-`transforms/` rewrites, and `pipeline/` runs both."""
+`transforms/` rewrites, and `rewriting/` runs both."""

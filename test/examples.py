@@ -18,7 +18,7 @@ from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import Recomputation, rewrite_in_place
+from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline

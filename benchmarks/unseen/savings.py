@@ -32,7 +32,7 @@ from recompute.examples.with_jax import with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import rewrite_in_place
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search.attempt_plans import attempt_plans
 from recompute.transforms.inline import inline
 

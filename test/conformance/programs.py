@@ -29,8 +29,8 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import Recomputation, rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

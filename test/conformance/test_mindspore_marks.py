@@ -11,7 +11,7 @@ from recompute.dialects.discardable import verify_attributes
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.pipeline.rewrite import rewrite_in_place
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
 from recompute.test.conformance.programs import (

@@ -30,9 +30,9 @@ from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import Recomputation, rewrite_in_place
 from recompute.planning.objective import WORTH_IT
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
 from recompute.support.operations import name_of
 from recompute.test.examples import peaks_of

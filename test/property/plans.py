@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import Any, cast
 
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.planning.plan_file import BadPlan, from_json, to_json
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 

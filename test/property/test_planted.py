@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from recompute.dialects.names import Names
 from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
-from recompute.pipeline import carry_out, emit
+from recompute.rewriting import carry_out, emit
 from recompute.support.operations import name_of
 from recompute.transforms import clone, cse, lower
 from recompute.transforms.phase import Steps

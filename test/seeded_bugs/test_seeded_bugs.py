@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original, recomputed, with_tokens
 from recompute.test.structured_programs import steps

@@ -11,7 +11,7 @@ import pytest
 
 from recompute.analysis.request.policies import SAVEABLE
 from recompute.dialects.discardable import POLICIES
-from recompute.pipeline.recompute import RecomputePass
+from recompute.rewriting.recompute import RecomputePass
 from recompute.test.conformance.rows import ROWS, named_after_rows
 from recompute.tools.recompute_opt import main
 from recompute.transforms.clone import ClonePass

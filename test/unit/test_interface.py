@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAIN = FOLDER / "chain.small.mlir"
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 CALLED_FROM_PYTHON = [
-    *("analysis", "driver", "frontends", "interpreters", "mlir_io", "options", "pipeline", "planning", "proof"),
+    *("analysis", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning", "proof"),
     *("rules", "search", "support", "transforms", "dialects"),
 ]
 OF_OTHER_TOOLS = {"--mlir-print-op-generic"}

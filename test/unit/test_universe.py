@@ -20,7 +20,7 @@ def test_pass_file_and_test_share_one_name(name: str) -> None:
     word = name.removeprefix("recompute-")
     assert result.name == name
     assert result.__name__ == f"{word.title().replace('-', '')}Pass"
-    package = "pipeline" if word in ("plan", "recompute") else "transforms"
+    package = "rewriting" if word in ("plan", "recompute") else "transforms"
     assert (ROOT / package / f"{word.replace('-', '_')}.py").is_file()
     assert (ROOT / "test" / "filecheck" / "transforms" / f"{word}.mlir").is_file()
 

@@ -26,7 +26,7 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 _ROOT = Path(__file__).resolve().parents[3]
 _OURS = (
-    "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "pipeline", "planning",
+    "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning",
     "proof", "reports", "rules", "search", "support", "transforms",
 )  # fmt: skip
 """The folders whose frames are left out. Tests, examples and benchmarks are users."""

@@ -22,7 +22,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import rewrite_in_place
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER, original, recomputed
 from recompute.transforms.inline import inline
 

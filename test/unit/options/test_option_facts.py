@@ -12,8 +12,8 @@ from recompute.driver.pipeline import passes_of
 from recompute.options.option_facts import EntryPoint, option_facts_of, options_with
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.plan import PlanPass
-from recompute.pipeline.recompute import RecomputePass
+from recompute.rewriting.plan import PlanPass
+from recompute.rewriting.recompute import RecomputePass
 from recompute.universe import PASSES, TARGETS
 
 

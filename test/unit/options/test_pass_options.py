@@ -10,8 +10,8 @@ from xdsl.passes import ModulePass
 from recompute.driver.pipeline import passes_of
 from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection
-from recompute.pipeline.plan import PlanPass
-from recompute.pipeline.recompute import RecomputePass
+from recompute.rewriting.plan import PlanPass
+from recompute.rewriting.recompute import RecomputePass
 from recompute.tools.option_help import options_of
 from recompute.transforms.loops import LoopsPass
 from recompute.transforms.mark import MarkPass

@@ -21,8 +21,8 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import ProofOptions, prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.rules.effects import is_collective, is_constant, why_impure
 from recompute.rules.flops import flops
 from recompute.support.diagnostics import Refusal

@@ -16,10 +16,10 @@ from recompute.analysis.memory.xla.memory import Plain
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search import best_attempt as best_attempt_module
 from recompute.search.attempt_plans import attempt_plans
 from recompute.search.best_attempt import ScoredAttempt, best_attempt

@@ -9,8 +9,8 @@ from recompute.driver.api import memory
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 
 T = "tensor<1024xf32>"
 BYTES = 4 * 1024

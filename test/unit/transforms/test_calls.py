@@ -21,8 +21,8 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import Recomputation, rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 
 SINE = """
 func.func private @f(%x: tensor<1024xf32>) -> tensor<1024xf32> {

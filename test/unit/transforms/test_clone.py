@@ -8,8 +8,8 @@ from xdsl.ir import Operation
 
 from recompute.analysis.step.order import functions_of, single_block
 from recompute.mlir_io.parser import parse_module
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone

@@ -22,8 +22,8 @@ from recompute.interpreters.meter import meter
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "mlir"
 NAMES = sorted(path.name for path in FOLDER.glob("*.mlir"))

@@ -11,10 +11,10 @@ from recompute.analysis.copies.copying import CloneOptions
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.planning.by_segment.copy_groups import GroupOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

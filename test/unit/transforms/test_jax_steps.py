@@ -16,8 +16,8 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.test.examples import classified
 from recompute.transforms.inline import inline

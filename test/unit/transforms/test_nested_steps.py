@@ -10,8 +10,8 @@ from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline
 from recompute.transforms.preparation.nested_steps import outline_nested_steps, outline_temporarily, put_back

@@ -10,8 +10,8 @@ from xdsl.dialects.func import FuncOp
 from recompute.dialects.sdy.computations import ManualComputationOp
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
 from recompute.transforms.per_device.device_pairs import pairs_of

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.test.examples import original, recomputed
 

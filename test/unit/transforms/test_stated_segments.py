@@ -9,7 +9,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.pipeline.rewrite import rewrite_in_place
+from recompute.rewriting.rewrite import rewrite_in_place
 
 T = "tensor<1024xf32>"
 STEP = f"""

@@ -27,10 +27,10 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.xdsl_implementations import make_interpreter
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.pipeline.rewrite import rewrite_in_place
 from recompute.planning import gates
 from recompute.planning.graph import Graph
 from recompute.proof.prove import prove
+from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
 from recompute.test.structured_programs import T, steps

@@ -7,7 +7,7 @@ import pytest
 from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT
 from recompute.analysis.memory.peaks import Peaks
 from recompute.options.selection import AUTO
-from recompute.pipeline.carry_out import CarriedOut
+from recompute.rewriting.carry_out import CarriedOut
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import inlined, peaks_before
 from recompute.transforms.clone import ClonedStep
