@@ -32,6 +32,7 @@ from ..analysis.copies.loop_cuts import (
     loops_left_uncut,
     loops_recomputed_whole,
 )
+from ..analysis.explain.executed_flops import runs_of
 from ..analysis.request.in_loops import repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
@@ -67,7 +68,7 @@ class Rolled:
 
     Attributes:
         copies: The number of repeated operations.
-        extra_flops: The FLOPs of these over all iterations.
+        extra_flops: The FLOPs of these over all iterations, those of the loops around them included.
         remarks: Remarks on loops that were cut, and on loops that were not.
         replaced: For each result of an erased loop, its replacement.
     """
@@ -137,7 +138,7 @@ class _Cutter:
         self.remarks.extend(_remarks_on_cuts_not_worthwhile(links(), self.may_repeat, cut_of, whole))
         while (cut := _next_cut(links(), cut_of, whole)) is not None:
             self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
-            self.extra_flops += cut.extra_flops
+            self.extra_flops += cut.extra_flops * runs_of(cut.link.writer.op)
             self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
         for inner in reversed(_inner_blocks(operations_in(block))):
@@ -148,7 +149,7 @@ class _Cutter:
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
         """Replace the stacks of the remaining pairs of loops by saved carries, where that needs fewer bytes."""
         for saved in self._pairs_with_saved_carries(block, crossings):
-            self.extra_flops += saved.extra_flops
+            self.extra_flops += saved.extra_flops * runs_of(saved.link.writer.op)
             if isinstance(saved, Chunks):
                 self.copies += save_in_chunks(saved, self.numbers, self.replaced)
             else:

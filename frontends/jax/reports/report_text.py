@@ -168,10 +168,9 @@ def verdict(report: Report) -> str:
         return f"{report.name}: {before} of temporaries{each}, recomputed only by its own jax.checkpoint"
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
-    if report.extra_work is not None:
-        parts.append(f"{report.extra_work:+.0%} FLOPs".replace("%", " %"))
-    elif plain.flops and less.flops is not None:
-        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
+    plain_flops, flops = report.flops
+    if plain_flops and flops is not None:
+        parts.append(f"{flops / plain_flops - 1:+.0%} FLOPs".replace("%", " %"))
     if report.variant is Variant.KEEPING:
         parts.append("by its own jax.checkpoint")
     else:
@@ -188,9 +187,10 @@ def needs(report: Report) -> Iterator[str]:
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
-    if report.has_loops:
-        first_line = "" if report.extra_work is None else "; the first line counts all iterations"
-        yield f"FLOPs: as the compiler counts them, the body of each loop once{first_line}"
+    if report.executed_flops is not None:
+        yield "FLOPs: counted in the program, all iterations of loops included"
+    elif report.has_loops:
+        yield "FLOPs: as the compiler counts them, the body of each loop once"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
@@ -207,7 +207,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
-    yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
+    yield _row("FLOPs", *report.flops, "{:.3g}".format)
     if report.budget is not None:
         label = f"fits in {report.budget_text or format_bytes(report.budget)}"
         yield label, _fits(report, plain), _fits(report, less), ""
@@ -282,10 +282,10 @@ def next_steps(report: Report) -> Iterator[str]:
 def _cheaper(report: Report) -> str | None:
     """Return the advice to take a plan that needs hardly more memory at much less work, or, without a budget, to spend
     less work on a small saving; None if the work is worth the saving."""
-    plain, less = report.plain, report.less
-    if not plain.temporaries or less.temporaries is None or not plain.flops or less.flops is None:
+    plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
+    if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
         return None
-    needs, extra = less.temporaries, less.flops / plain.flops - 1
+    needs, extra = less.temporaries, flops / plain_flops - 1
     runs = next((candidate for candidate in report.rounds if candidate.measured_bytes == needs), None)
     if runs is not None:
         # With equal sizes the candidates of the search differ only in their work.

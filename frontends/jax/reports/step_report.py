@@ -32,7 +32,7 @@ from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.budgeted import CompiledCandidate
-from ..compilation.choice import Variant
+from ..compilation.choice import CompiledStep, Variant
 from ..messages.tracebacks import shortened
 from .device_part import NotPropagated, part_of_a_device
 from .donation import Donation, possible_donation
@@ -110,8 +110,9 @@ class Report:
         module_names: The names of the modules.
         segments: The modules that each segment by structure belongs to.
         places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
-        has_loops: Whether the step has loops. The compiler counts the FLOPs of one iteration of a loop.
-        extra_work: For a rewritten step with loops, the extra FLOPs of all iterations as a share of the plain step's.
+        has_loops: Whether the step has loops. The compiler counts the body of each loop once.
+        executed_flops: For a step with loops, the FLOPs of the plain step and of the step that runs, counted in their
+            programs with all iterations of each loop; None without loops, and for a step that keeps its own barriers.
     """
 
     name: str
@@ -138,8 +139,14 @@ class Report:
     segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
     places: tuple[str, ...] = ()
     has_loops: bool = False
-    extra_work: float | None = None
+    executed_flops: tuple[int, int] | None = None
     donation: Donation | None = None
+
+    @property
+    def flops(self) -> tuple[float | None, float | None]:
+        """The FLOPs of the plain step and of the step that runs: `executed_flops`, or else those that the compiler
+        counts."""
+        return self.executed_flops or (self.plain.flops, self.less.flops)
 
     def __str__(self) -> str:
         return to_text(self)
@@ -219,15 +226,22 @@ def compared(lowered: Lowered) -> Report:
         segments=() if rewritten is None else _modules_of_segments(rewritten, names),
         places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
         has_loops=has_loops,
-        extra_work=_extra_work(lowered, rewritten) if has_loops else None,
+        executed_flops=_executed_flops(lowered, choice) if has_loops else None,
         donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )
 
 
-def _extra_work(lowered: Lowered, rewritten: Rewritten | None) -> float | None:
-    """Return the extra FLOPs as a share of the plain step's, both of all iterations of loops."""
-    plain_flops = 0 if lowered.module is None else step_flops(lowered.module)
-    return None if rewritten is None or not plain_flops else rewritten.extra_flops / plain_flops
+def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
+    """Return the FLOPs of the plain step and of the step that runs, with all iterations of loops.
+
+    None for a step that keeps its own barriers: the plain step, in which the compiler may merge the copies behind them,
+    has the same program."""
+    if lowered.module is None or choice.variant is Variant.KEEPING:
+        return None
+    plain_flops, rewritten = step_flops(lowered.module), choice.rewritten
+    if choice.variant is Variant.MERGED and rewritten is not None:
+        return plain_flops, step_flops(rewritten.module)
+    return plain_flops, plain_flops + (0 if rewritten is None else rewritten.extra_flops)
 
 
 def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
