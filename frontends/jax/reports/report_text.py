@@ -199,7 +199,8 @@ def needs(report: Report) -> Iterator[str]:
 
 def _columns(report: Report) -> tuple[str, str, str]:
     """Return the titles of the columns of `_numbers`."""
-    return "plain", "as it runs" if report.variant is Variant.KEEPING else "recomputed", "ratio"
+    is_rewritten = report.variant in (Variant.RECOMPUTED, Variant.MERGED)
+    return "plain", "recomputed" if is_rewritten else "as it runs", "ratio"
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:

@@ -234,6 +234,17 @@ def scanned(blocks: Any, x: Any) -> Any:
     return jnp.sum(jax.lax.scan(body, x, blocks)[0])
 
 
+def test_the_column_of_a_plain_step_is_not_titled_recomputed():
+    x = jnp.ones((64, 8))
+    plain = recompute.jax.jit(jax.value_and_grad(lambda w: jnp.mean(jnp.sin(x @ w)))).report(jnp.ones((8, 8)))
+    assert plain.variant is Variant.PLAIN
+    for report, title in (
+        (plain, "as it runs"),
+        (recompute.jax.jit(mlp().step).report(weights(), batch()), "recomputed"),
+    ):
+        assert re.search(rf"^{report.name} +plain +{title} +ratio$", str(report), re.MULTILINE), str(report)
+
+
 def test_flops_count_all_loop_iterations():
     """The compiler counts each loop body once, so that its ratio would say nothing on the work. The first line and the
     table have the same count."""
