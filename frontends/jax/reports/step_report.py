@@ -6,7 +6,6 @@ which notebooks display, or another format.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import module_of
+from ....analysis.step.descriptions import BY_STRUCTURE, is_scope, module_of, place_in_model, without_loop_scopes
 from ....analysis.step.marks import is_copy
 from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
@@ -46,8 +45,6 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
 
-BY_STRUCTURE = re.compile(r"segment\d+")
-"""The names of segments by structure, which `analysis/request/checkpoints.py` numbers."""
 OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside every segment."""
 
@@ -108,7 +105,7 @@ class Report:
         donation: The arguments whose donation would save memory; None without such arguments.
         values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
         module_names: The names of the modules.
-        segments: The modules that each segment by structure belongs to.
+        segments: The modules that each segment by structure belongs to, or the line of its first operation.
         places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
         has_loops: Whether the step has loops. The compiler counts the body of each loop once.
         executed_flops: For a step with loops, the FLOPs of the plain step and of the step that runs, counted in their
@@ -266,10 +263,24 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     return tuple(counts.most_common())
 
 
+def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
+    """Return the operations of each segment that the rewritten step states, without copies, in program order."""
+    segments = dict[str, list[Operation]]()
+    for op in every_operation(rewritten.module):
+        stated = op.attributes.get(Names.SEGMENT)
+        if isinstance(stated, StringAttr) and not is_copy(op):
+            segments.setdefault(stated.data, []).append(op)
+    return segments
+
+
 def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
     """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
     if not names:
-        return _copies_by_segment(rewritten)
+        operations, by_place = _operations_of_segments(rewritten), Counter[str]()
+        for segment, count in _copies_by_segment(rewritten):
+            name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
+            by_place[name or segment] += count
+        return tuple(by_place.most_common())
     counts, modules = Counter[str](), dict[Operation, str]()
     for op in every_operation(rewritten.module):
         if is_copy(op):
@@ -282,13 +293,14 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
 
 
 def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model."""
-    modules = dict[str, dict[str, None]]()
-    for op in every_operation(rewritten.module) if names else ():
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr) and BY_STRUCTURE.fullmatch(stated.data) and (module := module_of(op)):
-            modules.setdefault(stated.data, {})[names.of_module(module)] = None
-    return tuple((segment, tuple(parts)) for segment, parts in modules.items())
+    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model, or
+    the line of its first operation if they are in no module."""
+    parts = dict[str, list[str]]()
+    for segment, operations in _operations_of_segments(rewritten).items():
+        if BY_STRUCTURE.fullmatch(segment):
+            modules = [names.of_module(module) for op in operations if names and (module := module_of(op))]
+            parts[segment] = list(dict.fromkeys(modules)) or list(filter(None, [place_in_model(operations)]))
+    return tuple((segment, tuple(places)) for segment, places in parts.items() if places)
 
 
 def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]:
