@@ -360,9 +360,13 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
     return explain_verified(_verify_step(step), selection, cost)
 
 
-def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """Explain as `explain` does a module that was verified before, such as the part of one device."""
-    parts, guessed = explanations_of(module, selection, cost)
+def explain_verified(
+    module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS, options: RecomputeOptions | None = None
+) -> Explanations:
+    """Explain as `explain` does a module that was verified before, such as the part of one device.
+
+    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none."""
+    parts, guessed = explanations_of(module, selection, cost, options)
     explanations = Explanations(parts)
     explanations.note = "\n".join(remark.reason for remark in guessed)
     return explanations

@@ -59,7 +59,7 @@ STEPS: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["layers", "time"])
+@pytest.mark.parametrize("name", STEPS)
 def test_summaries_name_places_in_the_model(name: str) -> None:
     """Files have their base names, rows fit their columns, and segments have no names of loops or numbers."""
     step, arguments = STEPS[name]
@@ -71,6 +71,41 @@ def test_summaries_name_places_in_the_model(name: str) -> None:
     rows = [line for line in text.splitlines() if re.match(r"  (?:test_)?\S+:\d+", line)]
     assert heads and rows and any(row.endswith("  recompute") for row in rows), text
     assert "program order" not in text, "a peak that no executor of JAX has"
+
+
+def test_explain_and_report_describe_the_same_decision() -> None:
+    """The only named segment is the body of the loop, which would free nothing; the rewrite divides it."""
+    step, arguments = STEPS["microbatches"]
+    jitted = recompute.jax.jit(step)
+    (explained,), report = jitted.explain(*arguments), jitted.report(*arguments)
+    assert report.copies > 0 and report.executed_flops is not None
+    recomputed = [row for row in explained.segments if row.reason is None]
+    assert sum(row.copies for row in recomputed) == report.copies and report.why is None
+    plain, less = report.executed_flops
+    share = sum(row.extra_flops for row in recomputed) / explained.step_flops
+    assert share == pytest.approx(less / plain - 1, rel=0.05)
+    assert f"{len(recomputed)} of {len(explained.segments)} segments are worth recomputing" in " ".join(
+        str(jitted.explain(*arguments)).split()
+    )
+
+
+def test_a_step_that_the_choice_leaves_unchanged_is_explained_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from recompute.driver import queries
+
+    def blocks(weights: Any, x: Any) -> Any:
+        for number, weight in enumerate(weights):
+            with jax.named_scope(f"block{number}"):
+                x = jnp.tanh(jnp.sin(x @ weight))
+        return jnp.sum(x)
+
+    step, arguments = jax.grad(blocks), (BLOCKS, jnp.ones((128, WIDTH)))
+    (explained,) = recompute.jax.jit(step).explain(*arguments)
+    assert any(row.reason is None for row in explained.segments)
+    choose = queries._choose_decisions
+    monkeypatch.setattr(queries, "_choose_decisions", lambda *given, **named: (choose(*given, **named)[0], "a veto"))
+    explanations = recompute.jax.jit(step).explain(*arguments)
+    assert {row.reason for row in explanations[0].segments} >= {"a veto"}
+    assert "no segment is worth recomputing" in " ".join(str(explanations).split())
 
 
 def test_reports_name_lines_in_place_of_numbered_segments() -> None:
