@@ -177,8 +177,9 @@ def _operation_counts(explanation: Explanation) -> str:
 
     12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments
     """
+    crossing = sum(bool(value.crosses) for value in explanation.values)
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
-    return f"{kinds}; {sum(bool(value.crosses) for value in explanation.values)} saved values cross segments"
+    return f"{kinds}; {counted(crossing, 'saved value')} {'crosses' if crossing == 1 else 'cross'} segments"
 
 
 def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
+from ..support.counted import counted
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, tell
 from ..support.operations import name_of, operations_in
 from ..support.units import format_bytes, readable_bytes
@@ -222,21 +223,23 @@ def _remarks_on_cuts_not_worthwhile(
 
 def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
     writer, size = saved.link.writer, saved.recomputed_part.size
+    iterations = f"{counted(saved.iterations, 'iteration')} {'is' if saved.iterations == 1 else 'are'}"
     after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
     return Remark(
         writer.op,
-        f"the loop of {writer.trips} iterations holds {saved.description}: {after}, and its stacks were {before}; "
-        f"{saved.iterations} iterations are run again, {size} operations of each",
+        f"the loop of {counted(writer.trips, 'iteration')} holds {saved.description}: {after}, and its stacks were "
+        f"{before}; {iterations} run again, {counted(size, 'operation')} of each",
         RemarkKind.PASSED,
     )
 
 
 def _remark_on_cut(cut: LoopCut) -> Remark:
-    link, stacks = cut.link, f"{len(cut.dropped)} stack{'s' if len(cut.dropped) > 1 else ''}"
+    link, stacks = cut.link, counted(len(cut.dropped), "stack")
     return Remark(
         link.writer.op,
-        f"the loop of {link.writer.trips} iterations hands on {format_bytes(cut.dropped_bytes)} less, in {stacks}, and "
-        f"{format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats {len(cut.repeated)} operations",
+        f"the loop of {counted(link.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
+        f"{stacks}, and {format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats "
+        f"{counted(len(cut.repeated), 'operation')}",
         RemarkKind.PASSED,
         amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
     )
