@@ -21,6 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
+from ..analysis.explain.executed_flops import executed_flops, runs_of
 from ..analysis.explain.explanation import Explanation
 from ..analysis.explain.saved_values import SavedValue
 from ..analysis.memory.timeline import Timeline
@@ -40,7 +41,6 @@ from ..proof.prove import prove as prove_modules
 from ..reports.explain import to_summary, to_text
 from ..rewriting.rewrite import rewrite_module
 from ..rules.costs.cost import FLOPS
-from ..rules.flops import flops
 from ..search.checked_options import with_moves
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
@@ -91,7 +91,7 @@ class Rewritten:
         remarks: The decisions and their reasons.
         proof: The proof that the result is equal; None if the options ask for none, and if nothing was changed.
         copies: The number of copied operations.
-        extra_flops: The FLOPs of the copies.
+        extra_flops: The FLOPs of the copies, those in loops over all iterations.
     """
 
     module: ModuleOp
@@ -254,7 +254,8 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
     if options.strict and not copies:
         raise strict_refusal(module, "the pipeline makes no copies")
     plans = tuple(plan for text in context.plans for plan in from_json(text))
-    return Rewritten(module, plans, remarks, proof, len(copies), sum(map(flops, copies)), original)
+    extra_flops = sum([executed_flops(op) * runs_of(op) for op in copies])
+    return Rewritten(module, plans, remarks, proof, len(copies), extra_flops, original)
 
 
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
@@ -359,9 +360,13 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
     return explain_verified(_verify_step(step), selection, cost)
 
 
-def explain_verified(module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """Explain as `explain` does a module that was verified before, such as the part of one device."""
-    parts, guessed = explanations_of(module, selection, cost)
+def explain_verified(
+    module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS, options: RecomputeOptions | None = None
+) -> Explanations:
+    """Explain as `explain` does a module that was verified before, such as the part of one device.
+
+    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none."""
+    parts, guessed = explanations_of(module, selection, cost, options)
     explanations = Explanations(parts)
     explanations.note = "\n".join(remark.reason for remark in guessed)
     return explanations

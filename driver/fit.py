@@ -15,7 +15,7 @@ from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.counted_loops import counted_loop
+from ..analysis.explain.executed_flops import executed_flops
 from ..analysis.step.descriptions import describe_operation
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
@@ -31,7 +31,6 @@ from ..planning.solvers.solvers_by_name import solve
 from ..planning.solvers.working_set import largest_working_set
 from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..rewriting.rewrite import rewrite_within
-from ..rules.flops import flops
 from ..search.budget.limits import Budget, BudgetLimits, budget_limits
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, format_bytes, readable_bytes
@@ -303,7 +302,7 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
 def plain_flops(module: ModuleOp) -> int:
     """Return the FLOPs of the plain step, with all iterations of counted loops."""
     operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
-    return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
+    return sum(map(executed_flops, operations))
 
 
 def _bound(problem: Problem, budget: int, search: _Search) -> float:

@@ -25,6 +25,7 @@ from ..rewriting.rewrite import rewrite_unbudgeted
 from ..search.budget.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of
+from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
@@ -118,7 +119,8 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
 def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finished: bool) -> Point | RefusedBudget:
     budget = max(1, int(share * plain_bytes))
     if (number := rewrites.best(share)) is None:
-        best = f"best of {len(rewrites.shares)} candidates: {rewrites.smallest_share:.4f} of the plain temporaries"
+        candidates = counted(len(rewrites.shares), "candidate")
+        best = f"best of {candidates}: {rewrites.smallest_share:.4f} of the plain temporaries"
         reason = f"{best} (no lower bound is known)"
         return RefusedBudget(budget, reason if finished else f"stopped: {reason}", proved=False)
     total, candidate = max(1, plain_flops(rewrites.module)), rewrites.pool.candidates[number]

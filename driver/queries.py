@@ -7,16 +7,21 @@ from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
+from ..analysis.copies.decide import Decisions
 from ..analysis.explain.executed_flops import executed_flops
 from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.order import functions_of, single_block
+from ..analysis.step.step import Step
 from ..dialects.stablehlo.control import WhileOp
+from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
+from ..search.choose import choose_for
 from ..support.diagnostics import BadRequest, Remark, position_of
 from ..support.operations import name_of
 from ..transforms.per_device.outline import outline_device_steps
@@ -27,9 +32,11 @@ from ..transforms.preparation.timelines import flat, timelines_of
 
 
 def explanations_of(
-    module: ModuleOp, selection: Selection, cost: str = FLOPS
+    module: ModuleOp, selection: Selection, cost: str = FLOPS, options: RecomputeOptions | None = None
 ) -> tuple[list[Explanation], list[Remark]]:
     """Explain every step of the module, including steps in loops and branches.
+
+    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none.
 
     Returns:
         The explanations, and remarks on guessed phases, which are those that `recompute` guesses.
@@ -45,13 +52,20 @@ def explanations_of(
     guessed = write_phases(copy, selection.phase_hint)
     places = _outline(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
+    choose = None if options is None else partial(_choose_decisions, options=replace(options, selection=selection))
     explanations, misfits = list[Explanation](), Misfits()
     for function, step in steps_of(copy):
-        explanation = misfits.try_on(function, partial(explain, function, step, selection, cost))
+        explanation = misfits.try_on(function, partial(explain, function, step, selection, cost, choose))
         if explanation is not None:
             explanations.append(replace(explanation, place=places.get(explanation.function, "")))
     misfits.refuse()
     return explanations, guessed
+
+
+def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[Decisions, str | None]:
+    """Return the decisions of the best attempt at a step, and the reason that the step is better left unchanged."""
+    choice = choose_for(function, step, options)
+    return choice.chosen.planned.decided, choice.refused
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ..rules.registry import facts_of
+from ..support.counted import counted
 from .kernels.arrays import Array, Kernel, dtype_at, row_by_row, shape_at
 from .user_kernels import MakeKernel
 
@@ -28,7 +29,7 @@ def add_result_checks(op: Operation, make: MakeKernel) -> Kernel:
     def run(*operands: Array) -> tuple[Array, ...]:
         results = cast("object", _call(compute, *operands))
         if not isa(results, tuple[Any, ...]) or len(results) != len(op.results):
-            raise ValueError(f"its kernel must return a tuple of {len(op.results)} arrays")
+            raise ValueError(f"its kernel must return a tuple of {counted(len(op.results), 'array')}")
         arrays = [_of_type(value, result) for value, result in zip(results, op.results, strict=True)]
         return tuple(arrays if is_view else [_copy_unless_owned(array, operands) for array in arrays])
 

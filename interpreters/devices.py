@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.func import FuncOp
 
+from ..support.counted import counted
 from .block_compiler import BlockCompiler
 from .inputs import check_inputs
 from .kernels.arrays import Array
@@ -94,7 +95,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
     if any(len(replica) != partitions for replica in programs) or len(inputs) != len(functions):
         raise ValueError(
             f"expected one list of inputs per device ({len(functions)}) and replicas "
-            f"of equal size, got {len(inputs)} lists"
+            f"of equal size, got {counted(len(inputs), 'list')}"
         )
     meetings = _Meetings()
     runs = [

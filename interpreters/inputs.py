@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from ..dialects.elements import DType, bit_width
+from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from .kernels.arrays import Array, dtype_at, kind_of, row_by_row, shape_at
 from .kernels.conversion import convert
@@ -114,7 +115,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
         raise ValueError(f"not an .npz file of arrays, as written by numpy.savez: {error}") from error
     types = types_of(function)
     if len(arrays) != len(types):
-        raise ValueError(f"expected {len(types)} arrays, one for each argument, got {len(arrays)}")
+        raise ValueError(f"expected {counted(len(types), 'array')}, one for each argument, got {len(arrays)}")
     return [_reinterpret(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
 
 
@@ -154,7 +155,7 @@ def check_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
     """
     types = types_of(function)
     if len(inputs) != len(types):
-        raise ValueError(f"function '{function.sym_name.data}' takes {len(types)} inputs, not {len(inputs)}")
+        raise ValueError(f"function '{function.sym_name.data}' takes {counted(len(types), 'input')}, not {len(inputs)}")
     arrays = [np.asarray(value) for value in inputs]
     for index, (array, (shape, dtype)) in enumerate(zip(arrays, types, strict=True)):
         if array.shape != shape or array.dtype != dtype:

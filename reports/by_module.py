@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..analysis.memory.timeline import Buffer, Timeline
+from ..analysis.step.descriptions import is_scope, without_loop_scopes
+from ..support.locations import base_name
 from .memory_layers import BandKind, dividing_level, kinds_of
 
 OUTSIDE = "outside modules"
@@ -62,11 +64,21 @@ class ModuleNames:
         return "/".join(module.split("/")[: self.level]) or OUTSIDE
 
     def relabel(self, timeline: Timeline) -> Timeline:
-        """Return the timeline with modules in place of segments, if the model has any."""
-        if not self:
-            return timeline
-        buffers = [replace(buffer, segment=self.of_module(buffer.module)) for buffer in timeline.buffers]
-        return replace(timeline, buffers=tuple(buffers))
+        """Return the timeline with modules in place of segments, if the model has any; otherwise with the lines of
+        operations, `train.py:41`, in place of segments that no scope names."""
+        name_of = self._module_of_buffer if self else _segment_in_model
+        buffers = tuple([replace(buffer, segment=name_of(buffer)) for buffer in timeline.buffers])
+        return timeline if buffers == timeline.buffers else replace(timeline, buffers=buffers)
+
+    def _module_of_buffer(self, buffer: Buffer) -> str:
+        return self.of_module(buffer.module)
+
+
+def _segment_in_model(buffer: Buffer) -> str:
+    """Return the segment of a buffer if a scope names it, or else the line of the operation that makes the buffer."""
+    if not buffer.segment or is_scope(buffer.segment):
+        return without_loop_scopes(buffer.segment)
+    return base_name(buffer.source.rpartition(":")[0]) or buffer.segment
 
 
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import LoopRow
-from ..analysis.step.descriptions import without_loop_scopes
+from ..analysis.step.descriptions import BY_STRUCTURE
 from ..rules.costs.cost import FLOPS
 from ..support.counted import counted
+from ..support.locations import base_name
 from ..support.units import format_bytes
-from .wrapping import wrap_line
+from .wrapping import SUMMARY_COLUMNS, wrap_line
 
 LOOPS, SEGMENTS = 4, 8
 """Maximum numbers of loops and of segments in a summary."""
@@ -20,16 +22,24 @@ _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies
 
 ROWS_ALONE = (
     "each row is for one segment, recomputed by itself; saved bytes are those of the step as written, before fusion; "
-    "the rewrite may divide the step differently: reports show the plan that runs"
+    "the rewrite may divide the step differently, and a call runs the plain step if the compiler finds no saving: "
+    "reports show the plan that runs"
 )
 
+_RECOMPUTE = "recompute"
+"""The decision on a loop or a segment that is recomputed."""
+_LEAST_NAME = 16
+"""The least number of characters of the name of a loop or a segment in a table."""
+_POSITION = re.compile(r"[^\s:]+:\d+:\d+")
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
+_SUMMARY_LOOP_COLUMNS = tuple(column for column in _LOOP_COLUMNS if column != "repeated")
 
 
 def to_text(explanation: Explanation) -> str:
     """Return the memory of the step and its saved values, followed by a line for each loop and each segment."""
     timeline = explanation.timeline
-    place = f", {explanation.place}" if explanation.place else ""
+    is_named = not explanation.place or explanation.function.endswith(explanation.place)
+    place = "" if is_named else f", {explanation.place}"
     lines = [
         f"function @{explanation.function}{place}",
         f"  temporaries  {format_bytes(timeline.peak_bytes)} at their peak in program order, "
@@ -67,10 +77,10 @@ def to_summary(explanation: Explanation) -> str:
     lines += [*wrap_line(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
     loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
     if loops:
-        rows = [_LOOP_COLUMNS, *(_loop_cells(row, explanation) for row in loops)]
+        rows = [_SUMMARY_LOOP_COLUMNS, *(_loop_cells(row, explanation, is_summary=True) for row in loops)]
         lines += [*_wrap_table(rows), *_omission_note("loop", explanation.loops, loops), ""]
     if segments:
-        rows = [_columns(explanation), *(_cells(row, explanation) for row in segments)]
+        rows = [_columns(explanation), *(_cells(row, explanation, is_summary=True) for row in segments)]
         lines += [*_wrap_table(rows), *_omission_note("segment", explanation.segments, segments)]
         lines += [*wrap_line(f"  {ROWS_ALONE}", 4), ""]
     elif explanation.segments:
@@ -90,7 +100,8 @@ def _verdict(explanation: Explanation) -> str:
     loops = [row for row in explanation.loops if row.reason is None]
     measured = explanation.measured_bytes
     size = format_bytes(explanation.xla_peak_bytes if measured is None else measured)
-    plain = f"{explanation.function}: {size} of temporaries{' predicted' * (measured is None)}"
+    function = _POSITION.sub(lambda found: base_name(found[0]), explanation.function)
+    plain = f"{function}: {size} of temporaries{' predicted' * (measured is None)}"
     if not recomputed and not loops:
         return f"{plain}; no segment is worth recomputing"
     freed = sum(row.freed_bytes - row.pinned_bytes for row in recomputed)
@@ -110,11 +121,13 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _peaks(explanation: Explanation) -> str:
-    """Return the peaks of the plain step, each with the name of its quantity, that of the reports first."""
-    measured = explanation.measured_bytes
-    compiled = [] if measured is None else [f"{format_bytes(measured)} as compiled, as in reports"]
-    predicted = f"{format_bytes(explanation.xla_peak_bytes)} by the model of XLA:CPU"
-    return ", ".join([*compiled, predicted, f"{format_bytes(explanation.timeline.peak_bytes)} in program order"])
+    """Return the peaks of the plain step, each with the name of its quantity: that of the reports, and the prediction
+    for it; without a measurement, the prediction and the peak of an executor that fuses nothing."""
+    measured, predicted = explanation.measured_bytes, format_bytes(explanation.xla_peak_bytes)
+    if measured is not None:
+        return f"{format_bytes(measured)} as compiled, as in reports, {predicted} predicted by the model of XLA:CPU"
+    in_order = f"{format_bytes(explanation.timeline.peak_bytes)} if no operations are fused"
+    return f"{predicted} predicted by the model of XLA:CPU, {in_order}"
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
@@ -142,12 +155,21 @@ def _costs(explanation: Explanation) -> str:
     return f"  cost         by {explanation.cost}: the step takes {explanation.step_cost:.4g} {explanation.cost_unit}"
 
 
-def _loop_cells(row: LoopRow, explanation: Explanation) -> tuple[str, ...]:
-    """Return the row of a loop. Its extra FLOPs, of all iterations, are also given as a share of the step."""
-    decision = "recompute" if row.reason is None else f"keep: {row.reason}"
-    extra = f"{row.extra_flops:.3g} ({row.extra_flops / max(explanation.step_flops, 1):.1%})"
-    per_loop = format_bytes(row.stack_bytes), format_bytes(row.kept_bytes), extra, str(row.again)
-    return row.position, str(row.trips or ""), str(row.stacks), *per_loop, decision
+def _loop_cells(row: LoopRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
+    """Return the row of a loop, with its extra FLOPs of all iterations. A summary has their share of the step alone,
+    no number of operations, and the base names of files."""
+    share = row.extra_flops / max(explanation.step_flops, 1)
+    extra = f"{100 * share:.1f} %" if is_summary else f"{row.extra_flops:.3g} ({share:.1%})"
+    repeated = () if is_summary else (str(row.again),)
+    per_loop = format_bytes(row.stack_bytes), format_bytes(row.kept_bytes), extra, *repeated
+    position = base_name(row.position) if is_summary else row.position
+    return position, str(row.trips or ""), str(row.stacks), *per_loop, _decision(row, is_summary)
+
+
+def _decision(row: LoopRow | SegmentRow, is_summary: bool) -> str:
+    if row.reason is None:
+        return _RECOMPUTE
+    return f"keep: {_POSITION.sub(lambda found: base_name(found[0]), row.reason) if is_summary else row.reason}"
 
 
 def _operation_counts(explanation: Explanation) -> str:
@@ -155,20 +177,22 @@ def _operation_counts(explanation: Explanation) -> str:
 
     12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments
     """
+    crossing = sum(bool(value.crosses) for value in explanation.values)
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
-    return f"{kinds}; {sum(bool(value.crosses) for value in explanation.values)} saved values cross segments"
+    return f"{kinds}; {counted(crossing, 'saved value')} {'crosses' if crossing == 1 else 'cross'} segments"
 
 
-def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
+def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
+    """Return the row of a segment. A summary has the share of its extra cost alone, and the base names of files."""
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
-        without_loop_scopes(row.segment),
+        row.name if is_summary or not BY_STRUCTURE.fullmatch(row.segment) else row.segment,
         format_bytes(row.saved_bytes),
         format_bytes(row.freed_bytes),
         format_bytes(row.pinned_bytes),
-        f"{row.extra_cost:.3g} ({share:.1%})",
+        f"{100 * share:.1f} %" if is_summary else f"{row.extra_cost:.3g} ({share:.1%})",
         str(row.copies),
-        "recompute" if row.reason is None else f"keep: {row.reason}",
+        _decision(row, is_summary),
     )
 
 
@@ -184,10 +208,19 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the columns of a table, and wrap its last column."""
-    head, *lines = _table(rows)
-    indent = len(head) - len(rows[0][-1])
-    return [part for line in (head, *lines) for part in wrap_line(line, indent)]
+    """Align the columns of a table of at most `SUMMARY_COLUMNS` columns. The beginning of a long name is left out, and
+    the reason to keep a row stands below it."""
+    without_names = len(_table([("", *row[1:-1], _RECOMPUTE) for row in rows])[0]) if rows else 0
+    most = max(_LEAST_NAME, SUMMARY_COLUMNS - without_names)
+    rows = [(_end_of(row[0], most), *row[1:]) for row in rows]
+    aligned = _table([(*row[:-1], row[-1] if len(row[-1]) <= len(_RECOMPUTE) else "") for row in rows])
+    below = [[] if len(row[-1]) <= len(_RECOMPUTE) else wrap_line(f"    {row[-1]}", 6) for row in rows]
+    return [line for row, others in zip(aligned, below, strict=True) for line in (row, *others)]
+
+
+def _end_of(name: str, most: int) -> str:
+    """Return the end of a name, with at most this number of characters."""
+    return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from ..analysis.step.phases_by_results import returned_values
 from ..options.selection import Selection
+from ..support.counted import counted
 from ..support.interface import option
 from ..support.type_guards import is_tensor
 from ..transforms.phase import Steps
@@ -39,8 +40,8 @@ def _phases_by_hint(steps: Steps, selection: Selection) -> str:
     forward = sum(sum(step.graph.forward) for _, step in steps)
     gradient = sum(sum(step.graph.gradient) for _, step in steps)
     return (
-        f"with {selection.phase_hint} the forward pass has {forward} operations and the backward pass {gradient}: name "
-        "the loss"
+        f"with {selection.phase_hint} the forward pass has {counted(forward, 'operation')} and the backward pass "
+        f"{gradient}: name the loss"
     )
 
 

@@ -143,7 +143,7 @@ class _CopiedModule:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are put back.
-        containing = prepared.containing
+        containing, runs = prepared.containing, prepared.runs
         prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
         may_cost_memory = options.calls and not options.emission.keeps_barriers
         peaks_without_calls = peaks_in_order(module) if may_cost_memory else dict[str, int]()
@@ -163,6 +163,7 @@ class _CopiedModule:
             waits=waits_for(moves, options.planned_moves, self.steps),
             containing=containing,
             saving=self.carried_out.saving,
+            runs=runs,
         )
         peaks = peaks_without_calls if restored.calls else dict[str, int]()
         return StagesResult(module, outcome, prepared.is_structured, peaks_without_calls=peaks)

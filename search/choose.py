@@ -24,6 +24,7 @@ from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.plan import Plan
+from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.units import format_bytes
 from .best_attempt import ScoredAttempt, best_attempt
@@ -63,7 +64,7 @@ class ChosenAttempt:
         """Yield remarks on the choice, at the function of the step: the attempt, and values outside all segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
-            reason = f"{attempt}, chosen of {len(self.tried)} attempts"
+            reason = f"{attempt}, chosen of {counted(len(self.tried), 'attempt')}"
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MOSTLY * saved:

@@ -33,6 +33,7 @@ class Recomputation:
         waits: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit of
             the cost.
         containing: For each step inside a loop, branch or per-device body the public function that contains it.
+        runs: For each of these steps how often it runs in one run of that function; once if it is not listed.
         saving: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the module
             as a whole.
     """
@@ -47,6 +48,7 @@ class Recomputation:
     waits: int = 0
     containing: Mapping[str, str] = field(default_factory=dict[str, str])
     saving: float | None = None
+    runs: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
@@ -66,7 +68,9 @@ class Recomputation:
 
     @property
     def extra_flops(self) -> int:
-        return sum(step.plan.extra_flops for step in self.steps) + self.rolled.extra_flops
+        """The FLOPs of the copies, those in loops over all iterations."""
+        in_steps = sum(step.plan.extra_flops * self.runs.get(step.function, 1) for step in self.steps)
+        return in_steps + self.rolled.extra_flops
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:

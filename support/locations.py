@@ -72,6 +72,11 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
     return innermost
 
 
+def base_name(position: str) -> str:
+    """Return a source position without the folder of its file: `model.py:41:9` for `/home/me/model.py:41:9`."""
+    return position.rpartition("/")[2]
+
+
 def names_no_position(location: LocationAttr) -> bool:
     """Return whether the location is unknown or only a name, so that it has no position."""
     return not isinstance(location, FileLineColLoc) and not parts_of(location)

@@ -8,6 +8,7 @@ from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sweep import Outcome
 from ..reports.curve import Curve, Marker, Point
+from ..support.counted import counted
 from ..support.units import readable_bytes
 
 NO_BOUND_KNOWN = "no lower bound is known"
@@ -15,7 +16,7 @@ NO_BOUND_KNOWN = "no lower bound is known"
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
     """Return the first line of the output. `plain_peak`: in bytes."""
-    counts = f"{len(problem)} operations, {len(problem.sizes)} storages"
+    counts = f"{counted(len(problem), 'operation')}, {counted(len(problem.sizes), 'storage')}"
     return f"{name}: {counts}, plain peak {readable_bytes(plain_peak)}"
 
 

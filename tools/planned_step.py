@@ -131,7 +131,7 @@ def step_of(text: str, name: str) -> ModuleOp:
 def _sweep_lines(step: SweptStep) -> Iterator[str]:
     peak, count = step.plain_peak_bytes, len(step.problem)
     size = f"{readable_bytes(peak)} of temporaries"
-    yield f"{step.name}: {count} operations, plain peak {size}, in program order"
+    yield f"{step.name}: {counted(count, 'operation')}, plain peak {size}, in program order"
     yield from sweep_lines(step.budgets, step.outcomes, peak)
     if step.curve.refused:
         yield f"proven minimum: {readable_bytes(step.curve.minimum_bytes)} of temporaries, determined by"

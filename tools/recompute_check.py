@@ -32,6 +32,7 @@ from ..mlir_io.parser import parse_module
 from ..proof.declarations import registered_pure
 from ..proof.prove import ProofOptions, prove
 from ..proof.verdict import Proof, proof_of_identity
+from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
@@ -69,7 +70,7 @@ def _check(options: argparse.Namespace) -> int:
     (before, before_name), (after, after_name) = (read_text(path) for path in (options.before, options.after))
     parts = [list(chunks(text, options.split_input_file)) for text in (before, after)]
     if len(parts[0]) != len(parts[1]):
-        counts = f"{len(parts[0])} programs in {before_name}, {len(parts[1])} in {after_name}"
+        counts = f"{counted(len(parts[0]), 'program')} in {before_name}, {len(parts[1])} in {after_name}"
         print(f"{before_name}, {after_name}: error: {counts}", file=sys.stderr)
         return BAD_INPUT
     names = before_name, after_name
@@ -140,7 +141,7 @@ def verdict(proof: Proof) -> str:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
     rules = ", by the rules for loops" if proof.tier == 2 else ""
-    counts = f"{proof.operations_before} operations before, {proof.operations_after} after"
+    counts = f"{counted(proof.operations_before, 'operation')} before, {proof.operations_after} after"
     text = f"proved equal{rules}: {results}, {counts}"
     text = f"{text}; the text is the same" if proof.identical else text
     return "; ".join((text, *proof.assumptions))

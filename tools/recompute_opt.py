@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.scheduled_pass import pipeline_text
 from ..frontends.bytecode import BytecodeError, bytecode_of_text
+from ..support.counted import counted
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
 from ..support.progress import progress
@@ -72,7 +73,8 @@ def run(request: CommandLine) -> int:
     text, name = read_text(request.input)
     request = replace(request, passes=passes_to_run(request, pipeline_in(text)))
     if request.instrumentation.pipeline:
-        print(f"Pass Manager with {len(request.passes)} passes:\n{pipeline_text(request.passes)}", file=sys.stderr)
+        print(f"Pass Manager with {counted(len(request.passes), 'pass', 'passes')}:", file=sys.stderr)
+        print(pipeline_text(request.passes), file=sys.stderr)
     with load_rules(request.rules):
         modules = [process(request, chunk, name, number) for number, chunk in enumerate(chunks(text, request.split))]
     _write_remarks(request, modules)

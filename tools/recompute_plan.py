@@ -43,6 +43,7 @@ from ..planning.solvers.sequence import evaluate, order_text, read_order, sequen
 from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import Sweep, curve_of
+from ..support.counted import counted
 from ..support.interface import command_line
 from ..support.interrupts import Interrupt
 from ..support.progress import ProgressLine
@@ -196,7 +197,7 @@ def _evaluate(task: _GraphTask) -> int:
     lines = [
         title(task.name, task.problem, task.plain_peak),
         peak_line(evaluation.peak_bytes, task.plain_peak),
-        f"extra cost: {task.problem.percent(extra):.4f} %, {len(evaluation.bytes_at)} executions",
+        f"extra cost: {task.problem.percent(extra):.4f} %, {counted(len(evaluation.bytes_at), 'execution')}",
     ]
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
     kept = budget is None or evaluation.peak_bytes <= budget

@@ -30,6 +30,7 @@ from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
 from ..mlir_io.parser import parse_module
 from ..proof.nested_modules import modules_with_functions
+from ..support.counted import counted
 from ..support.interface import command_line
 from ..support.units import readable_bytes
 from ..transforms.inline import inline
@@ -128,7 +129,8 @@ def summary(function: FuncOp, results: Sequence[Array], metered: Metering, model
     """Return the output: type and checksum of each result, and the peaks, metered and modelled."""
     types = [str(type_) for type_ in function.function_type.outputs]
     width = max(map(len, types), default=0)
-    lines = [f"@{function.sym_name.data}: {len(metered.operations)} operations, {len(results)} results"]
+    counts = f"{counted(len(metered.operations), 'operation')}, {counted(len(results), 'result')}"
+    lines = [f"@{function.sym_name.data}: {counts}"]
     for number, (type_, result) in enumerate(zip(types, results, strict=True)):
         lines.append(f"  #{number:<3} {type_:<{width}}  crc32 {checksum(result)}")
     place = f"at operation {metered.peak_index}, {metered.operations[metered.peak_index]}"

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.names import Names
+from ..support.counted import counted
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,8 @@ class Statistics:
     copies_after: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}: {self.operations_before} -> {self.operations_after} operations, {self.copies_after} copies"
-        )
+        operations, copies = counted(self.operations_after, "operation"), counted(self.copies_after, "copy", "copies")
+        return f"{self.name}: {self.operations_before} -> {operations}, {copies}"
 
     def to_text(self, form: str) -> str:
         """Return the statistics in a line of the form "text" or "json"."""

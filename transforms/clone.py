@@ -49,6 +49,7 @@ from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
 from ..rules.effects import NO_PERMISSION, Permission
+from ..support.counted import counted
 from ..support.diagnostics import Refusal, Remark, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
@@ -190,7 +191,7 @@ def _different_step(name: str, step: Step, plan: Plan) -> str:
     operations, named = len(step.numbered.operations), [op for group in plan.groups for op in group.operations]
     difference = f"@{name} is not the step that it was made for"
     if named and max(named) >= operations:
-        return f"{difference}: it has {operations} operations, and the plan names operation {max(named)}"
+        return f"{difference}: it has {counted(operations, 'operation')}, and the plan names operation {max(named)}"
     return f"{difference}: its {operations} operations, their sizes or their order differ"
 
 

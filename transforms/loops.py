@@ -32,6 +32,7 @@ from ..analysis.copies.loop_cuts import (
     loops_left_uncut,
     loops_recomputed_whole,
 )
+from ..analysis.explain.executed_flops import runs_of
 from ..analysis.request.in_loops import repeatable
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
@@ -42,6 +43,7 @@ from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
+from ..support.counted import counted
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, tell
 from ..support.operations import name_of, operations_in
 from ..support.units import format_bytes, readable_bytes
@@ -67,7 +69,7 @@ class Rolled:
 
     Attributes:
         copies: The number of repeated operations.
-        extra_flops: The FLOPs of these over all iterations.
+        extra_flops: The FLOPs of these over all iterations, those of the loops around them included.
         remarks: Remarks on loops that were cut, and on loops that were not.
         replaced: For each result of an erased loop, its replacement.
     """
@@ -137,7 +139,7 @@ class _Cutter:
         self.remarks.extend(_remarks_on_cuts_not_worthwhile(links(), self.may_repeat, cut_of, whole))
         while (cut := _next_cut(links(), cut_of, whole)) is not None:
             self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
-            self.extra_flops += cut.extra_flops
+            self.extra_flops += cut.extra_flops * runs_of(cut.link.writer.op)
             self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
         for inner in reversed(_inner_blocks(operations_in(block))):
@@ -148,7 +150,7 @@ class _Cutter:
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
         """Replace the stacks of the remaining pairs of loops by saved carries, where that needs fewer bytes."""
         for saved in self._pairs_with_saved_carries(block, crossings):
-            self.extra_flops += saved.extra_flops
+            self.extra_flops += saved.extra_flops * runs_of(saved.link.writer.op)
             if isinstance(saved, Chunks):
                 self.copies += save_in_chunks(saved, self.numbers, self.replaced)
             else:
@@ -221,21 +223,23 @@ def _remarks_on_cuts_not_worthwhile(
 
 def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
     writer, size = saved.link.writer, saved.recomputed_part.size
+    iterations = f"{counted(saved.iterations, 'iteration')} {'is' if saved.iterations == 1 else 'are'}"
     after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
     return Remark(
         writer.op,
-        f"the loop of {writer.trips} iterations holds {saved.description}: {after}, and its stacks were {before}; "
-        f"{saved.iterations} iterations are run again, {size} operations of each",
+        f"the loop of {counted(writer.trips, 'iteration')} holds {saved.description}: {after}, and its stacks were "
+        f"{before}; {iterations} run again, {counted(size, 'operation')} of each",
         RemarkKind.PASSED,
     )
 
 
 def _remark_on_cut(cut: LoopCut) -> Remark:
-    link, stacks = cut.link, f"{len(cut.dropped)} stack{'s' if len(cut.dropped) > 1 else ''}"
+    link, stacks = cut.link, counted(len(cut.dropped), "stack")
     return Remark(
         link.writer.op,
-        f"the loop of {link.writer.trips} iterations hands on {format_bytes(cut.dropped_bytes)} less, in {stacks}, and "
-        f"{format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats {len(cut.repeated)} operations",
+        f"the loop of {counted(link.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
+        f"{stacks}, and {format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats "
+        f"{counted(len(cut.repeated), 'operation')}",
         RemarkKind.PASSED,
         amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
     )

@@ -29,6 +29,7 @@ from ..dialects.names import Names
 from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
+from ..support.counted import counted
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, tell
 from ..support.interface import by_interface, option
 from ..support.operations import every_operation, name_of
@@ -41,7 +42,7 @@ NO_LOCATIONS = (
     "the forward pass ({results}=0), or set the attribute"
 )
 FORWARD_ONLY = (
-    "no gradient found: the locations name {forward} operations of a forward pass and none of its gradient; "
+    "no gradient found: the locations name {forward} of a forward pass and none of its gradient; "
     "differentiate first (JAX: lower jax.grad or jax.value_and_grad of the function)"
 )
 FORWARD_OVER_REVERSE = (
@@ -110,7 +111,7 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
     if forward and any((transpositions(path_of(op.location)) or 0) > 0 for op in operations):
         return ForwardOverReverse(place)
     if forward:
-        return NoGradient(place, FORWARD_ONLY.format(forward=forward))
+        return NoGradient(place, FORWARD_ONLY.format(forward=counted(forward, "operation")))
     reason = NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
     here = by_interface("; here: --print-debuginfo", "")
     return NoGradient(place, reason.format(here=here, results=option("primal-results")))

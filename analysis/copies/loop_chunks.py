@@ -21,6 +21,7 @@ from ...options.loop_schedule import LoopSchedule
 from ...planning.binomial import advances
 from ...rules.effects import why_impure
 from ...rules.flops import flops
+from ...support.counted import counted
 from ...support.operations import name_of
 from ...support.units import readable_bytes
 from ..step.counted_loops import Affine, CountedLoop
@@ -197,7 +198,7 @@ class Chunks(SavedCarries):
     @property
     @override
     def description(self) -> str:
-        return f"its carries every {self.every} iterations"
+        return f"its carries every {f'{self.every} iterations' if self.every > 1 else 'iteration'}"
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class Slots(SavedCarries):
     @property
     @override
     def description(self) -> str:
-        return f"its carries in {self.slots} slots"
+        return f"its carries in {counted(self.slots, 'slot')}"
 
     @override
     def why_not(self, may_repeat: MayRepeat) -> str | None:

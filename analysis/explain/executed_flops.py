@@ -1,6 +1,8 @@
-"""FLOPs of an operation with those of all iterations of its loops."""
+"""FLOPs of an operation with those of all iterations of its loops, and of the loops around it."""
 
 from __future__ import annotations
+
+from math import prod
 
 from xdsl.ir import Operation
 
@@ -20,3 +22,12 @@ def executed_flops(op: Operation) -> int:
         return flops(op)
     inside = [inner for region in op.regions for block in region.blocks for inner in operations_in(block)]
     return trips_of(op) * sum(map(executed_flops, inside))
+
+
+def runs_of(op: Operation) -> int:
+    """Return how often the operation runs in one step: the product of the trip counts of the loops around it."""
+    around, holder = list[Operation](), op.parent_op()
+    while holder is not None:
+        around.append(holder)
+        holder = holder.parent_op()
+    return prod(map(trips_of, around))

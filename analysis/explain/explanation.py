@@ -5,7 +5,7 @@ This is the data that `-t explain{format=json}` prints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,9 +15,10 @@ from xdsl.ir import Operation
 from ...options.selection import AUTO, Selection
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...support.diagnostics import position_of
-from ..copies.decide import Decision, decide
+from ..copies.decide import Decision, Decisions, decide
 from ..memory.timeline import Timeline, eager_timeline, timeline
 from ..memory.xla.memory import xla_timeline
+from ..step.descriptions import segment_names
 from ..step.phases import Phases
 from ..step.residuals import residuals
 from ..step.step import Step
@@ -35,7 +36,8 @@ class SegmentRow:
     """A segment instance and the effect of recomputing it.
 
     Attributes:
-        segment, position: The name, and the source position of the first operation.
+        segment, position: The name in the module, and the source position of the first operation.
+        name: The name under which the user finds the segment in the model.
         operations: The number of operations.
         saved_bytes: Bytes of the forward values that the segment saves for the backward pass.
         copies, tokens, gates: The numbers of copies, tokens and gates that recomputation needs.
@@ -46,6 +48,7 @@ class SegmentRow:
 
     segment: str
     position: str
+    name: str
     operations: int
     saved_bytes: int
     copies: int
@@ -102,14 +105,29 @@ class Explanation:
     place: str = ""
 
 
-def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost: str = FLOPS) -> Explanation:
+ChooseDecisions = Callable[[FuncOp, Step], tuple[Decisions, str | None]]
+"""Returns the decisions that a rewrite of a step chooses, and the reason that it leaves the step unchanged; None if it
+does not."""
+
+
+def explain(
+    function: FuncOp,
+    phases: Phases,
+    selection: Selection = AUTO,
+    cost: str = FLOPS,
+    choose: ChooseDecisions | None = None,
+) -> Explanation:
     """Explain one function, which must be inlined and have phases.
+
+    The rows are the segments that scopes name. With `choose`, they are the segments of the choice if that contradicts
+    those rows: if it recomputes none of them, or if none of them is worth recomputing.
 
     Args:
         function: The function.
         phases: The phases of its operations.
         selection: The user's selection.
         cost: The name of a cost model.
+        choose: Chooses the decisions of a rewrite.
 
     Raises:
         BadSelection: The selection does not fit the function.
@@ -126,13 +144,21 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
     saved_storages = dict.fromkeys(shared.of(residual.value) for residual in crossing)
     saved = {root: value_bytes(root) for root in saved_storages if isinstance(root.owner, Operation)}
     decided = decide(step, selection)
+    if choose is not None and not loops.cut:
+        decided = _as_chosen(decided, *choose(function, step))
     decisions = decided.decisions
-    segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
-    by_segment = dict[str, int]()
+    # Operations outside segments have decisions of their own, without a name.
+    number_of = {op: number for number, decision in enumerate(decisions) for op in decision.operations}
+    saved_by, outside = [0] * len(decisions), 0
     for root, size in saved.items():
         assert isinstance(root.owner, Operation), "arguments were left out above"
-        segment = segment_of.get(root.owner, "")
-        by_segment[segment] = by_segment.get(segment, 0) + size
+        number = number_of.get(root.owner)
+        if number is not None:
+            saved_by[number] += size
+        if number is None or not decisions[number].segment:
+            outside += size
+    names = segment_names((decision.segment, decision.operations) for decision in decisions)
+    after_cuts = map(partial(_after_cuts, step, loops.cut), decisions)
     return Explanation(
         function=function.sym_name.data,
         timeline=timeline(function, phases),
@@ -140,21 +166,33 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
         xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
         residuals=len(crossing),
         saved_bytes=sum(saved.values()),
-        saved_outside_bytes=by_segment.get("", 0),
+        saved_outside_bytes=outside,
         step_flops=sum(executed),
         cost=cost_model.name,
         cost_unit=cost_model.unit,
         step_cost=sum(costs) / cost_model.scale,
         segments=tuple(
-            [
-                _segment_row(decision, by_segment.get(decision.segment, 0), executed, costs, cost_model)
-                for decision in map(partial(_after_cuts, step, loops.cut), decisions)
-            ]
+            _segment_row(decision, name, size, executed, costs, cost_model)
+            for decision, name, size in zip(after_cuts, names, saved_by, strict=True)
         ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
         loops=loops.rows,
     )
+
+
+def _as_chosen(named: Decisions, chosen: Decisions, why_unchanged: str | None) -> Decisions:
+    """Return the decisions on named segments, or those of the choice if these contradict them.
+
+    Args:
+        named: The decisions on named segments.
+        chosen: The decisions of the choice.
+        why_unchanged: The reason that the choice leaves the step unchanged; None if it does not.
+    """
+    if why_unchanged is not None:
+        kept = [replace(each, reason=why_unchanged) if each.recomputed else each for each in named.decisions]
+        return replace(named, decisions=tuple(kept))
+    return named if any(decision.recomputed for decision in named.decisions) else chosen
 
 
 def _after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
@@ -168,12 +206,13 @@ def _after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decisi
 
 
 def _segment_row(
-    decision: Decision, saved: int, executed: Sequence[int], costs: Sequence[int], cost: Cost
+    decision: Decision, name: str, saved: int, executed: Sequence[int], costs: Sequence[int], cost: Cost
 ) -> SegmentRow:
     """Describe a decision.
 
     Args:
         decision: The decision.
+        name: The name of the segment for its user.
         saved: The bytes of the forward values that the segment saves.
         executed: The FLOPs of each operation of the step, with those of all iterations.
         costs: The cost of each operation.
@@ -184,6 +223,7 @@ def _segment_row(
     return SegmentRow(
         segment=decision.segment,
         position=position_of(decision.first),
+        name=name,
         operations=len(decision.operations),
         saved_bytes=saved,
         copies=sum(len(group.operations) for group in groups),

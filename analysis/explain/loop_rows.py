@@ -13,6 +13,7 @@ from ...support.diagnostics import position_of
 from ..copies.loop_cuts import loop_cut, loops_left_uncut
 from ..request.in_loops import repeatable
 from ..step.crossings import Crossings
+from .executed_flops import runs_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class LoopRow:
         stacks: The number of stacks that the second loop reads.
         stack_bytes, kept_bytes: Bytes of these stacks before and after the cut.
         again: The number of operations that the cut repeats.
-        extra_flops: FLOPs of these operations over all iterations.
+        extra_flops: FLOPs of these operations over all iterations, those of the loops around them included.
         reason: The reason that the loop is not cut; None if the cut is worthwhile.
     """
 
@@ -77,7 +78,7 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
                     stack_bytes=sum(stack.bytes for stack in link.stacks),
                     kept_bytes=cut.kept_bytes,
                     again=len(cut.repeated),
-                    extra_flops=cut.extra_flops,
+                    extra_flops=cut.extra_flops * runs_of(link.writer.op),
                     reason=cut.why_not,
                 )
             )

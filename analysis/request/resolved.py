@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
+from ...support.counted import counted
 from ...support.diagnostics import Remark
 from ...support.operations import every_operation, name_of
 from ..step.marks import is_repeated_inside
@@ -90,8 +91,10 @@ def _join_segments(members: dict[str, tuple[Operation, ...]], count: int) -> dic
     if not count:
         return members
     if not 0 < count <= len(members):
-        available = f"{len(members)} segments: {', '.join(members)}" if members else "a forward pass without names"
-        raise BadSelection(f"cannot divide {available} into {count} segments")
+        available = (
+            f"{counted(len(members), 'segment')}: {', '.join(members)}" if members else "a forward pass without names"
+        )
+        raise BadSelection(f"cannot divide {available} into {counted(count, 'segment')}")
     names = list(members)
     bounds = [round(index * len(names) / count) for index in range(count + 1)]
     groups = [names[start:end] for start, end in pairwise(bounds)]

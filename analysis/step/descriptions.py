@@ -3,13 +3,16 @@ reports."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
-from ...support.locations import source_position
+from ...support.locations import base_name, position_of_operation, source_position
 from ...support.operations import name_of
 from ...support.type_guards import is_tensor
 from .jax_paths import path_of, scope_of
@@ -17,6 +20,9 @@ from .jax_paths import path_of, scope_of
 WHILE = "stablehlo.while"
 LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
 """Parts of the paths of operations in loops and conditionals, which are no modules of the user."""
+
+BY_STRUCTURE = re.compile(r"segment\d+")
+"""The names of segments that the search numbers, by structure or between checkpoints."""
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
@@ -56,6 +62,39 @@ def module_of(op: Operation) -> str:
 def without_loop_scopes(path: str) -> str:
     """Return a path of scopes without those by which JAX marks the bodies of loops, unless it has no others."""
     return "/".join([scope for scope in path.split("/") if scope not in LOOP_SCOPES]) or path
+
+
+def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[str]:
+    """Return the name under which the user finds each segment in the model.
+
+    This is the path of its scope, without the scopes of loops; for a segment without one its `place_in_model`.
+    Repetitions are numbered, as in `Block#1`.
+
+    Args:
+        segments: The name of each segment in the module and its operations, in program order.
+    """
+    names, times = list[str](), Counter[str]()
+    for segment, operations in segments:
+        name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations) or segment
+        names.append(f"{name}#{times[name]}" if times[name] else name)
+        times[name] += 1
+    return names
+
+
+def is_scope(segment: str) -> bool:
+    """Return whether the name of a segment is a path of scopes with one that the user has set."""
+    own = set(segment.partition("#")[0].split("/")) - LOOP_SCOPES - {""}
+    return bool(own) and not BY_STRUCTURE.fullmatch(segment)
+
+
+def place_in_model(operations: Iterable[Operation]) -> str:
+    """Return the scopes of the first operation that has any; if there is none, the line of the first operation with a
+    position, `train.py:41`; "" if there is none either."""
+    operations = list(operations)
+    if scopes := next((scopes for op in operations if (scopes := _scopes_of(op))), ()):
+        return "/".join(scopes)
+    position = next((position for op in operations if (position := position_of_operation(op)) is not None), None)
+    return "" if position is None else f"{base_name(position[0])}:{position[1]}"
 
 
 def _scopes_of(op: Operation) -> tuple[str, ...]:

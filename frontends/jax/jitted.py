@@ -13,7 +13,8 @@ import jax
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from ...driver.api import Explanations, explain, explain_verified
+from ...driver.api import Explanations, as_module, explain_verified
+from ...driver.verified import verify_module
 from ...support.progress import progress
 from . import private
 from .annotations.flax_modules import without_lost_updates
@@ -158,21 +159,23 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain which values the step saves, and the effect of recomputing each segment. For a step on several
-        devices, the bytes are the bytes of one device. The plain step is compiled for its temporaries, once for all
+        """Explain which values the step saves, and the effect of recomputing each segment. The segments are those that
+        scopes name; if a call does not recompute them as they are, those of its choice. For a step on several devices,
+        the bytes are the bytes of one device. The plain step is compiled for its temporaries, once for all
         explanations and reports.
 
         Raises `Refusal` for a step without a gradient."""
         traced, selection = self.trace(*args, **kwargs), self._options.rewrite.selection
-        module = module_of(lowered_for_us(traced), self._name)
+        options = self._options.rewrite if self._options.chooses_segments else None
+        module = as_module(module_of(lowered_for_us(traced), self._name))
+        verify_module(module)
         devices, note = partitions_of(module), ""
-        if devices == 1:
-            explanations = explain(module, selection)
-        else:
+        if devices > 1:
             try:
-                explanations, note = explain_verified(part_of_a_device(module), selection), bytes_per_device(devices)
+                module, note = part_of_a_device(module), bytes_per_device(devices)
             except NotPropagated:
-                explanations, note = explain(module, selection), whole_bytes(devices)
+                note = whole_bytes(devices)
+        explanations = explain_verified(module, selection, options=options)
         key = key_of(Call.of(self._statics, args, kwargs))
         lowered = None if key is None else self._lowered.get(key)
         plain = lowered or not_rewritten(self._name, traced.lower(), self._options)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from ...dialects.torch import FLOPS
 from ...planning.plan import Optimality
+from ...support.counted import counted
 from ...support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
@@ -93,14 +94,18 @@ class GraphReport:
         peaks = f"peak {before} -> {after} in addition to {format_bytes(self.input_bytes)} of inputs and weights"
         if self.plan:
             is_shared = not self.rounds and self.rewritten is not None
-            peaks += ", measured for another budget" if is_shared else f", measured in {len(self.rounds)} compilations"
+            peaks += (
+                ", measured for another budget"
+                if is_shared
+                else f", measured in {counted(len(self.rounds), 'compilation')}"
+            )
             peaks += f": {self.plan}"
         if self.unmeasured:
             peaks += f", in program order (not measured: {self.unmeasured})"
         proof = "" if self.plan and self.rewritten is None else "proved equal, "
         stored = "plan from the disk cache, " if self.is_stored else ""
         return (
-            f"{peaks}; {self.copies} operations run again, {100 * self.extra_share:.1f} % more FLOPs"
+            f"{peaks}; {counted(self.copies, 'operation')} run again, {100 * self.extra_share:.1f} % more FLOPs"
             f"{self._bound}; {stored}{proof}{self.seconds:.1f} s"
         )
 
@@ -142,8 +147,8 @@ class CompileReport:
             )
         if self.cached:
             return (
-                f"{self.cached} compiled steps came from PyTorch's cache, with the plan that an earlier process made "
-                "for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 plans again"
+                f"{counted(self.cached, 'compiled step')} came from PyTorch's cache, with the plan that an earlier "
+                "process made for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 plans again"
             )
         if self.breaks:
             return f"nothing was compiled: {'; '.join(self.breaks)}"

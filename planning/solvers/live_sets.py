@@ -24,6 +24,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...support.counted import counted
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
 from .sequence import evaluate, sequence_of
@@ -121,7 +122,9 @@ class _StateSearch:
 
     def _demand_all_states(self) -> None:
         if self.omitted:
-            message = f"the search left out {sum(self.omitted)} states of live storages, so nothing is proved"
+            message = (
+                f"the search left out {counted(sum(self.omitted), 'state')} of live storages, so nothing is proved"
+            )
             raise TooManyStates(message)
 
     def _after_copies(self, states: States, stage: int) -> States:

@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 
+from ...support.counted import counted
 from .effort import CLOSED_GAP, LARGE_PROBLEM, OPEN_GAP, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
 from .kernels.board import (
@@ -200,7 +201,7 @@ def anneal_from(
     for seed, (provenance, start) in enumerate(starts if rounds else ()):
         if is_closed(best, bounds) or best.should_stop():
             return
-        best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {rounds} rounds")
+        best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {counted(rounds, 'round')}")
         annealing = Annealing(rounds, seed + 1, best.should_stop, _closing_cost(best, bounds))
         pairs = search.annealed(best.budget, start, annealing)
         best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
@@ -229,7 +230,7 @@ def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: 
     if effort.rounds is not None or best.pairs is None or not should_search_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
-    best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
+    best.progress(f"ruin and recreate, longer: {counted(rounds, 'round')}, {best.elapsed:.1f} s")
     annealing = Annealing(rounds, 2, best.should_stop, _closing_cost(best, bounds))
     pairs = search.annealed(best.budget, best.pairs, annealing)
     best.offer(pairs, Provenance("ruin and recreate, longer"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ...support.counted import counted
 from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, min_distance, overflow, second_cuts
 from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
@@ -91,7 +92,7 @@ def _solve_with_cuts(
     The overflow at a cut itself is set to 0: rows of the program limit the bytes there, although copies in its stage
     may exceed the budget.
     """
-    best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
+    best.progress(f"bound {bounds.percent:.4f} %; {counted(len(cuts), 'cut')}, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
     bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)

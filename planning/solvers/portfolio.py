@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from ...support.counted import counted
 from . import integer_program, interval_program
 from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
@@ -144,7 +145,7 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
         bounds = CutBounds(best.problem, best.budget, best.should_stop, best.left, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.should_stop)
-    best.progress(f"bounds by single cuts: {len(best.problem)} operations")
+    best.progress(f"bounds by single cuts: {counted(len(best.problem), 'operation')}")
     bounds.single_cuts()
     best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed:.1f} s")
     return bounds

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from ...support.counted import counted
+
 
 class Improvement(Enum):
     """A step that improves a plan."""
@@ -35,4 +37,4 @@ class Provenance:
 
     def __str__(self) -> str:
         steps = " + ".join([self.start, *(step.value for step in self.improvements)])
-        return f"{steps}, {self.copied_views} copies of views" if self.copied_views else steps
+        return f"{steps}, {counted(self.copied_views, 'copy', 'copies')} of views" if self.copied_views else steps

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...options.memory_model import ORDER
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import cost_named
+from ...support.counted import counted
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.interface import option
 from ...transforms.offload import Moves
@@ -76,7 +77,8 @@ def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refus
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
     extra = f"{best.outcome.extra_cost / cost.scale:.4g} {cost.unit}"
-    words = f"{moved} values are kept on the host until their gradient: {extra} more"
+    verb, possessive = ("is", "its") if moved == 1 else ("are", "their")
+    words = f"{counted(moved, 'value')} {verb} kept on the host until {possessive} gradient: {extra} more"
     if isinstance(alone, Refusal):
         return f"{words}, no plan found without moves that were not marked"
     reference = "with only the marked values" if alone.outcome.moved else "without moves"

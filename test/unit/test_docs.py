@@ -49,6 +49,7 @@ RUN_BY_OTHER_TESTS = {
     ("docs/jax_compilation.md", "python"): "test_jax_page.py",
     ("docs/jax_report.md", "python"): "test_jax_page.py",
     ("docs/jax_selection.md", "python"): "test_jax_page.py",
+    ("docs/plugins.md", "mlir"): "test_plugins.py",
     ("docs/plugins.md", "python"): "test_plugins.py",
     ("docs/plugins.md", "sh"): "test_plugins.py",
     ("docs/recipes.md", "python"): "test_recipes.py",
@@ -301,6 +302,8 @@ FILE = re.compile(r"`([\w./-]+\.(?:py|mlir|json|yml|toml|ipynb|gz|cff))`")
 FOLDER = re.compile(r"`([\w.-]+/[\w./-]*)`")
 OF_A_READER = {
     "acme_passes.py",
+    "acme-save.mlir",
+    "lit.cfg.py",
     "costs.json",
     "less.mlir",
     "02_after_recompute-mark.mlir",

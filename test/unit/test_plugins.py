@@ -16,9 +16,10 @@ from recompute.driver.pipeline import known_passes
 from recompute.test.documentation import training_step
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "plugins.md").read_text()
-(PASS,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PASS, LIT_CONFIG = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(LIT_TEST,) = re.findall(r"```mlir\n(.*?)```", PAGE, re.DOTALL)
 (PROJECT,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-(COMMANDS,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS, LIT_COMMAND = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 SCRIPTS = Path(sys.executable).parent
 
 
@@ -56,6 +57,26 @@ def test_page_commands_run(installed: Path) -> None:
     assert "remark: stablehlo.tanh is saved" in rewriting.stderr
     assert "recompute.recompute = false" in (installed / "less.mlir").read_text()
     assert checking.stdout.startswith("proved equal")
+
+
+def test_lit_checks_the_pass_of_the_page(installed: Path) -> None:
+    """The test of the page passes, and fails for another result and for another remark."""
+    tests = installed / "tests"
+    tests.mkdir()
+    (tests / "lit.cfg.py").write_text(LIT_CONFIG)
+    variants = {
+        "right": LIT_TEST,
+        "other-mark": LIT_TEST.replace("recompute = false} : tensor", "recompute = true} : tensor"),
+        "other-remark": LIT_TEST.replace("tanh is saved", "sine is saved"),
+    }
+    for name, text in variants.items():
+        (tests / f"{name}.mlir").write_text(text)
+    run = execute(LIT_COMMAND.strip(), installed)
+    assert set(re.findall(r"^(PASS|FAIL): acme :: (\S+)\.mlir", run.stdout, re.MULTILINE)) == {
+        ("PASS", "right"),
+        ("FAIL", "other-mark"),
+        ("FAIL", "other-remark"),
+    }, run.stdout
 
 
 def test_plugin_errors_are_reported(installed: Path) -> None:

@@ -27,6 +27,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from ...analysis.explain.executed_flops import runs_of
 from ...analysis.step.direction import Direction
 from ...analysis.step.order import Order, functions_of, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
@@ -47,6 +48,7 @@ class NestedStep:
         placeholder: The operation whose results replace the results of the outlined operations.
         parent: The name of the function from which the step is outlined.
         is_later: Whether the step follows another one in its block.
+        runs: How often the step runs in one run of `parent`: the product of the trip counts of the loops around it.
     """
 
     function: FuncOp
@@ -54,6 +56,7 @@ class NestedStep:
     placeholder: Operation
     parent: str
     is_later: bool = False
+    runs: int = 1
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
@@ -172,6 +175,8 @@ def _outline(
     """
     block, holder = operations[0].parent, operations[0].parent_op()
     assert block is not None and holder is not None, "a step stands in an operation"
+    # Counted first: without its body, a loop does not show its trip count.
+    runs = runs_of(operations[0])
     order, chosen = Order.of(block), set(operations)
     results = [
         result
@@ -199,7 +204,7 @@ def _outline(
     function = FuncOp(name, types, Region(inside))
     function.location = holder.location
     module.body.block.add_op(function)
-    return NestedStep(function, first, placeholder, parent)
+    return NestedStep(function, first, placeholder, parent, runs=runs)
 
 
 def _move(operations: Sequence[Operation], block: Block, before: Operation | None) -> None:

@@ -64,6 +64,19 @@ class Prepared:
         return containing
 
     @property
+    def runs(self) -> Mapping[str, int]:
+        """For each outlined function, by name, how often its step runs in one step of the module, as loops that contain
+        it iterate."""
+        in_parent = {step.function.sym_name.data: (step.parent, 1) for step in self.per_device}
+        in_parent |= {step.function.sym_name.data: (step.parent, step.runs) for step in self.nested}
+
+        def runs(name: str) -> int:
+            parent, times = in_parent.get(name, ("", 1))
+            return times * runs(parent) if parent else times
+
+        return {name: runs(name) for name in in_parent}
+
+    @property
     def inside(self) -> Sequence[FuncOp]:
         """The outlined functions."""
         return [outlined.function for outlined in (*self.per_device, *self.nested)]

@@ -55,6 +55,12 @@ class JitOptions:
         """Whether all options except the options of `jax.jit` have their defaults."""
         return replace(self, jit={}) == options_of({})
 
+    @property
+    def chooses_segments(self) -> bool:
+        """Whether the rewrite chooses the segments, without a budget, a plan, a planner or a pipeline."""
+        rewrite = self.rewrite
+        return self.budget is None and rewrite.plan is rewrite.planner is rewrite.pipeline is None
+
     def demands(self, error: Exception) -> bool:
         """Return whether to raise an error instead of running the plain step: with `strict`, budgets or a plan."""
         rewrite = self.rewrite

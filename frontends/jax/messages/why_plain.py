@@ -5,10 +5,13 @@ The remedy follows from the topic of the remark, or from the class of the refusa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
+from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
 from ....planning.by_segment.copy_requests import FREES_NOTHING
 from ....support.diagnostics import Refusal, Remark, Topic
+from ....support.locations import base_name
 from ....support.units import format_bytes
 from ....transforms.phase import ForwardOverReverse, NoGradient
 
@@ -42,6 +45,7 @@ SMALLER_BUDGET = 'a smaller budget, or "min", saves memory'
 _LOOPS = (Topic.LOOP_LEFT, Topic.LOOP_STACKS_SMALLEST, Topic.LOOP_COLLECTIVES, Topic.LOOP_NOT_COUNTED)
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "
+_SEGMENT = re.compile(r"segment '([^']+)'")
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
@@ -54,7 +58,7 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(loops or collectives or reasons or remarks)
-    return because(name, "no remarks" if remark is None else remark.reason, _remedy_for(remark))
+    return because(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
 
 
 def checkpointed(name: str, selects_places: bool) -> str:
@@ -82,7 +86,8 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Se
     sizes = (
         f"compiled it needs {format_bytes(plain_bytes)} of temporaries, and {format_bytes(rewritten_bytes)} recomputed"
     )
-    return because(name, f"{sizes} ({'no remarks' if remark is None else remark.reason})", _remedy_for(remark))
+    reason = "no remarks" if remark is None else reason_in_model(remark)
+    return because(name, f"{sizes} ({reason})", _remedy_for(remark))
 
 
 def refused(name: str, error: Exception) -> str:
@@ -137,6 +142,17 @@ def barriers_are_dropped(name: str) -> str:
         "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS disables "
         "this pass; or use recompute.jax.jit in its place, which rewrites both as one step"
     )
+
+
+def reason_in_model(remark: Remark) -> str:
+    """Return the reason of a remark, with the name under which the user finds a segment in the model: the remark is at
+    an operation of the segment."""
+    found = _SEGMENT.search(remark.reason)
+    if found is None:
+        return remark.reason
+    segment, line = found[1], base_name(remark.place.rpartition(":")[0])
+    place = without_loop_scopes(segment) if is_scope(segment) else line or place_in_model([remark.operation])
+    return remark.reason.replace(f"'{segment}'", f"'{place}'") if place else remark.reason
 
 
 def main_reason(remarks: Sequence[Remark]) -> Remark | None:

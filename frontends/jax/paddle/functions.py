@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from ....analysis.request.scope_names import CallTreatment, Switches
+from ....support.counted import counted
 from .. import checked
 from ..annotations.scopes import call_in_scope
 from ..annotations.value_marks import offload
@@ -74,7 +75,8 @@ def _check_indices(indices: object, count: int) -> list[int]:
         if not isinstance(index, int) or isinstance(index, bool):
             raise TypeError(f"recompute: offload_indices must be a list of int, but contains {index!r}")
         if not 0 <= index < count:
-            raise ValueError(f"recompute: offload_indices contains {index}, but there are {count} positional arguments")
+            arguments = f"{'is' if count == 1 else 'are'} {counted(count, 'positional argument')}"
+            raise ValueError(f"recompute: offload_indices contains {index}, but there {arguments}")
         checked_indices.add(index)
     return sorted(checked_indices)
 
@@ -159,7 +161,9 @@ def _borders(segments: object, count: int) -> list[int]:
     if segments < 1:
         raise ValueError(f"recompute_sequential: segments must be at least 1, not {segments}")
     if segments > count:
-        raise ValueError(f"recompute_sequential: cannot divide {count} functions into {segments} segments")
+        raise ValueError(
+            f"recompute_sequential: cannot divide {counted(count, 'function')} into {counted(segments, 'segment')}"
+        )
     size, longer = divmod(count, segments)
     return list(accumulate((size + (index < longer) for index in range(segments)), initial=0))
 

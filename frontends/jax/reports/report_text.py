@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import without_loop_scopes
+from ....analysis.step.descriptions import is_scope, without_loop_scopes
 from ....reports import memory_chart, memory_html
 from ....reports.by_module import ModuleRow
 from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
 from ....support.counted import counted
-from ....support.diagnostics import UNKNOWN, lines_of
+from ....support.diagnostics import UNKNOWN, Remark, lines_of
+from ....support.locations import base_name
 from ....support.units import format_bytes
 from ..compilation.choice import Variant
-from ..messages.why_plain import reason_in, remedy_in
+from ..messages.why_plain import reason_in, reason_in_model, remedy_in
 from .device_part import bytes_per_device, whole_bytes
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ _NOT_REPORTED = "not reported by the compiler"
 
 def to_text(report: Report) -> str:
     """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
-    kept = [part for line in _kept(report, _PLACES, _short) for part in wrap_line(line, _INDENT)]
+    kept = [part for line in _kept(report, _PLACES, base_name) for part in wrap_line(line, _INDENT)]
     parts = [_verdicts(report), list(needs(report)), list(_modules(report, _MODULES)), kept]
     return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
 
@@ -87,13 +88,19 @@ def to_details(report: Report) -> str:
 
 def remark_lines(report: Report) -> list[str]:
     """Return the remarks, and the place in the model of each segment by structure that they name."""
-    lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(report.remarks)]
+    remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
+    lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]
     named = sorted({int(number) for number in _BY_STRUCTURE.findall(" ".join(lines))})
     modules = {int(segment.removeprefix("segment")): modules for segment, modules in report.segments}
     by_place = dict[str, list[str]]()
     for number in named if modules else ():
         by_place.setdefault(place_of_segment(number, modules), []).append(f"'segment{number}'")
     return [*lines, *(f"{', '.join(segments)}: {place}" for place, segments in by_place.items())]
+
+
+def _without_loop_names(remark: Remark) -> Remark:
+    """Return the remark with the place of a segment that only a loop names; numbered segments keep their numbers."""
+    return remark if _BY_STRUCTURE.search(remark.reason) else replace(remark, reason=reason_in_model(remark))
 
 
 def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
@@ -104,7 +111,7 @@ def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
         modules: The modules of each segment that is recomputed, by its number; at least one.
     """
     if number in modules:
-        return f"part of {' and '.join(modules[number])}"
+        return f"{'at' if _is_line(modules[number][0]) else 'part of'} {' and '.join(modules[number])}"
     before = max((other for other in modules if other < number), default=None)
     after = min((other for other in modules if other > number), default=None)
     if after is None:
@@ -112,7 +119,14 @@ def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
     if before is None:
         return f"before {modules[after][0]}"
     first, last = modules[before][-1], modules[after][0]
-    return f"part of {first}" if first == last else f"between {first} and {last}"
+    if first != last:
+        return f"between {first} and {last}"
+    return f"{'at' if _is_line(first) else 'part of'} {first}"
+
+
+def _is_line(place: str) -> bool:
+    """Return whether a place is a line such as `train.py:41`, not a module."""
+    return place.rpartition(":")[2].isdigit()
 
 
 def to_html(report: Report) -> str:
@@ -168,10 +182,9 @@ def verdict(report: Report) -> str:
         return f"{report.name}: {before} of temporaries{each}, recomputed only by its own jax.checkpoint"
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
-    if report.extra_work is not None:
-        parts.append(f"{report.extra_work:+.0%} FLOPs".replace("%", " %"))
-    elif plain.flops and less.flops is not None:
-        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
+    plain_flops, flops = report.flops
+    if plain_flops and flops is not None:
+        parts.append(f"{flops / plain_flops - 1:+.0%} FLOPs".replace("%", " %"))
     if report.variant is Variant.KEEPING:
         parts.append("by its own jax.checkpoint")
     else:
@@ -188,9 +201,10 @@ def needs(report: Report) -> Iterator[str]:
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
-    if report.has_loops:
-        first_line = "" if report.extra_work is None else "; the first line counts all iterations"
-        yield f"FLOPs: as the compiler counts them, the body of each loop once{first_line}"
+    if report.executed_flops is not None:
+        yield "FLOPs: counted in the program, all iterations of loops included"
+    elif report.has_loops:
+        yield "FLOPs: as the compiler counts them, the body of each loop once"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
@@ -199,7 +213,8 @@ def needs(report: Report) -> Iterator[str]:
 
 def _columns(report: Report) -> tuple[str, str, str]:
     """Return the titles of the columns of `_numbers`."""
-    return "plain", "as it runs" if report.variant is Variant.KEEPING else "recomputed", "ratio"
+    is_rewritten = report.variant in (Variant.RECOMPUTED, Variant.MERGED)
+    return "plain", "recomputed" if is_rewritten else "as it runs", "ratio"
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
@@ -207,7 +222,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
-    yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
+    yield _row("FLOPs", *report.flops, "{:.3g}".format)
     if report.budget is not None:
         label = f"fits in {report.budget_text or format_bytes(report.budget)}"
         yield label, _fits(report, plain), _fits(report, less), ""
@@ -230,7 +245,7 @@ def _modules(report: Report, most: int) -> Iterator[str]:
         return
     for place in report.places:
         words, _, position = place.rpartition(" ")
-        yield from wrap_line(f"modules {words} {_short(position)}, in one iteration:")
+        yield from wrap_line(f"modules {words} {base_name(position)}, in one iteration:")
     shown = sorted(report.modules, key=_bytes_of)[-most:]
     rows = [row for row in report.modules if row in shown]
     others = [row for row in report.modules if row not in shown]
@@ -282,10 +297,10 @@ def next_steps(report: Report) -> Iterator[str]:
 def _cheaper(report: Report) -> str | None:
     """Return the advice to take a plan that needs hardly more memory at much less work, or, without a budget, to spend
     less work on a small saving; None if the work is worth the saving."""
-    plain, less = report.plain, report.less
-    if not plain.temporaries or less.temporaries is None or not plain.flops or less.flops is None:
+    plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
+    if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
         return None
-    needs, extra = less.temporaries, less.flops / plain.flops - 1
+    needs, extra = less.temporaries, flops / plain_flops - 1
     runs = next((candidate for candidate in report.rounds if candidate.measured_bytes == needs), None)
     if runs is not None:
         # With equal sizes the candidates of the search differ only in their work.
@@ -321,7 +336,7 @@ def _large_value(report: Report) -> dict[str, str] | None:
     value = max(report.kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None
-    return {"operation": value.operation, "position": value.position, "size": format_bytes(value.bytes)}
+    return {"operation": value.operation, "position": base_name(value.position), "size": format_bytes(value.bytes)}
 
 
 def _measured(report: Report) -> Iterator[str]:
@@ -354,11 +369,6 @@ def _recomputed(report: Report) -> str:
     return f"{total}{': ' * bool(named)}{', '.join([*named, *others])}"
 
 
-def _short(position: str) -> str:
-    """Shorten a source position: `model.py:41:9` for `/home/me/model.py:41:9`."""
-    return position.rpartition("/")[2]
-
-
 def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
     """Yield the values saved for the backward pass; values with the same operation, position and reason share a
     line."""
@@ -372,15 +382,17 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
     for group in groups[:most]:
         value = group[0]
         position = "" if value.position == UNKNOWN else f", {place_of(value.position)}"
-        place = f"{value.operation}{_places_of(group)}{position}"
+        places = _places_of(group) or (f", {len(group)} values" if len(group) > 1 else "")
+        place = f"{value.operation}{places}{position}"
         yield f"  {format_bytes(_bytes(group)):>10}  {place}: {value.reason}"
     if len(groups) > most:
         yield f"  {format_bytes(sum(map(_bytes, groups[most:]))):>10}  in {counted(len(groups) - most, 'more place')}"
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """Return the modules or segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" for values outside."""
-    names = list(dict.fromkeys(value.module or value.segment for value in group if value.module or value.segment))
+    """Return the modules or named segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" for others."""
+    places = [value.module or value.segment for value in group if value.module or is_scope(value.segment)]
+    names = list(dict.fromkeys([without_loop_scopes(place) for place in places]))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return f" in {', '.join(names[:2])}{others}" if names else ""
 
@@ -399,7 +411,8 @@ def _charts(report: Report) -> Iterator[str]:
 
 
 def _by_module(report: Report) -> list[tuple[str, Timeline]]:
-    """Return the timelines with the modules of the model in place of segments, if it has any."""
+    """Return the timelines with the modules of the model in place of segments; without modules, with the lines of
+    operations in place of segments that no scope names."""
     return [(name, report.module_names.relabel(timeline)) for name, timeline in report.timelines]
 
 

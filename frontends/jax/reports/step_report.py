@@ -6,7 +6,6 @@ which notebooks display, or another format.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import module_of
+from ....analysis.step.descriptions import BY_STRUCTURE, is_scope, module_of, place_in_model, without_loop_scopes
 from ....analysis.step.marks import is_copy
 from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
@@ -32,7 +31,7 @@ from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.budgeted import CompiledCandidate
-from ..compilation.choice import Variant
+from ..compilation.choice import CompiledStep, Variant
 from ..messages.tracebacks import shortened
 from .device_part import NotPropagated, part_of_a_device
 from .donation import Donation, possible_donation
@@ -46,8 +45,6 @@ _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
 
-BY_STRUCTURE = re.compile(r"segment\d+")
-"""The names of segments by structure, which `analysis/request/checkpoints.py` numbers."""
 OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside every segment."""
 
@@ -108,10 +105,11 @@ class Report:
         donation: The arguments whose donation would save memory; None without such arguments.
         values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
         module_names: The names of the modules.
-        segments: The modules that each segment by structure belongs to.
+        segments: The modules that each segment by structure belongs to, or the line of its first operation.
         places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
-        has_loops: Whether the step has loops. The compiler counts the FLOPs of one iteration of a loop.
-        extra_work: For a rewritten step with loops, the extra FLOPs of all iterations as a share of the plain step's.
+        has_loops: Whether the step has loops. The compiler counts the body of each loop once.
+        executed_flops: For a step with loops, the FLOPs of the plain step and of the step that runs, counted in their
+            programs with all iterations of each loop; None without loops, and for a step that keeps its own barriers.
     """
 
     name: str
@@ -138,8 +136,14 @@ class Report:
     segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
     places: tuple[str, ...] = ()
     has_loops: bool = False
-    extra_work: float | None = None
+    executed_flops: tuple[int, int] | None = None
     donation: Donation | None = None
+
+    @property
+    def flops(self) -> tuple[float | None, float | None]:
+        """The FLOPs of the plain step and of the step that runs: `executed_flops`, or else those that the compiler
+        counts."""
+        return self.executed_flops or (self.plain.flops, self.less.flops)
 
     def __str__(self) -> str:
         return to_text(self)
@@ -219,15 +223,22 @@ def compared(lowered: Lowered) -> Report:
         segments=() if rewritten is None else _modules_of_segments(rewritten, names),
         places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
         has_loops=has_loops,
-        extra_work=_extra_work(lowered, rewritten) if has_loops else None,
+        executed_flops=_executed_flops(lowered, choice) if has_loops else None,
         donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )
 
 
-def _extra_work(lowered: Lowered, rewritten: Rewritten | None) -> float | None:
-    """Return the extra FLOPs as a share of the plain step's, both of all iterations of loops."""
-    plain_flops = 0 if lowered.module is None else step_flops(lowered.module)
-    return None if rewritten is None or not plain_flops else rewritten.extra_flops / plain_flops
+def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
+    """Return the FLOPs of the plain step and of the step that runs, with all iterations of loops.
+
+    None for a step that keeps its own barriers: the plain step, in which the compiler may merge the copies behind them,
+    has the same program."""
+    if lowered.module is None or choice.variant is Variant.KEEPING:
+        return None
+    plain_flops, rewritten = step_flops(lowered.module), choice.rewritten
+    if choice.variant is Variant.MERGED and rewritten is not None:
+        return plain_flops, step_flops(rewritten.module)
+    return plain_flops, plain_flops + (0 if rewritten is None else rewritten.extra_flops)
 
 
 def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
@@ -252,10 +263,24 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     return tuple(counts.most_common())
 
 
+def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
+    """Return the operations of each segment that the rewritten step states, without copies, in program order."""
+    segments = dict[str, list[Operation]]()
+    for op in every_operation(rewritten.module):
+        stated = op.attributes.get(Names.SEGMENT)
+        if isinstance(stated, StringAttr) and not is_copy(op):
+            segments.setdefault(stated.data, []).append(op)
+    return segments
+
+
 def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
     """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
     if not names:
-        return _copies_by_segment(rewritten)
+        operations, by_place = _operations_of_segments(rewritten), Counter[str]()
+        for segment, count in _copies_by_segment(rewritten):
+            name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
+            by_place[name or segment] += count
+        return tuple(by_place.most_common())
     counts, modules = Counter[str](), dict[Operation, str]()
     for op in every_operation(rewritten.module):
         if is_copy(op):
@@ -268,13 +293,14 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
 
 
 def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model."""
-    modules = dict[str, dict[str, None]]()
-    for op in every_operation(rewritten.module) if names else ():
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr) and BY_STRUCTURE.fullmatch(stated.data) and (module := module_of(op)):
-            modules.setdefault(stated.data, {})[names.of_module(module)] = None
-    return tuple((segment, tuple(parts)) for segment, parts in modules.items())
+    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model, or
+    the line of its first operation if they are in no module."""
+    parts = dict[str, list[str]]()
+    for segment, operations in _operations_of_segments(rewritten).items():
+        if BY_STRUCTURE.fullmatch(segment):
+            modules = [names.of_module(module) for op in operations if names and (module := module_of(op))]
+            parts[segment] = list(dict.fromkeys(modules)) or list(filter(None, [place_in_model(operations)]))
+    return tuple((segment, tuple(places)) for segment, places in parts.items() if places)
 
 
 def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]:

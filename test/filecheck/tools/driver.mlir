@@ -36,7 +36,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // Operation counts after each pass, and at the end the times: each part is indented below the part that contains it.
 // STATISTICS:      recompute-mark: 9 -> 9 operations, 0 copies{{$}}
-// STATISTICS-NEXT: recompute-clone: 9 -> 12 operations, 1 copies{{$}}
+// STATISTICS-NEXT: recompute-clone: 9 -> 12 operations, 1 copy{{$}}
 // STATISTICS-NEXT: seconds  percent  part
 // STATISTICS-NEXT: 100.0%  total
 // STATISTICS-NEXT: {{[0-9]+\.[0-9]+}}%    parse

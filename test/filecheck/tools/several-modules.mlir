@@ -50,7 +50,7 @@ module @second attributes {mhlo.num_partitions = 1 : i32} {
 // DIFFERENT: not proved: in module @second: in module @inner: result #0 of @main differs: before stablehlo.sine
 // RENAMED:   not proved: in module @second: a name or an attribute of a module differs
 // ATTRIBUTE: not proved: in module @second: a name or an attribute of a module differs
-// INNER: @main: 2 operations, 1 results
+// INNER: @main: 2 operations, 1 result
 // ASKED: error: 2 functions can be called from outside: name one: first::main, second::inner::main
 // TIMELINE: @first::main
 // TIMELINE: @second::inner::main

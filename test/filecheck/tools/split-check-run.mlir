@@ -20,7 +20,7 @@ func.func @second(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // PROVED:       proved equal: 1 result, 5 operations before, 4 after
 // PROVED-NEXT:  proved equal: 1 result, 3 operations before, 3 after
-// RAN:     @first: 3 operations, 1 results
-// RAN:     @second: 2 operations, 1 results
+// RAN:     @first: 3 operations, 1 result
+// RAN:     @second: 2 operations, 1 result
 // DIFFERENT:      proved equal
 // DIFFERENT-NEXT: not proved: result #0 of @second differs

@@ -9,7 +9,7 @@
 // CHECK:         optimization_barrier
 // CHECK-NEXT:    stablehlo.{{.*}}recompute.segment = "segment0"{{.*}}recompute.duplicated
 // COUNT:         remark: 3 segments by structure
-// ONE:           error: cannot divide a forward pass without names into 1 segments
+// ONE:           error: cannot divide a forward pass without names into 1 segment
 
 // expected-remark@+2 {{2 segments by structure, chosen of 7 attempts}}
 // expected-remark@+6 {{segment 'segment1' is not recomputed: the values are needed as soon as the backward pass begins}}

@@ -271,7 +271,7 @@ def test_unsupported_operation_is_refused_with_location(text: str, message: str)
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ([], "function 'main' takes 1 inputs, not 0"),
+        ([], "function 'main' takes 1 input, not 0"),
         ([array([1], "f32")], r"input #0 is float32\[1\], expected float32\[2\]"),
         ([array([1, 2], "i32")], r"input #0 is int32\[2\], expected float32\[2\]"),
     ],

@@ -175,7 +175,7 @@ def test_invalid_contexts_are_rejected(ctx: Any, error: type[Exception], words: 
         (None, TypeError, "functions must be a list or tuple of callables, or have `layers`, not NoneType"),
         (SimpleNamespace(layers=3), TypeError, "functions must be a list or tuple .* not SimpleNamespace"),
         ([jnp.sin, 3], TypeError, "takes a function, or a module of flax or equinox, not int"),
-        ([], ValueError, "cannot divide 0 functions into 1 segments"),
+        ([], ValueError, "cannot divide 0 functions into 1 segment"),
     ],
 )
 def test_invalid_functions_are_rejected(functions: Any, error: type[Exception], words: str):

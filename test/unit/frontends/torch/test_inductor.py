@@ -272,10 +272,15 @@ def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_report_gives_reason_for_missing_graph() -> None:
-    assert str(CompileReport((), cached=1)).startswith("1 compiled steps came from PyTorch's cache")
+    assert str(CompileReport((), cached=1)).startswith("1 compiled step came from PyTorch's cache")
     assert str(CompileReport((), breaks=("generator",))) == "nothing was compiled: generator"
     assert str(CompileReport((), without_backward=2)).startswith("no graph has a backward pass: 2 compiled")
     assert CompileReport((GraphReport(),)).reason == ""
+
+
+def test_nouns_in_a_report_agree_with_their_number() -> None:
+    assert "; 1 operation run again, " in str(GraphReport(copies=1))
+    assert "; 2 operations run again, " in str(GraphReport(copies=2))
 
 
 def test_rounds_report_whether_budget_is_met() -> None:
@@ -335,4 +340,4 @@ def test_second_process_loads_compiled_step_from_cache(tmp_path: Path) -> None:
     first, second = (output.split(" ", 1) for output in outputs)
     assert first[0] == second[0]
     assert first[1].startswith("graph 0: peak")
-    assert second[1].startswith("1 compiled steps came from PyTorch's cache")
+    assert second[1].startswith("1 compiled step came from PyTorch's cache")
