@@ -30,6 +30,7 @@ from .copy_requests import (
     copyable_targets,
     outputs_of,
     why_no_copies,
+    without_early_constants,
 )
 
 
@@ -164,7 +165,8 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
     Returns:
         The copy groups, and for each segment without copies an entry in `kept` with the reason.
     """
-    gated, kept = _drop_ungated(graph, copyable_targets(graph, targets, refused))
+    copyable = without_early_constants(graph, copyable_targets(graph, targets, refused))
+    gated, kept = _drop_ungated(graph, copyable)
     planner = _Planner(graph, gated, options)
     planner.run()
     kept_segments = dict[str, Kept]()

@@ -106,6 +106,37 @@ def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -
     return Targets(targets.segments, values, targets.own)
 
 
+def without_early_constants(graph: Graph, targets: Targets) -> Targets:
+    """Return the targets, without constant expressions that the gradient of another segment reads first.
+
+    Segments share such values where equal operations have been merged, as in a step whose `jax.checkpoint` is merged
+    back: a comparison of constants in the first block may serve the gradients of all blocks. A copy would start the
+    copies of its whole segment there. The original costs nothing to keep.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+    """
+    reads = sorted(
+        (readers[0], targets.segment_of(graph, value))
+        for value in targets.values - graph.constants
+        if (readers := targets.gradient_readers(graph, value))
+    )
+    first = dict[str, int]()
+    for place, segment in reads:
+        first.setdefault(segment, place)
+
+    def is_early(value: int) -> bool:
+        readers = targets.gradient_readers(graph, value)
+        if not readers:
+            return False
+        start = first.get(targets.segment_of(graph, value), -1)
+        at = bisect_left(reads, (readers[0], ""))
+        return at < len(reads) and reads[at][0] < start
+
+    return targets.without([value for value in targets.values & graph.constants if is_early(value)])
+
+
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
     """Return the reason that no target of a segment is copied.
 

@@ -10,7 +10,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.by_segment.copy_requests import CopyRequest, Targets, copy_requests
+from recompute.planning.by_segment.copy_requests import CopyRequest, Targets, copy_requests, without_early_constants
 from recompute.planning.graph import Graph
 
 T = "tensor<256xf32>"
@@ -113,3 +113,38 @@ def test_alternating_gradients_request_only_computed_values(first: str, second: 
     forward = [op for op in range(len(graph)) if graph.forward[op]]
     actual = requests_for(graph, dict.fromkeys(forward, "r"), forward)
     assert [(before, len(operations)) for before, operations in actual] == [(1, 1), (4, 2)]
+
+
+SHARED_CONSTANT = "\n".join(
+    [
+        f"func.func @f(%x: {T}, %ct: {T}) -> {T} {{",
+        '  %k = stablehlo.constant dense<2.0> : tensor<256xf32> loc("jit(f)/jvp()/constant")',
+        line("two", "exponential %k", "jvp()"),
+        line("a", "sine %x", "jvp()"),
+        line("p", "multiply %a, %two", "jvp()"),
+        line("b", "cosine %p", "jvp()"),
+        line("q", "multiply %b, %two", "jvp()"),
+        line("g", "multiply %ct, %two", "transpose(jvp())"),
+        line("h", "multiply %g, %b", "transpose(jvp())"),
+        line("i", "multiply %h, %two", "transpose(jvp())"),
+        line("j", "multiply %i, %a", "transpose(jvp())"),
+        line("m", "add %j, %q", "transpose(jvp())"),
+        f"  func.return %m : {T}",
+        "}",
+    ]
+)
+
+
+def test_a_constant_shared_by_segments_starts_no_copies() -> None:
+    """The gradient of the second segment reads the constant expression of the first one: a copy of it there would
+    start the first segment's copies."""
+    graph = graph_of(SHARED_CONSTANT)
+    names = "exponential sine multiply cosine multiply".split()
+    assert graph.names[1:6] == tuple(f"stablehlo.{name}" for name in names)
+    segments = {1: "first", 2: "first", 3: "first", 4: "second", 5: "second"}
+    targets = Targets(segments, frozenset(graph.results_of([1, 2, 4])))
+    kept = without_early_constants(graph, targets)
+    assert targets.values - kept.values == frozenset(graph.results_of([1]))
+    # Without another segment in between it is copied with the rest.
+    alone = Targets({op: "first" for op in segments}, targets.values)
+    assert without_early_constants(graph, alone).values == targets.values

@@ -22,6 +22,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import BadSelection
 from recompute.planning.binomial import advances
+from recompute.support.counted import counted
 from recompute.transforms.loops import recompute_loops
 
 STEP = """
@@ -99,7 +100,8 @@ def check(iterations: int, slots: int) -> None:
     expected = execute(function_named(module), INPUTS)
     rolled = recompute_loops(module, loops=f"binomial({slots})")
     module.verify()
-    assert any(f"holds its carries in {slots} slots" in str(remark) for remark in rolled.remarks), rolled.remarks
+    held = f"holds its carries in {counted(slots, 'slot')}"
+    assert any(held in str(remark) for remark in rolled.remarks), rolled.remarks
     results = execute(function_named(module), INPUTS, count)
     assert [entry.tobytes() for entry in results] == [item.tobytes() for item in expected]
     assert count.carries == advances(iterations, slots) + 1
