@@ -81,7 +81,7 @@ def test_paddle_36_nested_segments_each_have_their_own_gate() -> None:
     ],
 )
 def test_paddle_40_data_flow_patterns_keep_operations(pattern: str, copied: str) -> None:
-    """Keep operations by patterns in a segment of three layers, whose output is the third relu."""
+    """Patterns keep operations in a segment of three layers, whose output is the third relu."""
     module = mlp(["layer0", *["segment"] * 3, "tail"])
     for index in (1, 2, 3):
         for name in "msr":
@@ -110,7 +110,7 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
 
 
 def test_paddle_44_copies_are_just_before_first_reader() -> None:
-    """Allow only tokens, delays and copies between a token and the first reader of its copies."""
+    """Only tokens, delays and copies are between a token and the first reader of its copies."""
     for module, segments in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
         after = by_hand(module, Selection(segments)).after
         assert tokens_in(after)
@@ -138,7 +138,7 @@ def offloading(mark: str) -> ModuleOp:
 
 
 def test_paddle_45_offload_is_a_mark_that_keeps_the_value() -> None:
-    """Mark the value for a later offload pass, and recompute the operations after it from there."""
+    """The value is marked for a later offload pass, and the operations after it are recomputed from it."""
     module = offloading('recompute.recompute = "offload"')
     result = by_hand(module, Selection("cell"))
     assert result.copies == ["sine", "cosine"]
@@ -159,7 +159,7 @@ def test_paddle_45_policy_marks_offloadable_values() -> None:
     ("segments", "copied"), [(2, ["block0..block1"]), (3, ["block2..block2", "block0..block1"]), (5, 4)]
 )
 def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
-    """Split five stages into segments; the last one is not recomputed, as in Paddle, with a remark."""
+    """Five stages are split into segments; the last one is not recomputed, as in Paddle, with a remark."""
     result = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
     actual = regions_of_copies(result.after)
     assert len(actual) == segments - 1
@@ -169,7 +169,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
-    """Report the error plainly; Paddle fails with 'range() arg 3 must not be zero'."""
+    """The error names the cause; Paddle fails with 'range() arg 3 must not be zero'."""
     with pytest.raises(Refusal, match=r"cannot divide 5 segments: block0, .*, block4 into 6 segments"):
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
@@ -206,7 +206,7 @@ B16 = "tensor<256xbf16>"
 
 
 def test_paddle_48_parameter_casts_are_recomputed_with_segment() -> None:
-    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside any
+    """The casts of weights to bf16 are recomputed with their layer, although they precede it and are outside any
     scope."""
     module = step(
         *(forward(f"c{n}", f"convert %w{n}", types=f"({T}) -> {B16}") for n in range(3)),
@@ -243,6 +243,7 @@ def test_paddle_48_parameter_casts_are_recomputed_with_segment() -> None:
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_paddle_46_stages_with_a_tensor_of_any_size(size: int) -> None:
-    """Accept any tensor size; Paddle's helper unpacks a tensor along its first dimension, and fails for two rows."""
+    """Tensors of any size are accepted; Paddle's helper unpacks a tensor along its first dimension, and fails for two
+    rows."""
     module = chain(LAYERS, 5, size=size)
     check_equal(module, by_hand(module, Selection(segment_count=2)).after)

@@ -1,4 +1,4 @@
-"""Linear growth of the work with the step, in counted look-ups; `benchmarks/growth.py` measures seconds."""
+"""The work, in counted look-ups, grows linearly with the step; `benchmarks/growth.py` measures seconds."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def turn(lines: Sequence[str], results: dict[str, str]) -> str | None:
 
 
 def test_without_loss_gradient_begins_at_reverse_reads() -> None:
-    """The gradient begins at the derivative of the loss, which reads the last value again before all others."""
+    """The gradient begins at the derivative of the loss, which reads the last forward value first."""
     assert turn([*FORWARD, SEED, *BACKWARD, *UPDATES], UPDATED) == "g2"
 
 

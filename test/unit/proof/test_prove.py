@@ -525,8 +525,7 @@ def test_unequal_programs_are_not_proved(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", UNEQUAL)
 def test_each_of_two_different_programs_equals_itself(rule: str) -> None:
-    """Prove each program of the unequal pairs equal to itself, so that a pair can only be rejected for its
-    difference."""
+    """Each program of an unequal pair is proved equal to itself, so that only the difference can reject the pair."""
     for text in UNEQUAL[rule][:2]:
         proof = compare(text, text)
         assert proof.proved, proof.reason

@@ -1,4 +1,4 @@
-"""Refusals of the equivalence check: programs whose text does not determine their meaning."""
+"""Programs whose text does not determine their meaning are refused."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("rule", REFUSED)
 def test_programs_of_undetermined_meaning_are_refused(rule: str) -> None:
-    """Refuse the program, even against itself with a private function added to either side."""
+    """The program is refused even against itself with a private function added to either side."""
     text, reason = REFUSED[rule]
     more = f"{text}\n{private('nobody', 'return %p')}"
     for before, after in ((text, more), (more, text)):

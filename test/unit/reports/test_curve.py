@@ -88,7 +88,7 @@ def height_of(picture: str) -> float:
 
 
 def test_picture_has_a_marker_for_each_point() -> None:
-    """Count matplotlib's markers in the SVG, which are `use` elements of one shape per line."""
+    """The SVG has a `use` element, matplotlib's form of a marker, for each point."""
     uses = to_svg([CURVE], "costs").count("<use ")
     fewer = Curve(CURVE.name, PLAIN, CURVE.minimum_bytes, (), CURVE.points[1:], CURVE.refused[1:])
     # A point found, a budget refused, a marker, and the marker's place in the legend.

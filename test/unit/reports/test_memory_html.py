@@ -117,7 +117,7 @@ def test_pointer_selects_column_and_layer() -> None:
 
 
 def test_stacked_layers_reach_their_sum() -> None:
-    """Stack the layers: at 300 pixels for 24 KiB, one of 4 KiB ends at y = 250, and all of 12 KiB end at y = 150."""
+    """Layers are stacked: at 300 pixels for 24 KiB, a layer of 4 KiB ends at y = 250, and all 12 KiB end at y = 150."""
     lines = in_node("for (const line of polygons(timeline, 24 * 1024)) console.log(line);")
     highest = [min(float(point.split(",")[1]) for point in line.split()) for line in lines]
     assert highest == [250, 150, 150]
@@ -172,8 +172,7 @@ document.body.append(result);
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium to show the page with")
 def test_browser_renders_whole_page(tmp_path: Path) -> None:
-    """Show everything at a width of 1200 pixels without sideways scrolling; bands, labels, the pointer and the table
-    work."""
+    """The page fits into 1200 pixels without sideways scrolling; bands, labels, the pointer and the table work."""
     long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
     buffers = tuple(replace(buffer, module=f"{long}{at}") for at, buffer in enumerate(TIMELINE.buffers))
     modules = (("small", 1, 1, 1), ("large", 4096, 0, 8192))

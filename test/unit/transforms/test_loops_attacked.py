@@ -102,7 +102,7 @@ def test_written_loops_keep_counter_signedness(loops: Loops) -> None:
 
 @pytest.mark.parametrize("through", ["ui32", "i64"])
 def test_index_that_loses_its_sign_leaves_the_loop_unchanged(through: str) -> None:
-    """Leave a loop alone whose negative index becomes 2**32 - 5 when converted: 4 - j then lies beyond the stack."""
+    """A loop is unchanged if its negative index becomes 2**32 - 5 when converted: 4 - j then lies beyond the stack."""
     n, m = "tensor<i32>", f"tensor<{through}>"
     chain = f"""    %five = stablehlo.constant dense<-1> : {n}
     %low = stablehlo.subtract %five, %j : {n}
@@ -146,7 +146,7 @@ def test_attributes_on_the_terminator_leave_the_loop_unchanged() -> None:
 
 @pytest.mark.parametrize(("handle", "taken"), [(1, 2), (7, 8), (0, 0)])
 def test_copy_gets_channel_only_if_original_has_one(handle: int, taken: int) -> None:
-    """Give a copied collective a new channel where it has one; handle zero means no channel and stays."""
+    """A copied collective gets a new channel if the original has one; handle zero means no channel and stays."""
     message = f"channel_handle = #stablehlo.channel_handle<handle = {handle}, type = 1>"
     module = parse_module(
         f"""func.func @main(%x: {V}) -> {V} {{

@@ -414,7 +414,7 @@ def test_explain_finds_plan_within_budget(share: float | str) -> None:
 
 @pytest.mark.parametrize("budget", ["8GiB", 0.9])
 def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: float | str) -> None:
-    """The call and the report use the same step, here the plain one, although the rewritten step needs less."""
+    """The call and the report use the same step: the plain one if it fits, otherwise the rewritten one."""
     forget_pools()
     explained = recompute.jax.explain(STEP, *five_layers(), budget=budget)
     forget_pools()
