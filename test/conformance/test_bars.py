@@ -116,7 +116,7 @@ def test_bar_dropout_masks() -> None:
 def test_bar_unseeded_numbers_are_saved() -> None:
     """Unseeded random numbers are saved; with MindSpore's UniformReal about 2000 of 4000 numbers differ."""
     result = by_hand(with_effect(RNG.replace("MARK", ""), "%n"), Selection("cell"))
-    assert "rng" not in result.copies and result.said(
+    assert "rng" not in result.copies and result.has_remark(
         "stablehlo.rng is not recomputed: it draws from a hidden random state"
     )
 

@@ -232,7 +232,7 @@ def test_mindspore_13_manual_mark_on_last_cell_has_no_empty_gate() -> None:
     )
     result = by_hand(module, Selection("cell"))
     assert result.copies == [] and tokens_in(result.after) == []
-    assert result.said("needed as soon as the backward pass begins: copies would be live just as early, and free")
+    assert result.has_remark("needed as soon as the backward pass begins: copies would be live just as early, and free")
 
 
 def test_mindspore_31_unseeded_random_is_saved_seeded_is_copied() -> None:

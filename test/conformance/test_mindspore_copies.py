@@ -233,7 +233,7 @@ def test_mindspore_37_a_body_called_twice_is_two_regions() -> None:
         backward("k", "multiply %h, %b0", "cell"),
         backward("i", "multiply %k, %a0", "cell"),
         returns="%d, %i",
-        rest=BODY,
+        functions=BODY,
     )
     after = cloned(module, "cell")
     assert copies_in(after) == ["sine", "sine"]

@@ -108,7 +108,7 @@ def test_paddle_05_checkpoint_at_first_result_recomputes_nothing() -> None:
     """A remark states why nothing is recomputed; Paddle is silent."""
     result = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
     assert result.copies == []
-    assert result.said("segment 'segment0' is not recomputed: all values are kept")
+    assert result.has_remark("segment 'segment0' is not recomputed: all values are kept")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_paddle_07_dead_checkpoint_is_reported_at_location() -> None:
     module = step(*LINE, returns="%d, %i")
     result = chosen(module, Selection(checkpoints=("b", "dead")))
     assert "net.py:7:3: remark: checkpoint 'dead' is ignored: no result of the step needs it" in map(
-        str, result.done.remarks
+        str, result.recomputation.remarks
     )
     assert result.copies == ["sine", "exponential"]
     result.check_equal()
@@ -171,7 +171,7 @@ def test_paddle_08_invalid_checkpoint_is_reported_with_reason(name: str, why: st
     """The other checkpoint stays effective; in Paddle a label or parameter as a checkpoint removes a segment."""
     module = step(LINE[0], INNER, forward("e", "exponential %w#1"), LINE[2], *LINE[4:], returns="%d, %i")
     result = by_hand(module, Selection(checkpoints=("b", name)))
-    assert result.said(f"checkpoint '{name}' is ignored: {why}")
+    assert result.has_remark(f"checkpoint '{name}' is ignored: {why}")
     assert result.copies == ["sine", "while", "exponential"]
 
 
@@ -231,7 +231,7 @@ def test_paddle_10_value_crossing_segment_is_saved_and_reported() -> None:
     selection = Selection(checkpoints=("b0", "b1"))
     result = by_hand(module, selection)
     assert result.copies == ["sine", "exponential", "sine"]
-    assert result.said(
+    assert result.has_remark(
         "stablehlo.exponential of segment 'segment0' is saved: operations of another segment read it past"
     )
     assert Names.CHECKPOINT in maker(result.after, "s").attributes

@@ -88,8 +88,8 @@ def test_paddle_40_data_flow_patterns_keep_operations(pattern: str, copied: str)
             maker(module, f"{name}{index}").attributes[Names.SEGMENT] = StringAttr("segment")
     result = by_hand(module, Selection("segment", exclude=(pattern,)))
     assert [op.results[0].name_hint for op in result.after.walk() if is_copy(op)] == copied.split()
-    assert result.said("nothing is saved") == (not copied)
-    assert result.said("matches no operations") == ("tanh" in pattern)
+    assert result.has_remark("nothing is saved") == (not copied)
+    assert result.has_remark("matches no operations") == ("tanh" in pattern)
 
 
 def test_paddle_40_operations_are_kept_by_attribute() -> None:
@@ -104,7 +104,7 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     module = chain(LAYERS, 5)
     result = by_hand(module, Selection(skip=(1, 3)))
     assert regions_of_copies(result.after) == ["block2", "block0"]
-    assert result.said("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
+    assert result.has_remark("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
     with pytest.raises(Refusal, match="there is no segment 5 to skip: the step has 5, numbered from 0: block0, block1"):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 
@@ -165,7 +165,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
     assert len(actual) == segments - 1
     if isinstance(copied, list):
         assert [segment.partition("..")[0] for segment in actual] == [segment.partition("..")[0] for segment in copied]
-    assert result.said("is not recomputed: the values are needed as soon as the backward pass begins")
+    assert result.has_remark("is not recomputed: the values are needed as soon as the backward pass begins")
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:

@@ -136,12 +136,12 @@ def test_paddle_32_unused_gradients_get_no_copies() -> None:
     assert recomputed(net("layers"), "segment*").copies != []
 
 
-def keep_results(module: ModuleOp, wanted: tuple[int, ...]) -> ModuleOp:
+def keep_results(module: ModuleOp, requested: tuple[int, ...]) -> ModuleOp:
     """Return the same step with only some of its results."""
     function = function_named(module)
     terminator = function.body.block.last_op
     assert terminator is not None
-    terminator.operands = [terminator.operands[index] for index in wanted]
+    terminator.operands = [terminator.operands[index] for index in requested]
     function.update_function_type()
     if function.res_attrs is not None:
         function.res_attrs = None

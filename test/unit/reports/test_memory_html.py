@@ -8,15 +8,14 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.memory_chart_data import COLUMNS, chart_data
 from recompute.reports.memory_html import PageFacts, to_html
+from recompute.test.unit.reports.page_scripts import scripts_of
 
 KIB = 2**10
 TIMELINE = Timeline(
@@ -35,32 +34,8 @@ TIMELINE = Timeline(
 PAGE = to_html([("f", TIMELINE)], "a < b")
 
 
-class Scripts(HTMLParser):
-    """A parser that collects the contents of the script elements, as a browser separates them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.inside = False
-
-    @override
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = tag == "script"
-
-    @override
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = False
-
-    @override
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.found.append(data)
-
-
 def scripts() -> list[str]:
-    reader = Scripts()
-    reader.feed(PAGE)
-    return reader.found
+    return scripts_of(PAGE)
 
 
 def test_page_contains_layers() -> None:

@@ -60,7 +60,7 @@ func.func @step({arguments}) -> (tensor<1024xf32>, tensor<1024xf32>) {{
 class Restored:
     before: ModuleOp
     after: ModuleOp
-    done: Recomputation
+    recomputation: Recomputation
 
     @property
     def calls(self) -> list[CallOp]:
@@ -124,7 +124,11 @@ def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
 def test_call_and_copy_call_original_function() -> None:
     result = with_calls(step())
     assert result.called == [("f", False), ("f", True)]
-    assert (result.done.restored.calls, result.done.restored.whole, result.done.restored.left) == (2, 2, {})
+    assert (
+        result.recomputation.restored.calls,
+        result.recomputation.restored.whole,
+        result.recomputation.restored.left,
+    ) == (2, 2, {})
     original, copy = result.calls
     assert original.attributes[Names.ID] == copy.attributes[Names.ID]
     assert copy.attributes[Names.SEGMENT] == StringAttr("block0")
@@ -306,7 +310,7 @@ func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
     assert result.called == [("f_1", False)]
     copied = [op.name for op in function(result.after, "step").walk() if Names.COPY in op.attributes]
     assert "stablehlo.cosine" in copied and "stablehlo.dot_general" not in copied
-    assert sum(result.done.restored.left.values()) == 1
+    assert sum(result.recomputation.restored.left.values()) == 1
 
 
 def test_equal_operations_inside_and_outside_a_call_stay_distinct() -> None:
@@ -410,7 +414,7 @@ def test_copy_made_in_two_stages_stays_inlined() -> None:
     called = CALLED.replace("(%x)", "(%x, %key)").replace("(tensor<1024xf32>)", "(tensor<1024xf32>, tensor<2xui64>)")
     result = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
     assert result.called == [("f", False)]
-    assert sum(result.done.restored.left.values()) == 1
+    assert sum(result.recomputation.restored.left.values()) == 1
 
 
 def test_marks_inside_a_function_are_kept_on_originals_only() -> None:

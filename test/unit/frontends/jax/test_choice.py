@@ -75,20 +75,6 @@ def test_plain_and_rewritten_executables_stay_distinct():
     assert "opt-barrier" not in str(plain.compile().as_text())
 
 
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Record for each compiled step whether it is a rewritten one."""
-    seen: list[bool] = []
-    compile = jax.stages.Lowered.compile
-
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append("optimization_barrier" in self.as_text())
-        return compile(self, *args, **kwargs)
-
-    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
-    return seen
-
-
 @pytest.mark.parametrize(
     ("measure", "sure", "expected"),
     [

@@ -99,18 +99,18 @@ def test_ahead_of_time_compilation_does_not_measure():
 
 @pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
 def test_merged_variant_loses_ties(tied: Variant, monkeypatch: pytest.MonkeyPatch):
-    actual, ways = lowered(every=2), list[Variant]()
+    actual, variants = lowered(every=2), list[Variant]()
     if tied is Variant.PLAIN and not actual.drops_barriers:
         pytest.skip("XLA keeps the barriers of the plain step, so that it is the variant KEEPING")
     compiled_variant = choice._compile  # pyright: ignore[reportPrivateUsage]
 
     def compiled(lowered: Any, way: Variant, options: Any = None) -> Any:
-        ways.append(way)
+        variants.append(way)
         return compiled_variant(lowered, way, options)
 
     monkeypatch.setattr(choice, "_compile", compiled)
-    monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if ways[-1] in (Variant.MERGED, tied) else 200)
-    monkeypatch.setattr(choice, "rank_variants", lambda lowered, ways: ways)
+    monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if variants[-1] in (Variant.MERGED, tied) else 200)
+    monkeypatch.setattr(choice, "rank_variants", lambda lowered, variants: variants)
     assert choice.choose_variant(actual).variant is tied
 
 

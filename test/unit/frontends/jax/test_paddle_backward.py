@@ -53,9 +53,9 @@ CHOICES: dict[str, tuple[Any, Any, list[str]]] = {
 @pytest.mark.parametrize("name", CHOICES)
 def test_gradients_of_chosen_parameters_are_returned(name: str, optimizer: Any, program: Any):
     """The gradients of the chosen parameters equal JAX's bit for bit."""
-    wanted, unwanted, expected = CHOICES[name]
-    wanted, unwanted = (item(program.parameters) if callable(item) else item for item in (wanted, unwanted))
-    pairs = optimizer.backward(of_x, program, wanted, unwanted)
+    requested, unwanted, expected = CHOICES[name]
+    requested, unwanted = (item(program.parameters) if callable(item) else item for item in (requested, unwanted))
+    pairs = optimizer.backward(of_x, program, requested, unwanted)
     assert names_of(pairs, program) == expected
     whole = dict(zip(NAMES, tree.leaves(jax.grad(of_x)(program.parameters)), strict=True))
     assert all(same_bits(gradient, whole[name]) for name, (_, gradient) in zip(expected, pairs, strict=True))

@@ -170,20 +170,6 @@ def test_empty_cache_folder_disables_the_cache(tmp_path: Path, monkeypatch: pyte
     assert rewrites == ["rewrite_lowered"] * 2
 
 
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that records of each later compilation whether its step was rewritten."""
-    seen: list[bool] = []
-    compile = jax.stages.Lowered.compile
-
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append("optimization_barrier" in self.as_text())
-        return compile(self, *args, **kwargs)
-
-    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
-    return seen
-
-
 def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
     chosen = [lower(mlp().step, weights(), batch(), measure=True).choice for _ in range(2)]
     assert compiled == [True, False, True]
