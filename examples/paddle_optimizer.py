@@ -55,7 +55,7 @@ def start(features: int, hidden: int) -> Parameters:
     }
 
 
-def ways(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..., Any]]:
+def variants(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..., Any]]:
     """Return the three variants of a step; each maps a program and a batch to the program after the step."""
 
     def minimize(program: Any, x: Any, y: Any) -> Any:
@@ -76,7 +76,7 @@ def ways(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..
 
 def draw(adam: Any, options: argparse.Namespace) -> None:
     """Write a chart of the memory before and after recomputation."""
-    step = recompute.jax.jit(ways(adam)["minimize"], measure=False)
+    step = recompute.jax.jit(variants(adam)["minimize"], measure=False)
     batch = gen_data(0, options.rows, options.features)
     lowered = step.lower(adam.startup(start(options.features, options.hidden)), *batch)
     if lowered.rewritten is not None:
@@ -97,8 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     adam = recompute.jax.paddle.RecomputeOptimizer(optax.adam(0.01))
     adam._set_checkpoints(["fc_1", "pred"])
     programs = dict[str, Any]()
-    for name, way in ways(adam).items():
-        step = recompute.jax.jit(way, measure=False, donate_argnums=0)
+    for name, variant in variants(adam).items():
+        step = recompute.jax.jit(variant, measure=False, donate_argnums=0)
         program = adam.startup(start(options.features, options.hidden))
         for number in range(STEPS):
             program = step(program, *gen_data(number, options.rows, options.features))

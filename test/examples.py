@@ -67,7 +67,7 @@ def recomputed(name: str) -> ModuleOp:
     return _recomputed(name)[0]
 
 
-def done(name: str) -> Recomputation:
+def outcome_of(name: str) -> Recomputation:
     """Return the outcome of the recomputation, with its remarks."""
     return _recomputed(name)[1]
 

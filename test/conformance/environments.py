@@ -73,7 +73,7 @@ class Run:
 
 
 def run(system: System, case: str, kind: str, folder: Path) -> Run:
-    """Run a case in a process of its own; `how` is `plain` or `recomputed`. Raises `CaseFailed`."""
+    """Run a case in a process of its own; `kind` is `plain` or `recomputed`. Raises `CaseFailed`."""
     folder = folder / f"{case}.{kind}"
     folder.mkdir()
     files = [folder / "inputs.npz", folder / "results.npz"]

@@ -60,11 +60,13 @@ def _line(result: str, text: str, path: str, marks: str, types: str) -> str:
     return f"  %{result} = stablehlo.{text}{attributes} : {types} {location}"
 
 
-def step(*lines: str, returns: str, arguments: str = f"%x: {T}, %ct: {T}", types: str = "", rest: str = "") -> ModuleOp:
-    """Return a module with one function `f`. `types`: its result types, all `T` by default. `rest`: further
+def step(
+    *lines: str, returns: str, arguments: str = f"%x: {T}, %ct: {T}", types: str = "", functions: str = ""
+) -> ModuleOp:
+    """Return a module with one function `f`. `types`: its result types, all `T` by default. `functions`: further
     functions."""
     types = types or ", ".join([T] * len(returns.split(",")))
-    text = [f"func.func @f({arguments}) -> ({types}) {{", *lines, f"  func.return {returns} : {types}", "}", rest]
+    text = [f"func.func @f({arguments}) -> ({types}) {{", *lines, f"  func.return {returns} : {types}", "}", functions]
     return parse_module("\n".join(text), "step.mlir")
 
 
@@ -132,7 +134,7 @@ class Result:
 
     before: ModuleOp
     after: ModuleOp
-    done: Recomputation
+    recomputation: Recomputation
 
     @property
     def copies(self) -> list[str]:
@@ -141,7 +143,7 @@ class Result:
 
     @property
     def remarks(self) -> list[str]:
-        return [remark.reason for remark in self.done.remarks]
+        return [remark.reason for remark in self.recomputation.remarks]
 
     @property
     def saving(self) -> float:
@@ -163,7 +165,7 @@ class Chosen:
     def copies(self) -> list[str]:
         return copies_in(self.after)
 
-    def said(self, words: str) -> bool:
+    def has_remark(self, words: str) -> bool:
         return any(words in remark for remark in self.remarks)
 
 

@@ -39,9 +39,9 @@ class Comparison:
 
         Running statistics are compared separately, with those of the plain run.
         """
-        wanted = [index for index in range(self.case.compared) if index not in self.case.statistics]
+        requested = [index for index in range(self.case.compared) if index not in self.case.statistics]
         theirs, ours = self.theirs.results, self.ours.results
-        return relative_change([theirs[i] for i in wanted], [ours[i] for i in wanted])
+        return relative_change([theirs[i] for i in requested], [ours[i] for i in requested])
 
     @property
     def agrees(self) -> bool:

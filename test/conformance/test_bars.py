@@ -1,4 +1,4 @@
-"""Bars: memory and copies that MindSpore and Paddle reach or miss on the same nets."""
+"""Bars for memory and copies, which MindSpore and Paddle reach or miss on the same nets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def serves_a_gradient(copy: Operation) -> bool:
 
 
 def test_bar_tutorial_net() -> None:
-    """Reach MindSpore's saving, 310 to 62 MiB with 130 copies."""
+    """The saving is at least MindSpore's: from 310 to 62 MiB with 130 copies."""
     declare()
     result = recomputed(tutorial())
     assert 0 < len(result.copies) <= 130
@@ -67,7 +67,7 @@ def test_bar_tutorial_net() -> None:
 
 
 def test_bar_tutorial_net_lowered_by_jax() -> None:
-    """Reach the bar although JAX lowers softmax to twelve operations; the gradient's own temporaries are 26 of 235
+    """The bar is reached although JAX lowers softmax to twelve operations; the gradient's own temporaries are 26 of 235
     MiB."""
     result = recomputed(net("attention"))
     assert result.saving <= 0.25 and eager_saving(result) <= 0.25
@@ -76,7 +76,7 @@ def test_bar_tutorial_net_lowered_by_jax() -> None:
 
 
 def test_bar_sin_exp_cos_tanh() -> None:
-    """Save memory where MindSpore, for lack of a gate, stays at 168 MiB."""
+    """Memory is saved where MindSpore, for lack of a gate, stays at 168 MiB."""
     result = recomputed(net("sin_exp_cos_tanh"))
     assert result.saving <= 0.35 and eager_saving(result) <= 0.35
     # With MindSpore's own gradients, which read half of the values, for an executor like MindSpore's.
@@ -85,7 +85,7 @@ def test_bar_sin_exp_cos_tanh() -> None:
 
 @pytest.mark.parametrize("name", ["net", "chain"])
 def test_bar_ten_chained_cells_with_outputs_recomputed(name: str) -> None:
-    """Save memory where MindSpore with output_recompute merges ten segments into one and needs 164 of 168 MiB."""
+    """Memory is saved where MindSpore with output_recompute merges ten segments into one and needs 164 of 168 MiB."""
     module = net("exp_sqrt_exp_tanh") if name == "net" else chain(["exponential", "sqrt", "exponential", "tanh"], 10)
     result = recomputed(module, outputs=True)
     assert result.saving <= 0.40 and eager_saving(result) <= 0.40
@@ -104,7 +104,8 @@ def test_bar_random_numbers(name: str) -> None:
 
 
 def test_bar_dropout_masks() -> None:
-    """Use the same dropout mask for all 4000 numbers; MindSpore's gradient sees another mask for about 2000 of them."""
+    """The dropout mask is the same for all 4000 numbers; MindSpore's gradient sees another mask for about 2000 of
+    them."""
     module = net("dropout")
     after = forced(module.clone(), "cell")
     assert "xor" in [name_of(op).removeprefix("stablehlo.") for op in after.walk() if is_copy(op)]
@@ -113,16 +114,17 @@ def test_bar_dropout_masks() -> None:
 
 
 def test_bar_unseeded_numbers_are_saved() -> None:
-    """Save unseeded random numbers; with MindSpore's UniformReal about 2000 of 4000 numbers differ."""
+    """Unseeded random numbers are saved; with MindSpore's UniformReal about 2000 of 4000 numbers differ."""
     result = by_hand(with_effect(RNG.replace("MARK", ""), "%n"), Selection("cell"))
-    assert "rng" not in result.copies and result.said(
+    assert "rng" not in result.copies and result.has_remark(
         "stablehlo.rng is not recomputed: it draws from a hidden random state"
     )
 
 
 @pytest.mark.parametrize(("line", "result", "name"), [(LOOP, "%w#1", "while"), (BRANCH, "%w", "if")])
 def test_bar_control_flow_in_a_region(line: str, result: str, name: str) -> None:
-    """Copy control flow. MindSpore silently makes no copy of a loop, and Paddle raises an exception for any block."""
+    """Control flow is copied; MindSpore silently makes no copy of a loop, and Paddle raises an exception for any
+    block."""
     module = with_effect(line, result)
     actual = by_hand(module, Selection("cell"))
     assert name in actual.copies
@@ -130,7 +132,7 @@ def test_bar_control_flow_in_a_region(line: str, result: str, name: str) -> None
 
 
 def test_bar_batch_norm() -> None:
-    """Update running statistics once; MindSpore and Paddle update them twice."""
+    """Running statistics are updated once; MindSpore and Paddle update them twice."""
     result = recomputed(net("batch_norm"), "cell")
     assert result.copies
     function = function_named(result.before)
@@ -141,7 +143,7 @@ def test_bar_batch_norm() -> None:
 
 
 def test_bar_four_layers_with_two_checkpoints() -> None:
-    """Make 3 copies and save 3 values; Paddle makes 7 copies and saves 9 values."""
+    """There are 3 copies and 3 saved values; Paddle makes 7 copies and saves 9 values."""
     module = mlp()
     result = by_hand(module, Selection(checkpoints=("r0", "r2")))
     assert result.copies == ["dot_general", "add", "maximum"]
@@ -157,7 +159,7 @@ def thirty_two_layers() -> tuple[ModuleOp, ModuleOp]:
 
 
 def test_bar_thirty_two_layers() -> None:
-    """Keep 17 values live in any schedule; with Paddle's 88 copies, 71 values are live in an eager schedule."""
+    """At most 17 values are live in any schedule; with Paddle's 88 copies, 71 values are live in an eager schedule."""
     module, after = thirty_two_layers()
     assert prove(module, after).proved
     assert eager_peak(after) <= 17 * VALUE_BYTES and peak(after) <= 17 * VALUE_BYTES
@@ -167,7 +169,7 @@ def test_bar_thirty_two_layers() -> None:
 
 @pytest.mark.parametrize("name", ["attention", "sin_exp_cos_tanh", "layers_dropout", "layers of Paddle"])
 def test_bar_cse_afterwards(name: str) -> None:
-    """Keep the copies through CSE; Paddle's CSE removes all copies of its own pass."""
+    """The copies are kept through CSE; Paddle's CSE removes all copies of its own pass."""
     if name == "layers of Paddle":
         after = thirty_two_layers()[1]
     else:

@@ -95,7 +95,7 @@ def test_mindspore_33_driver_proves_recomputed_collective(tmp_path: Path, capsys
 
 
 def test_mindspore_36_inner_boundaries_hold_when_marked_twice() -> None:
-    """Accept repeated marks. In MindSpore a cell can be configured once; a second call is ignored or an error."""
+    """Repeated marks are accepted. In MindSpore a cell can be configured once; a second call is ignored or an error."""
     scopes = {"a": "outer", "e": "outer/inner", "f": "outer/inner", "k": "outer", "b": "outer"}
     texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
     module = step(
@@ -195,7 +195,7 @@ def silu_times(mark_of_the_view: str) -> ModuleOp:
 
 
 def test_mindspore_42_unmarked_view_keeps_the_saving() -> None:
-    """Recompute through an unmarked view. In MindSpore, an unmarked Reshape makes the marks useless, as it
+    """An unmarked view is recomputed too. In MindSpore, an unmarked Reshape makes the marks useless, as it
     documents."""
     module = silu_times("")
     after = chosen(module, Selection(checkpoints=())).after
@@ -222,7 +222,7 @@ def test_mindspore_43_forward_only_function_is_unchanged() -> None:
 
 
 def test_mindspore_13_manual_mark_on_last_cell_has_no_empty_gate() -> None:
-    """Save the value with a remark. MindSpore gates its copy on an empty tuple, so that it may run at once."""
+    """The value is saved with a remark; MindSpore gates its copy on an empty tuple, so that it may run at once."""
     module = step(
         forward("e", "exponential %x", "cell", marks="recompute.recompute = true"),
         forward("y", "cosine %e", "cell"),
@@ -232,12 +232,11 @@ def test_mindspore_13_manual_mark_on_last_cell_has_no_empty_gate() -> None:
     )
     result = by_hand(module, Selection("cell"))
     assert result.copies == [] and tokens_in(result.after) == []
-    assert result.said("needed as soon as the backward pass begins: copies would be live just as early, and free")
+    assert result.has_remark("needed as soon as the backward pass begins: copies would be live just as early, and free")
 
 
 def test_mindspore_31_unseeded_random_is_saved_seeded_is_copied() -> None:
-    """Save unseeded numbers; with MindSpore's UniformReal about 2000 of 4000 numbers differ between value and
-    gradient."""
+    """Unseeded numbers are saved; with MindSpore's UniformReal about 2000 of 4000 differ between value and gradient."""
     seeded = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "
         '(tensor<2xui64>) -> (tensor<2xui64>, tensor<4000xui32>) loc("jit(f)/jvp(cell)/rng")',

@@ -233,7 +233,7 @@ def test_mindspore_37_a_body_called_twice_is_two_regions() -> None:
         backward("k", "multiply %h, %b0", "cell"),
         backward("i", "multiply %k, %a0", "cell"),
         returns="%d, %i",
-        rest=BODY,
+        functions=BODY,
     )
     after = cloned(module, "cell")
     assert copies_in(after) == ["sine", "sine"]
@@ -244,7 +244,7 @@ def test_mindspore_37_a_body_called_twice_is_two_regions() -> None:
 
 
 def test_mindspore_38_skip_connection_keeps_regions_separate() -> None:
-    """Keep regions apart if block 1 and block 2 both read the result of block 0."""
+    """Regions stay separate if block 1 and block 2 both read the result of block 0."""
     module = step(
         forward("a0", "sine %x", "block0"),
         forward("b0", "tanh %a0", "block0"),

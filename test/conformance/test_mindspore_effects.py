@@ -102,7 +102,7 @@ def test_mindspore_29_running_statistics_are_updated_once() -> None:
 
 
 def test_mindspore_30_dropout_mask_agrees_in_value_and_gradient() -> None:
-    """Use the same mask for 4000 numbers, of which MindSpore's graph mode gets about 2000 wrong."""
+    """The mask is the same for 4000 numbers, of which MindSpore's graph mode gets about 2000 wrong."""
     module = net("dropout")
     after = forced(module.clone(), "cell")
     assert "xor" in copies_in(after), "the random bits are drawn again"
@@ -163,7 +163,7 @@ def test_mindspore_34_communication_is_never_copied(name: str) -> None:
 
 @pytest.mark.parametrize(("line", "result", "name"), [(LOOP, "%w#1", "while"), (BRANCH, "%w", "if")])
 def test_mindspore_35_control_flow_is_copied_whole(line: str, result: str, name: str) -> None:
-    """Copy a loop as a whole; MindSpore silently makes no copy."""
+    """A loop is copied as a whole; MindSpore silently makes no copy."""
     module = with_effect(line, result)
     after = cloned(module, "cell")
     (copy,) = copies_of(after, name)

@@ -84,7 +84,7 @@ def test_mindspore_12_no_gate_is_empty_or_constant(name: str) -> None:
 
 @pytest.mark.parametrize(("names", "bar"), [(CHAINS["with_a_gate_there"], 0.35), (CHAINS["without_a_gate_there"], 0.6)])
 def test_mindspore_05_recomputed_outputs_do_not_merge_gates(names: list[str], bar: float) -> None:
-    """Gate each cell separately; MindSpore merges adjacent cells behind one gate and needs 164 of 168 MiB, where 56
+    """Each cell has its own gate; MindSpore merges adjacent cells behind one gate and needs 164 of 168 MiB, where 56
     suffice."""
     module = chain(names, 10)
     result = recomputed(module, outputs=True)
@@ -101,7 +101,7 @@ def test_mindspore_05_recomputed_outputs_do_not_merge_gates(names: list[str], ba
 
 
 def test_mindspore_13_last_cell_gets_remark_instead_of_empty_gate() -> None:
-    """Do not recompute the last cell: its gradient is the first one, so no earlier gradient can gate its copies."""
+    """The last cell is not recomputed: its gradient is the first one, so no earlier gradient can gate its copies."""
     module = step(
         forward("a", "sine %x", "block0"),
         forward("b", "cosine %a", "block0"),
@@ -126,7 +126,7 @@ def test_mindspore_13_last_cell_gets_remark_instead_of_empty_gate() -> None:
 
 @pytest.mark.parametrize("name", NETS)
 def test_mindspore_14_every_root_waits(name: str) -> None:
-    """Check that every operand of a copy is another copy, delayed, or computed from constants."""
+    """Every operand of a copy is another copy, delayed, or computed from constants."""
     after = cloned_net(name)
     constants = constants_only(classified(after).order)
     roots = 0
@@ -191,7 +191,7 @@ def test_mindspore_17_tokens_survive_cleanups(names: list[str]) -> None:
 
 @pytest.mark.parametrize(("names", "bar"), [(CHAINS["with_a_gate_there"], 0.35), (CHAINS["without_a_gate_there"], 0.6)])
 def test_mindspore_45_the_peak_falls_in_program_order(names: list[str], bar: float) -> None:
-    """Keep ten outputs of forty values, or of twenty if the gradient needs only half of the values."""
+    """Ten outputs of forty values are kept, or of twenty if the gradient needs only half of the values."""
     result = recomputed(chain(names, 10))
     assert result.saving <= bar
     assert peak(result.after) <= (10 + 5) * VALUE_BYTES
@@ -199,7 +199,7 @@ def test_mindspore_45_the_peak_falls_in_program_order(names: list[str], bar: flo
 
 @pytest.mark.parametrize("names", CHAINS.values(), ids=CHAINS)
 def test_mindspore_45_the_peak_falls_for_eager_executors(names: list[str]) -> None:
-    """Lower the eager peak, too; MindSpore's runtime starts operations that are ready, so its first chain keeps its
+    """The eager peak falls, too; MindSpore's runtime starts operations that are ready, so its first chain keeps its
     peak."""
     module = chain(names, 10)
     ordered = cloned(module)
@@ -212,7 +212,7 @@ def test_mindspore_45_the_peak_falls_for_eager_executors(names: list[str]) -> No
 
 @pytest.mark.parametrize("name", ("attention", "sin_exp_cos_tanh", "exp_sqrt_exp_tanh"))
 def test_mindspore_45_the_nets_that_were_run_in_mindspore(name: str) -> None:
-    """Save at least as much as MindSpore: 310 to 62, 164 to 164 and 164 to 56 MiB."""
+    """The saving is at least MindSpore's: 310 to 62, 164 to 164 and 164 to 56 MiB."""
     result = recomputed(net(name))
     assert result.saving <= 0.3
     assert len(copies_in(result.after)) == len(result.copies) > 0

@@ -103,7 +103,7 @@ def test_mindspore_39_five_steps_of_training_are_the_same() -> None:
 
 
 def test_mindspore_39_gradient_inside_loss_is_forward() -> None:
-    """Let the outermost differentiation determine the phases, as for a gradient penalty."""
+    """The outermost differentiation determines the phases, as for a gradient penalty."""
     inner = "jit(f)/jvp(transpose(jvp(cell)))"
     module = step(
         forward("a", "exponential %x", "cell"),
@@ -123,7 +123,7 @@ def test_mindspore_39_gradient_inside_loss_is_forward() -> None:
 
 
 def test_mindspore_39_a_wrong_copy_is_seen() -> None:
-    """Check that the comparison detects a wrong copy."""
+    """The comparison detects a wrong copy."""
     result = recomputed(chain(["exponential", "sqrt", "exponential", "tanh"], 4))
     copy = next(op for op in result.after.walk() if Names.COPY in op.attributes and op.name == "stablehlo.sqrt")
     copy.results[0].replace_all_uses_with(copy.operands[0])

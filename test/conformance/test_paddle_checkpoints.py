@@ -105,10 +105,10 @@ def test_paddle_05_one_checkpoint_makes_one_segment() -> None:
 
 
 def test_paddle_05_checkpoint_at_first_result_recomputes_nothing() -> None:
-    """Say in a remark why nothing is recomputed; Paddle is silent."""
+    """A remark states why nothing is recomputed; Paddle is silent."""
     result = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
     assert result.copies == []
-    assert result.said("segment 'segment0' is not recomputed: all values are kept")
+    assert result.has_remark("segment 'segment0' is not recomputed: all values are kept")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_paddle_07_dead_checkpoint_is_reported_at_location() -> None:
     module = step(*LINE, returns="%d, %i")
     result = chosen(module, Selection(checkpoints=("b", "dead")))
     assert "net.py:7:3: remark: checkpoint 'dead' is ignored: no result of the step needs it" in map(
-        str, result.done.remarks
+        str, result.recomputation.remarks
     )
     assert result.copies == ["sine", "exponential"]
     result.check_equal()
@@ -168,10 +168,10 @@ INNER = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
     ],
 )
 def test_paddle_08_invalid_checkpoint_is_reported_with_reason(name: str, why: str) -> None:
-    """Keep the other checkpoint effective; in Paddle a label or parameter as a checkpoint removes a segment."""
+    """The other checkpoint stays effective; in Paddle a label or parameter as a checkpoint removes a segment."""
     module = step(LINE[0], INNER, forward("e", "exponential %w#1"), LINE[2], *LINE[4:], returns="%d, %i")
     result = by_hand(module, Selection(checkpoints=("b", name)))
-    assert result.said(f"checkpoint '{name}' is ignored: {why}")
+    assert result.has_remark(f"checkpoint '{name}' is ignored: {why}")
     assert result.copies == ["sine", "while", "exponential"]
 
 
@@ -181,7 +181,7 @@ def test_paddle_08_unknown_checkpoint_error_suggests_nearest_name() -> None:
 
 
 def test_paddle_09_both_branches_by_checkpoints() -> None:
-    """Recompute both branches; Paddle reports 'Could not recompute op range [15] - [15]' and saves the second
+    """Both branches are recomputed; Paddle reports 'Could not recompute op range [15] - [15]' and saves the second
     branch."""
     branches = [
         forward(f"{name}{index}", f"{text} {previous}")
@@ -231,7 +231,7 @@ def test_paddle_10_value_crossing_segment_is_saved_and_reported() -> None:
     selection = Selection(checkpoints=("b0", "b1"))
     result = by_hand(module, selection)
     assert result.copies == ["sine", "exponential", "sine"]
-    assert result.said(
+    assert result.has_remark(
         "stablehlo.exponential of segment 'segment0' is saved: operations of another segment read it past"
     )
     assert Names.CHECKPOINT in maker(result.after, "s").attributes
@@ -241,7 +241,7 @@ def test_paddle_10_value_crossing_segment_is_saved_and_reported() -> None:
 
 
 def test_paddle_14_checkpoint_is_not_recomputed() -> None:
-    """Do not recompute a checkpoint; Paddle's copy of dropout computes its checkpoint again."""
+    """A checkpoint is not recomputed; Paddle's copy of dropout computes its checkpoint again."""
     module = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "
         '(tensor<2xui64>) -> (tensor<2xui64>, tensor<256xui32>) loc("jit(f)/jvp()/rng")',

@@ -81,15 +81,15 @@ def test_paddle_36_nested_segments_each_have_their_own_gate() -> None:
     ],
 )
 def test_paddle_40_data_flow_patterns_keep_operations(pattern: str, copied: str) -> None:
-    """Keep operations by patterns in a segment of three layers, whose output is the third relu."""
+    """Patterns keep operations in a segment of three layers, whose output is the third relu."""
     module = mlp(["layer0", *["segment"] * 3, "tail"])
     for index in (1, 2, 3):
         for name in "msr":
             maker(module, f"{name}{index}").attributes[Names.SEGMENT] = StringAttr("segment")
     result = by_hand(module, Selection("segment", exclude=(pattern,)))
     assert [op.results[0].name_hint for op in result.after.walk() if is_copy(op)] == copied.split()
-    assert result.said("nothing is saved") == (not copied)
-    assert result.said("matches no operations") == ("tanh" in pattern)
+    assert result.has_remark("nothing is saved") == (not copied)
+    assert result.has_remark("matches no operations") == ("tanh" in pattern)
 
 
 def test_paddle_40_operations_are_kept_by_attribute() -> None:
@@ -104,13 +104,13 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     module = chain(LAYERS, 5)
     result = by_hand(module, Selection(skip=(1, 3)))
     assert regions_of_copies(result.after) == ["block2", "block0"]
-    assert result.said("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
+    assert result.has_remark("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
     with pytest.raises(Refusal, match="there is no segment 5 to skip: the step has 5, numbered from 0: block0, block1"):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 
 
 def test_paddle_44_copies_are_just_before_first_reader() -> None:
-    """Allow only tokens, delays and copies between a token and the first reader of its copies."""
+    """Only tokens, delays and copies are between a token and the first reader of its copies."""
     for module, segments in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
         after = by_hand(module, Selection(segments)).after
         assert tokens_in(after)
@@ -138,7 +138,7 @@ def offloading(mark: str) -> ModuleOp:
 
 
 def test_paddle_45_offload_is_a_mark_that_keeps_the_value() -> None:
-    """Mark the value for a later offload pass, and recompute the operations after it from there."""
+    """The value is marked for a later offload pass, and the operations after it are recomputed from it."""
     module = offloading('recompute.recompute = "offload"')
     result = by_hand(module, Selection("cell"))
     assert result.copies == ["sine", "cosine"]
@@ -159,17 +159,17 @@ def test_paddle_45_policy_marks_offloadable_values() -> None:
     ("segments", "copied"), [(2, ["block0..block1"]), (3, ["block2..block2", "block0..block1"]), (5, 4)]
 )
 def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
-    """Split five stages into segments; the last one is not recomputed, as in Paddle, with a remark."""
+    """Five stages are split into segments; the last one is not recomputed, as in Paddle, with a remark."""
     result = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
     actual = regions_of_copies(result.after)
     assert len(actual) == segments - 1
     if isinstance(copied, list):
         assert [segment.partition("..")[0] for segment in actual] == [segment.partition("..")[0] for segment in copied]
-    assert result.said("is not recomputed: the values are needed as soon as the backward pass begins")
+    assert result.has_remark("is not recomputed: the values are needed as soon as the backward pass begins")
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
-    """Report the error plainly; Paddle fails with 'range() arg 3 must not be zero'."""
+    """The error names the cause; Paddle fails with 'range() arg 3 must not be zero'."""
     with pytest.raises(Refusal, match=r"cannot divide 5 segments: block0, .*, block4 into 6 segments"):
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
@@ -206,7 +206,7 @@ B16 = "tensor<256xbf16>"
 
 
 def test_paddle_48_parameter_casts_are_recomputed_with_segment() -> None:
-    """Recompute the casts of weights to bf16 with their layer, although they precede it and are outside any
+    """The casts of weights to bf16 are recomputed with their layer, although they precede it and are outside any
     scope."""
     module = step(
         *(forward(f"c{n}", f"convert %w{n}", types=f"({T}) -> {B16}") for n in range(3)),
@@ -243,6 +243,7 @@ def test_paddle_48_parameter_casts_are_recomputed_with_segment() -> None:
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_paddle_46_stages_with_a_tensor_of_any_size(size: int) -> None:
-    """Accept any tensor size; Paddle's helper unpacks a tensor along its first dimension, and fails for two rows."""
+    """Tensors of any size are accepted; Paddle's helper unpacks a tensor along its first dimension, and fails for two
+    rows."""
     module = chain(LAYERS, 5, size=size)
     check_equal(module, by_hand(module, Selection(segment_count=2)).after)

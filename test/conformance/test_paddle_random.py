@@ -37,7 +37,7 @@ from recompute.transforms.lower import lower
 
 
 def test_paddle_23_dropout_has_the_same_mask() -> None:
-    """Draw the bits again from the same key in the gradient; from another key, the numbers differ."""
+    """The gradient draws the bits again from the same key; from another key, the numbers differ."""
     result = recomputed(net("layers_dropout"), "segment*")
     assert result.copies.count("xor") >= 9
     inputs = random_inputs(function_named(result.before))
@@ -49,7 +49,7 @@ def test_paddle_23_dropout_has_the_same_mask() -> None:
 
 @pytest.mark.parametrize("name", ["gumbel", "rrelu", "layers_dropout"])
 def test_paddle_24_random_operations_keep_plain_gradients(name: str) -> None:
-    """Keep the gradients with any random operation; Paddle seeds only dropout, so gumbel_softmax and rrelu differ."""
+    """Gradients are kept with any random operation; Paddle seeds only dropout, so gumbel_softmax and rrelu differ."""
     result = recomputed(net(name), "segment*")
     assert len(result.copies) > 100 and prove(result.before, result.after).proved
     inputs = random_inputs(function_named(result.before))
@@ -88,7 +88,7 @@ def noisy() -> ModuleOp:
 
 
 def test_paddle_25_forward_random_stream_is_unchanged() -> None:
-    """Draw no more numbers and in the same order; Paddle's seed operations change the loss."""
+    """The same numbers are drawn in the same order; Paddle's seed operations change the loss."""
     after = cloned(noisy(), "cell")
     drawn = [op for op in after.walk() if name_of(op) == "stablehlo.rng"]
     assert [op.results[0].name_hint for op in drawn] == ["n", "m"]
@@ -111,7 +111,7 @@ KEYS = "tensor<256xui32>"
 
 
 def test_paddle_27_returned_random_state_is_from_forward() -> None:
-    """Advance the state again for the mask, but return the state of the forward pass."""
+    """The state is advanced again for the mask, but the returned state is that of the forward pass."""
     module = step(
         '  %one = stablehlo.constant dense<1> : tensor<256xui32> loc("jit(f)")',
         forward("mixed", "multiply %state, %state", "cell", types=KEYS),
@@ -166,7 +166,7 @@ def test_paddle_29_effects_are_never_copied(name: str) -> None:
 
 
 def test_paddle_29_running_statistics_are_the_plain_ones() -> None:
-    """Update running statistics once; all three implementations of Paddle update them twice."""
+    """Running statistics are updated once; all three implementations of Paddle update them twice."""
     result = recomputed(net("batch_norm"), "cell")
     inputs = random_inputs(function_named(result.before))
     plain, after = (execute(function_named(module), inputs)[2:4] for module in (result.before, result.after))
@@ -178,7 +178,7 @@ INTEGERS = "tensor<256xi32>"
 
 
 def test_paddle_30_integers_of_pure_operations_are_recomputed() -> None:
-    """Recompute rounded numbers, and a mask made from them."""
+    """Rounded numbers are recomputed, and so is a mask made from them."""
     module = step(
         forward("a", "sine %x", "cell"),
         forward("number", "iota dim = 0", "cell", types=INTEGERS),
@@ -211,7 +211,7 @@ LOOP = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
 
 
 def test_paddle_31_operations_with_regions_are_copied_whole() -> None:
-    """Copy operations with regions; Paddle raises "Recompute don't support ops with sub_block"."""
+    """Operations with regions are copied; Paddle raises "Recompute don't support ops with sub_block"."""
     module = with_line(LOOP, "%w#1")
     after = cloned(module, "cell")
     assert len(copies_of(after, "while")) == 1
@@ -223,7 +223,7 @@ def test_paddle_31_operations_with_regions_are_copied_whole() -> None:
 
 @pytest.mark.parametrize("name", ["test.load", "test.read"])
 def test_paddle_38_memory_reads_are_kept(name: str) -> None:
-    """Do not recompute a read of a buffer that is written in the same step."""
+    """A read of a buffer that is written in the same step is not recomputed."""
     module = step(
         '  %buffer = "test.buffer"() : () -> index loc("jit(f)/buffer")',
         f'  %n = "{name}"(%buffer) : (index) -> {T} loc("jit(f)/jvp(cell)/load")',
@@ -244,7 +244,7 @@ def test_paddle_38_memory_reads_are_kept(name: str) -> None:
 
 
 def test_paddle_28_other_numbers_are_drawn_on_request() -> None:
-    """With preserve_rng_state=false, let the copy draw again; the proof reports that the results differ."""
+    """With preserve_rng_state=false the copy draws again; the proof reports that the results differ."""
     rng = """  %lo = stablehlo.constant dense<0.0> : tensor<f32> loc("jit(f)")
   %hi = stablehlo.constant dense<1.0> : tensor<f32> loc("jit(f)")
   %shape = stablehlo.constant dense<256> : tensor<1xi64> loc("jit(f)")

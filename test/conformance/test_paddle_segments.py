@@ -60,7 +60,7 @@ def test_paddle_13_checkpoint_producer_is_not_copied() -> None:
 
 
 def test_paddle_15_gradient_needing_no_value_recomputes_none() -> None:
-    """Do not recompute the sums before the kept relus, since the bias gradient is the cotangent."""
+    """The sums before the kept relus are not recomputed, since the bias gradient is the cotangent."""
     after = cloned(mlp(), "segment*")
     for sum_ in ("s0", "s2"):
         assert Names.ID not in maker(after, sum_).attributes
@@ -84,7 +84,7 @@ def test_paddle_16_the_gradient_reads_saved_values_only() -> None:
 
 
 def test_paddle_09_both_branches_are_recomputed() -> None:
-    """Recompute both branches; Paddle reports 'Could not recompute op range' and saves the second branch."""
+    """Both branches are recomputed; Paddle reports 'Could not recompute op range' and saves the second branch."""
     result = recomputed(net("branches"), "*")
     assert sorted(regions_of_copies(result.after)) == ["left", "right"]
     assert result.copies.count("dot_general") == result.copies.count("tanh") == 2
@@ -129,19 +129,19 @@ def test_paddle_17_marks_survive_printing_and_parsing() -> None:
 
 
 def test_paddle_32_unused_gradients_get_no_copies() -> None:
-    """Make no copy if only the gradient of the last weight is returned; Paddle emits all seven copies."""
+    """There is no copy if only the gradient of the last weight is returned; Paddle emits all seven copies."""
     module = net("layers")
     result = recomputed(keep_results(module, (0, 9)), "segment*")
     assert result.copies == []
     assert recomputed(net("layers"), "segment*").copies != []
 
 
-def keep_results(module: ModuleOp, wanted: tuple[int, ...]) -> ModuleOp:
+def keep_results(module: ModuleOp, requested: tuple[int, ...]) -> ModuleOp:
     """Return the same step with only some of its results."""
     function = function_named(module)
     terminator = function.body.block.last_op
     assert terminator is not None
-    terminator.operands = [terminator.operands[index] for index in wanted]
+    terminator.operands = [terminator.operands[index] for index in requested]
     function.update_function_type()
     if function.res_attrs is not None:
         function.res_attrs = None
@@ -168,7 +168,7 @@ def test_paddle_33_values_before_stopped_gradient_are_kept() -> None:
 
 
 def test_paddle_34_parameters_get_gradients_if_input_has_none() -> None:
-    """Keep all gradients; Paddle's reentrant recompute loses 75 of 75 if every block is recomputed."""
+    """All gradients are kept; Paddle's reentrant recompute loses 75 of 75 if every block is recomputed."""
     result = recomputed(net("fleet"), "block*")
     assert {"block0", "block1", "block2"} <= set(regions_of_copies(result.after))
     gradients = execute(function_named(result.after), random_inputs(function_named(result.before)))[1:]
@@ -219,7 +219,7 @@ def test_paddle_37_scope_entered_twice_is_two_segments() -> None:
 
 
 def test_paddle_49_the_last_segment_is_not_recomputed() -> None:
-    """Do not recompute the last segment; with the loss as a checkpoint, Paddle makes 16 copies that are read at
+    """The last segment is not recomputed; with the loss as a checkpoint, Paddle makes 16 copies that are read at
     once."""
     result = recomputed(chain(["exponential", "sqrt", "exponential", "tanh"], 4), "block*")
     assert regions_of_copies(result.after) == ["block2", "block1", "block0"]

@@ -1,4 +1,4 @@
-"""Order by tokens, its effect on later passes, and the peak under adversarial schedules."""
+"""Tokens order copies behind gradients, also through later passes and under adversarial schedules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def cleaned(module: ModuleOp) -> ModuleOp:
 
 
 def test_paddle_18_no_copy_can_run_before_the_gradient() -> None:
-    """Delay all copies of 32 layers; Paddle's can run before the loss, with 71 values live in an eager schedule."""
+    """All copies of 32 layers are delayed; Paddle's can run before the loss, with 71 values live in an eager
+    schedule."""
     module = chain(LAYER, LAYERS)
     after = cloned(module)
     schedule = eager(classified(after)).order.operations
@@ -85,7 +86,7 @@ def two_roots() -> ModuleOp:
 
 
 def test_paddle_19_every_root_waits() -> None:
-    """Delay every root; Paddle's older pass guards only the first operation of a segment."""
+    """Every root is delayed; Paddle's older pass guards only the first operation of a segment."""
     after = cloned(two_roots(), "cell")
     roots = [*copies_of(after, "sine"), *copies_of(after, "cosine")]
     assert len(roots) == 2
@@ -96,7 +97,7 @@ def test_paddle_19_every_root_waits() -> None:
 
 @pytest.mark.parametrize("target", ["stablehlo", "none"])
 def test_paddle_20_cse_leaves_the_copies_alone(target: str) -> None:
-    """Keep the copies through CSE; Paddle's CSE removes every copy of its own pass."""
+    """The copies are kept through CSE; Paddle's CSE removes every copy of its own pass."""
     result = recomputed(chain(LAYER, 6), target=target)
     before = copies_in(result.after)
     assert len(before) == 5 * 3

@@ -58,13 +58,13 @@ class Answer:
 
     share: int
     wanted: int
-    done: Rewritten | None
+    rewritten: Rewritten | None
     refusal: str = ""
 
     @cached_property
     def peak(self) -> int:
-        assert self.done is not None
-        return memory(self.done.module)[FUNCTION].peak_bytes
+        assert self.rewritten is not None
+        return memory(self.rewritten.module)[FUNCTION].peak_bytes
 
     @property
     def minimum(self) -> int:
@@ -79,8 +79,8 @@ class Answer:
 
     @property
     def kind(self) -> str:
-        if self.done is not None:
-            return f"kept by {'copies' if self.done.copies else 'the step as it is'}"
+        if self.rewritten is not None:
+            return f"kept by {'copies' if self.rewritten.copies else 'the step as it is'}"
         return "refused: proved" if self.is_proved else "refused: not found"
 
 
@@ -147,11 +147,11 @@ def reached(module: ModuleOp, request: RecomputeOptions) -> Iterator[int]:
 def problems_of(module: ModuleOp, request: RecomputeOptions, answers: Sequence[Answer]) -> Iterator[str]:
     """Describe the checks that fail."""
     for actual in answers:
-        if actual.done is not None:
-            yield from (f"{actual.share}%: {words}" for words in wrong_with(module, actual, actual.done))
+        if actual.rewritten is not None:
+            yield from (f"{actual.share}%: {words}" for words in wrong_with(module, actual, actual.rewritten))
     yield from wrong_among(answers)
-    if refused := [entry for entry in answers if entry.done is None]:
-        peaks = [*reached(module, request), *(entry.peak for entry in answers if entry.done is not None)]
+    if refused := [entry for entry in answers if entry.rewritten is None]:
+        peaks = [*reached(module, request), *(entry.peak for entry in answers if entry.rewritten is not None)]
         problem, least = problem_for(module, request), 0 if has_twins(module) else min(peaks)
         for actual in refused:
             yield from (f"{actual.share}%: {words}" for words in wrong_refusal(actual, least))
@@ -178,7 +178,7 @@ def wrong_with(module: ModuleOp, actual: Answer, result: Rewritten) -> Iterator[
 def wrong_among(answers: Sequence[Answer]) -> Iterator[str]:
     """Describe inconsistencies among answers, the loosest of which comes first."""
     for looser, tighter in pairwise(answers):
-        if looser.done is None and tighter.done is not None:
+        if looser.rewritten is None and tighter.rewritten is not None:
             yield f"{looser.share}% is refused, {tighter.share}% is not: {looser.refusal}"
 
 
@@ -186,8 +186,12 @@ def dearer(answers: Sequence[Answer]) -> Iterator[str]:
     """Describe budgets that take more work than a tighter one (docs/limits_budgets.md), which are counted but no
     failure."""
     for looser, tighter in pairwise(answers):
-        if looser.done is not None and tighter.done is not None and looser.done.extra_flops > tighter.done.extra_flops:
-            works = f"{looser.done.extra_flops} FLOPs more, {tighter.share}% {tighter.done.extra_flops}"
+        if (
+            looser.rewritten is not None
+            and tighter.rewritten is not None
+            and looser.rewritten.extra_flops > tighter.rewritten.extra_flops
+        ):
+            works = f"{looser.rewritten.extra_flops} FLOPs more, {tighter.share}% {tighter.rewritten.extra_flops}"
             yield f"{looser.share}% takes {works}"
 
 

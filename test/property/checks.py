@@ -65,7 +65,7 @@ class Case:
     request: Request
     before: ModuleOp
     after: ModuleOp
-    done: Recomputation
+    recomputation: Recomputation
 
     @cached_property
     def inlined(self) -> ModuleOp:
@@ -144,7 +144,7 @@ def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> O
         return Outcome(problems=(Problem("pipeline", _words(error)),))
     listed = CHECKS if checks is None else checks
     problems = tuple(problem for name, first in listed.items() for problem in _problems(name, first, case))
-    return Outcome(case.done.copies, "", problems)
+    return Outcome(case.recomputation.copies, "", problems)
 
 
 def _refused(refusal: Refusal, has_positions: bool) -> Outcome:
@@ -189,7 +189,7 @@ def _proved(case: Case) -> Iterator[str]:
 
 def _peak(case: Case) -> Iterator[str]:
     """Check that a policy does not raise a peak noticeably, and that it lowers one if it makes copies."""
-    if not case.request.is_policy_only or not case.done.copies:
+    if not case.request.is_policy_only or not case.recomputation.copies:
         return
     before, after = holding(case.inlined), holding_of(case)
     is_for_xla = case.request.target == "stablehlo"
@@ -215,18 +215,18 @@ def _under_xla(case: Case) -> tuple[int, int]:
 
 def holding_of(case: Case) -> SavedValue:
     """Return the residuals and peaks of the result, inlined: an unchanged step may still have calls."""
-    if case.done.copies:
+    if case.recomputation.copies:
         return case.held
     return holding(case.inlined)
 
 
 def _silent(case: Case) -> Iterator[str]:
     """Check that without copies nothing changes, and that a remark gives the reason (R15, R11)."""
-    if case.done.copies:
+    if case.recomputation.copies:
         return
     if case.text != print_module(case.before, debuginfo=True):
         yield "the step has changed although nothing is recomputed"
-    if not case.done.remarks:
+    if not case.recomputation.remarks:
         yield "nothing is recomputed, and no remark says why"
 
 
@@ -244,7 +244,7 @@ def _second_run(case: Case) -> Iterator[str]:
 
 def _later_cleanups(case: Case) -> Iterator[str]:
     """Check that later cleanups change neither residuals nor peaks."""
-    if not case.done.copies:
+    if not case.recomputation.copies:
         return
     module = case.after.clone()
     context = make_context()
@@ -276,7 +276,7 @@ def _gated(case: Case) -> Iterator[str]:
 
     Every operand of a copy comes from copies, from constants, or through a barrier that a gradient value passes, too.
     """
-    if case.request.target != "stablehlo" or not case.done.copies:
+    if case.request.target != "stablehlo" or not case.recomputation.copies:
         return
     classes = classified(case.flat)
     constants = constants_only(classes.order)
@@ -302,7 +302,7 @@ def _is_gradient(actual: Phases, value: SSAValue) -> bool:
 
 def _scheduled(case: Case) -> Iterator[str]:
     """Check recompute-schedule on the step before and after: equal results and phases, and no higher peak."""
-    for given in (case.inlined, *([case.flat] if case.done.copies else [])):
+    for given in (case.inlined, *([case.flat] if case.recomputation.copies else [])):
         module = given.clone()
         before = classified(module)
         schedule(module)

@@ -250,12 +250,12 @@ class Cotangents:
         self.arrived[value] = ct if known is None else pen.op("add", known, ct)
 
 
-def backward(pen: Pen, tape: Sequence[Applied], seed: tuple[Value, Value], wanted: frozenset[Value]) -> Cotangents:
+def backward(pen: Pen, tape: Sequence[Applied], seed: tuple[Value, Value], requested: frozenset[Value]) -> Cotangents:
     """Write the backward pass of `tape` for the cotangent `seed`, a pair of a value and its cotangent.
 
-    Only operations that lead to a `wanted` value are written.
+    Only operations that lead to a `requested` value are written.
     """
-    active = _depends_on(tape, wanted)
+    active = _depends_on(tape, requested)
     result = Cotangents({seed[0]: seed[1]})
     for op in reversed(tape):
         ct = result.arrived.get(op.result)
@@ -269,8 +269,8 @@ def backward(pen: Pen, tape: Sequence[Applied], seed: tuple[Value, Value], wante
     return result
 
 
-def _depends_on(tape: Sequence[Applied], wanted: frozenset[Value]) -> frozenset[Value]:
-    active = set(wanted)
+def _depends_on(tape: Sequence[Applied], requested: frozenset[Value]) -> frozenset[Value]:
+    active = set(requested)
     for op in tape:
         if any(operand in active for operand in op.operands):
             active.add(op.result)

@@ -163,7 +163,7 @@ def nudged(given: Program, dice: Random) -> Program:
     """Change one number of one loop."""
     at, field = (
         dice.randrange(2),
-        dice.choice(["start", "end", "step", "kind", "heights", "begins", "swap", "carries", "how"]),
+        dice.choice(["start", "end", "step", "kind", "heights", "begins", "swap", "carries", "direction"]),
     )
     loops = list(given.loops)
     match field:
@@ -173,8 +173,8 @@ def nudged(given: Program, dice: Random) -> Program:
             return dataclasses.replace(given, heights=tuple(height + 1 for height in given.heights))
         case "begins":
             return dataclasses.replace(given, begins=given.begins + 1)
-        case "how":
-            loops[at] = dataclasses.replace(loops[at], how=dice.choice(list(COMPARED)))
+        case "direction":
+            loops[at] = dataclasses.replace(loops[at], direction=dice.choice(list(COMPARED)))
         case "carries":
             loops[at] = dataclasses.replace(loops[at], carry=loops[at].other, other=loops[at].carry)
         case "swap":

@@ -42,18 +42,18 @@ class Pieces(Writer):
             by = self.line(f"multiply {number}, {self.constant(loop.step, kind)}", t)
             return self.line(f"add {by}, {self.constant(loop.start, kind)}", t)
 
-        def one(i: str, inner: list[str]) -> list[str]:
+        def iteration_of(i: str, inner: list[str]) -> list[str]:
             return self.iteration(loop, place(i), inner, captured)
 
         if loop.pieces == "counted":
-            return self.counted(kind, (0, loop.trips(), 1), state, one, loop.turned)
+            return self.counted(kind, (0, loop.trips(), 1), state, iteration_of, loop.turned)
         size = 2 if loop.pieces == "parity" else loop.size
 
         def chunk(q: str, outer: list[str]) -> list[str]:
             base = self.line(f"multiply {q}, {self.constant(size + (loop.slip == 'size'), kind)}", t)
 
             def within(r: str, inner: list[str]) -> list[str]:
-                return one(r if loop.slip == "number" else self.line(f"add {base}, {r}", t), inner)
+                return iteration_of(r if loop.slip == "number" else self.line(f"add {base}, {r}", t), inner)
 
             outer = slipped(loop.slip, state, outer)
             if loop.pieces == "parity":

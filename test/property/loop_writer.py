@@ -40,7 +40,7 @@ class Loop:
     Attributes:
         kind: Type of the counter.
         carry, other: New values of the two carries, in this order or `turned`.
-        how: Direction of the comparison; by default `LT` for a loop that counts up.
+        direction: Direction of the comparison; by default `LT` for a loop that counts up.
         pieces: How the loop is composed, with a `size`.
         slip: The error at the boundary between two pieces.
     """
@@ -55,12 +55,12 @@ class Loop:
     turned: bool = False
     pieces: str = "whole"
     size: int = 1
-    how: str = ""
+    direction: str = ""
     slip: str = ""
 
     @property
     def compares(self) -> str:
-        return self.how or ("LT" if self.step > 0 else "GT")
+        return self.direction or ("LT" if self.step > 0 else "GT")
 
     def ends(self) -> bool:
         return self.trips() <= MOST
@@ -144,9 +144,11 @@ class Writer:
             case _:
                 raise AssertionError(expression)
 
-    def compared(self, how: str, left: str, right: str, kind: str) -> str:
+    def compared(self, direction: str, left: str, right: str, kind: str) -> str:
         sign = "UNSIGNED" if kind.startswith("u") else "SIGNED"
-        return self.line(f"compare {how}, {left}, {right}, {sign}", f"(tensor<{kind}>, tensor<{kind}>) -> tensor<i1>")
+        return self.line(
+            f"compare {direction}, {left}, {right}, {sign}", f"(tensor<{kind}>, tensor<{kind}>) -> tensor<i1>"
+        )
 
     def vector(self, expression: Expression, scope: Mapping[str, Any], kind: str) -> str:
         i = scope["i"]
@@ -192,11 +194,13 @@ class Writer:
         state: list[str],
         body: Body,
         is_turned: bool = False,
-        how: str = "LT",
+        direction: str = "LT",
     ) -> list[str]:
         """Write a counting loop. `body(i, state)` writes an iteration and returns the state after it."""
         if is_turned:
-            result = self.counted(kind, bounds, turned(state), lambda i, s: turned(body(i, turned(s))), how=how)
+            result = self.counted(
+                kind, bounds, turned(state), lambda i, s: turned(body(i, turned(s))), direction=direction
+            )
             return turned(result)
         start, end, step = bounds
         highs = [f"tensor<{height}x3xf32>" for height in self.program.heights]
@@ -205,7 +209,7 @@ class Writer:
         inner = [f"%v{next(self.names)}" for _ in range(len(state) + 1)]
         pairs = ", ".join(f"{a} = {b}" for a, b in zip(inner, [begin, *state], strict=True))
         self.lines.append(f"{name}:{len(inner)} = stablehlo.while({pairs}) : {types} cond {{")
-        going = self.compared(how, inner[0], self.constant(end, kind), kind)
+        going = self.compared(direction, inner[0], self.constant(end, kind), kind)
         self.lines.append(f"stablehlo.return {going} : tensor<i1> }} do {{")
         after = body(inner[0], inner[1:])
         further = self.line(f"add {inner[0]}, {self.constant(step, kind)}", f"tensor<{kind}>")

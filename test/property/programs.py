@@ -175,9 +175,9 @@ class _Step:
         loss, ct = self._cotangent(result)
         pen = Pen(f.pen.writer, f.pen.place, "backward")
         weights = list(f.weights.values.values())
-        wanted = [*weights, self.data] if not weights or self.random.random() < 0.3 else weights
-        actual = backward(pen, f.tape, (loss, ct), frozenset(wanted)).arrived
-        gradients = {value: actual[value] if value in actual else pen.full("0.0", value.type) for value in wanted}
+        requested = [*weights, self.data] if not weights or self.random.random() < 0.3 else weights
+        actual = backward(pen, f.tape, (loss, ct), frozenset(requested)).arrived
+        gradients = {value: actual[value] if value in actual else pen.full("0.0", value.type) for value in requested}
         first = [loss] if shape.returns_loss else []
         first += f.returned if self.random.random() < 0.8 else []
         first += [f.state] if f.state and self.random.random() < 0.5 else []
@@ -185,7 +185,7 @@ class _Step:
         updated, extra = self._update(gradients, weights)
         returned = [*first, *updated]
         if self.random.random() < 0.1:
-            returned.append(self.random.choice(wanted))
+            returned.append(self.random.choice(requested))
         arguments = [self._argument(value, returned, donated=shape.update != "none") for value in (*weights, *extra)]
         others = [self.data, *([ct] if shape.takes_cotangent else []), *([KEY] if f.reads_key else [])]
         return [*arguments, *others], returned

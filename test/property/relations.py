@@ -55,12 +55,12 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
 
 def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
     """Check that unused operations in the forward pass do not change the number of copies."""
-    if not case.request.marks and case.done.copies:
+    if not case.request.marks and case.recomputation.copies:
         more = case.before.clone()
         if add_dead_code(more, Random(print_module(more))):
-            copies = run(more, case.request).done.copies
-            if copies != case.done.copies:
-                yield f"dead code changes the number of copies from {case.done.copies} to {copies}"
+            copies = run(more, case.request).recomputation.copies
+            if copies != case.recomputation.copies:
+                yield f"dead code changes the number of copies from {case.recomputation.copies} to {copies}"
 
 
 def add_dead_code(module: ModuleOp, random: Random) -> int:
@@ -102,7 +102,7 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
     peak is that without calls. A call needs its operands and results at one time, and equal operations of different
     calls are not merged (docs/limits.md).
     """
-    if case.request.marks or case.request.phases != "locations" or not case.done.copies:
+    if case.request.marks or case.request.phases != "locations" or not case.recomputation.copies:
         return
     outlined = case.before.clone()
     if not _outline(outlined, Random(print_module(outlined))):
@@ -113,11 +113,11 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
         yield f"with a private function: {proof.reason}"
     yield from (f"with a private function {words}" for words in CHECKS["peak"](again))
     inlined = [run(before, case.request, calls=False) for before in (case.before, outlined)]
-    plain, without = [(item.done.copies, holding_of(item).peak_bytes) for item in inlined]
+    plain, without = [(item.recomputation.copies, holding_of(item).peak_bytes) for item in inlined]
     if plain != without:
         yield f"without calls a private function changes (copies, peak) from {plain} to {without}"
-    if again.done.copies != case.done.copies:
-        yield f"a private function changes copies from {case.done.copies} to {again.done.copies}"
+    if again.recomputation.copies != case.recomputation.copies:
+        yield f"a private function changes copies from {case.recomputation.copies} to {again.recomputation.copies}"
     if case.request.target == "none" and holding_of(again).peak_bytes > without[1] * (1 + WORTH_IT):
         yield f"called again a private function takes the peak from {without[1]} to {holding_of(again).peak_bytes}"
 

@@ -34,6 +34,7 @@ def test_accepted_edits_keep_results() -> None:
 
 @pytest.mark.slow
 def test_random_steps_with_loops_are_proved_and_equal() -> None:
-    """Check random steps. In 7344 and 7695 the newest gradient value is the unused counter of a loop."""
+    """Random steps are proved and equal, including 7344 and 7695, where the newest gradient value is the unused counter
+    of a loop."""
     verdicts = {seed: scans.check(seed) for seed in (*range(8), 7344, 7695)}
     assert set(verdicts.values()) == set(scans.RIGHT), verdicts

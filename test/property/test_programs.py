@@ -57,7 +57,7 @@ def test_every_program_passes_all_checks(first: int) -> None:
 
 @pytest.mark.slow
 def test_most_programs_are_recomputed() -> None:
-    """Check that most random programs are recomputed, since unchanged ones test nothing."""
+    """Most random programs are recomputed, since unchanged ones test nothing."""
     ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]
     assert sum(ledger.fired for ledger in ledgers) >= 0.7 * COUNT
     operations = sum((ledger.operations for ledger in ledgers), Counter[str]())

@@ -31,9 +31,9 @@ def names() -> list[str]:
     return [*written, *(f"jax {name}" for name in JAX_PROGRAMS)]
 
 
-def bases(judge: Judge, wanted: Sequence[str] | None = None) -> list[Base]:
+def bases(judge: Judge, requested: Sequence[str] | None = None) -> list[Base]:
     """Return the programs with these names, all by default; the judge reads each of them."""
-    chosen = list(wanted) if wanted is not None else names()
+    chosen = list(requested) if requested is not None else names()
     removeprefixs = [name.removeprefix("jax ") for name in chosen if name.startswith("jax ")]
     lowered_texts = dict(zip(removeprefixs, judge.ask(*map(lowered, removeprefixs)), strict=True))
     given = [

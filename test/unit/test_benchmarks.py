@@ -1,4 +1,4 @@
-"""The thresholds of the benchmark against `jax.checkpoint`: each of them can be missed."""
+"""Each threshold of the benchmark against `jax.checkpoint` can be missed."""
 
 from __future__ import annotations
 

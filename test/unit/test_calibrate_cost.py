@@ -1,4 +1,4 @@
-"""Calibration of a cost model: it writes a device that costs can be estimated with."""
+"""The calibration of a cost model writes a device file, from which costs can be estimated."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def test_unreadable_device_name_is_rejected(tmp_path: Path) -> None:
 
 
 def test_measured_rates_have_plausible_magnitude() -> None:
-    """Measure rates of a plausible magnitude: a wrong unit would be off by a factor of a thousand."""
+    """Measured rates are plausible: a wrong unit would be off by a factor of a thousand."""
     assert 1e7 < products("float32", SMALL, 2).best < 1e13 and 1e7 < copies(SMALL, 2).best < 1e13

@@ -1,4 +1,4 @@
-"""The pages for users of other frameworks: their examples run, and all passes and options that they name exist."""
+"""Examples on the pages for users of other frameworks run, and the passes and options that they name exist."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_options_named_on_page_exist(name: str) -> None:
 @pytest.mark.slow("coming_from_pytorch")
 @pytest.mark.parametrize("name", PAGES)
 def test_portable_requests_on_page_run(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run every request that fits any step with segments: it is carried out, or the step is left alone with a
-    remark. A number `k` of the reader is 2."""
+    """Every request that fits any step with segments is carried out, or leaves the step alone with a remark. A number
+    `k` that the reader chooses is 2 here."""
     source = tmp_path / "step.mlir"
     source.write_text((ROOT / "examples" / "stablehlo" / "chain.small.mlir").read_text())
     for passed, options in MENTIONED.findall(PAGES[name]):
@@ -82,7 +82,7 @@ def test_every_claim_has_a_test(name: str) -> None:
 
 
 def test_mindspore_snippets_run(tmp_path: Path) -> None:
-    """Run the snippets of the page on MindSpore; `test_paddle_examples.py` runs those on Paddle."""
+    """The snippets of the page on MindSpore run; `test_paddle_examples.py` runs those on Paddle."""
     pytest.importorskip("jax", reason="the calls are those of the frontend for JAX")
     page = (ROOT / "docs" / "mindspore_calls.md").read_text()
     for snippet in re.findall(r"```python\n(.*?)```", page, re.DOTALL):

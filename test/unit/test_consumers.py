@@ -70,7 +70,7 @@ runpy.run_module("recompute.benchmarks.consumers", run_name="__main__")
 
 @pytest.mark.slow
 def test_xla_aborts_where_no_name_is_reserved() -> None:
-    """Check the benchmark itself: without reserved names XLA aborts, and this is noticed."""
+    """Without reserved names XLA aborts, and the benchmark notices it."""
     completed = subprocess.run(
         [sys.executable, "-c", WITHOUT_RESERVED_NAMES], capture_output=True, text=True, check=False
     )

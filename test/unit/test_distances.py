@@ -97,7 +97,7 @@ def test_forms_of_a_step_are_proved_and_executed_equal(forms: Any) -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_forms_of_a_step_agree_under_each_setting(distances: Any, forms: Any, number: int) -> None:
-    """Find all forms within rounding of each other under each setting of XLA."""
+    """All forms are within rounding of each other under each setting of XLA."""
     row = distances.measure("small chain", forms, distances.SETTINGS[number], 2)
     assert list(row.other_numbers()) == []
     assert all(value.leaves == 2 and value.relative < 1e-5 for value in row.distances.values())
@@ -115,7 +115,7 @@ def test_form_with_other_numbers_is_reported(distances: Any) -> None:
 
 
 def test_setting_with_other_numbers_is_reported(distances: Any) -> None:
-    """Report a setting in which XLA's numbers differ from those of numpy, as with one of its passes disabled."""
+    """A setting in which XLA's numbers differ from numpy's, as with a disabled pass, is reported."""
     near, far = (distances.Closeness.of([f32(1)], [f32(number)]) for number in (1.001, 1.1))
     row = distances.Row("step", "default", {pair: near for pair in distances.PAIRS})
     assert list(row.other_numbers()) == [] and not row.is_equal

@@ -1,4 +1,4 @@
-"""Snippets, commands and links of the README and docs/: all run or resolve, except those listed here with a reason."""
+"""Snippets, commands and links of the README and docs/ run or resolve, except those listed here with a reason."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_page_commands_succeed(block: Block, folder: Path) -> None:
 
 @pytest.mark.parametrize("block", of_language("console"), ids=str)
 def test_page_sessions_have_the_stated_output(block: Block, folder: Path) -> None:
-    """Run each line behind a `$`; the lines below it must be the beginning or a part of its output."""
+    """Each line after a `$` runs; the lines below it are the beginning or a part of its output."""
     prepare(block.page, folder)
     (folder / "step.mlir").write_text(FIVE_VALUES)
     if block.page == "docs/tutorial_mlir.md":  # its sessions go on where the one before ended
@@ -194,7 +194,7 @@ SNIPPETS = [block for block in of_language("python") if block.page not in TUTORI
 
 @pytest.mark.parametrize("block", SNIPPETS, ids=str)
 def test_python_snippets_run(block: Block, folder: Path) -> None:
-    """Run each snippet with the names that the page assumes, and call the step that it makes."""
+    """Each snippet runs with the names that the page assumes, and so does the step that it makes."""
     jax = pytest.importorskip("jax", reason="the snippets call recompute.jax")
     (folder / "snippet.py").write_text(block.text)
     given = {"recompute": __import__("recompute"), "text": training_step("layer"), "train_step": train_step}
@@ -291,7 +291,7 @@ def test_links_resolve(page: Path) -> None:
 
 
 def test_file_names_as_link_texts_match_their_targets() -> None:
-    """A text may leave out the beginning of the path."""
+    """A link text that is a file name is the end of the target's path."""
     pages = [*PAGES, *sorted((ROOT / "benchmarks").glob("*/**/README.md"))]
     named = [(name_of(page), *link) for page in pages for link in links_with_file_names(page)]
     assert len(named) > 100
@@ -328,7 +328,7 @@ def tracked_paths() -> set[str]:
 
 
 def test_files_that_a_page_names_exist() -> None:
-    """A name may leave out the beginning of a path."""
+    """Each file that a page names exists; the beginning of its path may be omitted."""
     paths = {f"/{path}" for path in tracked_paths()}
     ends = {path[index:] for path in paths for index, letter in enumerate(path) if letter == "/"}
     for page in PAGES:
@@ -351,7 +351,7 @@ def names_in_files(text: str) -> list[tuple[str, str]]:
 
 
 def test_names_are_defined_in_stated_files() -> None:
-    """Look up each name in the file that its page states. A path may leave out its beginning."""
+    """Each name is defined in the file that the page states; the beginning of the path may be omitted."""
     sources = {f"/{path}": (ROOT / path).read_text() for path in tracked_paths() if path.endswith(".py")}
     pairs = [(name_of(page), *pair) for page in PAGES for pair in names_in_files(prose(page))]
     assert len(pairs) >= 60
@@ -406,7 +406,7 @@ def words_of_sources() -> set[str]:
 
 
 def test_identifiers_on_the_pages_exist() -> None:
-    """Look up each identifier between backticks, as a whole word, in the sources."""
+    """Each identifier between backticks occurs as a whole word in the sources."""
     sources = words_of_sources()
     by_page = {name_of(page): set(IDENTIFIER.findall(prose(page))) for page in PAGES}
     unknown = {page: sorted(names - sources - OF_OTHER_PROJECTS) for page, names in by_page.items()}

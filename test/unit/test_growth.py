@@ -1,4 +1,4 @@
-"""Linear growth of the work with the step, in counted look-ups; `benchmarks/growth.py` measures seconds."""
+"""The work, in counted look-ups, grows linearly with the step; `benchmarks/growth.py` measures seconds."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[st
     module, selection = step_of(kind, blocks)
     counted = Counter[str]()
 
-    def counting(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(change: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def counted_call(*arguments: Any) -> Any:
-            counted[what] += 1
+            counted[change] += 1
             return function(*arguments)
 
         return counted_call
@@ -95,5 +95,5 @@ def test_look_ups_grow_with_the_step(monkeypatch: pytest.MonkeyPatch, kind: str)
     blocks = LARGE_SEGMENTS if kind == "segments" else 24
     small, large = (look_ups(monkeypatch, kind, count) for count in (blocks, blocks * FACTOR))
     assert small["owners"] and small["reads"] and small["lines"]
-    for what, count in small.items():
-        assert large[what] <= SLACK * FACTOR * count, what
+    for change, count in small.items():
+        assert large[change] <= SLACK * FACTOR * count, change

@@ -1,4 +1,4 @@
-"""Messages name the options of the interface through which the user came."""
+"""Messages name the options of the interface that the user called."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_error_on_unproved_loops_names_the_option() -> None:
 
 
 def test_messages_outside_tools_name_no_flags() -> None:
-    """Strings with a flag are arguments of `by_interface` or docstrings."""
+    """Outside the tools, strings with a flag are arguments of `by_interface` or docstrings."""
     result = dict[str, set[str]]()
     for package in CALLED_FROM_PYTHON:
         for path in sorted((ROOT / package).rglob("*.py")):

@@ -73,7 +73,7 @@ def test_disable_snippet_runs_the_plain_step(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_readme_lines_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Run the first lines of the README on the step of this page."""
+    """The first lines of the README run on the step of this page."""
     readme = (ROOT / "README.md").read_text()
     (snippet,) = [match for match in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in match]
     assert len([line for line in snippet.splitlines() if line]) <= 5

@@ -1,4 +1,5 @@
-"""The benchmark beside the frameworks' remat: each threshold can be missed, and the tables state what was measured."""
+"""In the benchmark against the frameworks' remat, each threshold can be missed, and the tables state the
+measurements."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ def test_tables_state_the_measured_ratios():
 
 
 def test_peaks_are_measured_in_separate_processes():
-    """Measure each peak in a process of its own; add columns for peaks and seconds per step."""
+    """Each peak is measured in a process of its own, with columns for peaks and seconds per step."""
     row = rows()["gpt"]
     items = list[tuple[str, ...]]()
 
@@ -114,7 +115,7 @@ def test_peaks_are_measured_in_separate_processes():
 
 
 def test_settings_vary_barriers_and_schedulers():
-    """Vary the option for barriers on CPU, and the schedulers on GPU."""
+    """The settings vary the option for barriers on CPU, and the schedulers on GPU."""
     assert [dict(item.options) for item in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
     on, off, less = settings.settings_of("gpu")[1:]
     assert (on.options[settings.HIDING], off.options[settings.HIDING], less.options[settings.SLOP]) == (True, False, 50)

@@ -1,4 +1,4 @@
-"""The layering of packages: which folder may import which, and that all packages are listed."""
+"""Packages import each other only as the layering permits, and all packages are listed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_allowed_import_is_accepted(path: str, source: str):
 
 
 def test_framework_imports_are_lazy():
-    """Import no framework at the top of a module that only forwards to its frontend."""
+    """A module that only forwards to its frontend imports no framework at its top."""
     eager = [
         f"{path}:{entry.line}: imports {entry.name} at once"
         for path, source in modules_in(MAY_IMPORT).items()

@@ -1,4 +1,4 @@
-"""The notebooks: they run from the first cell to the last, and are stored without outputs."""
+"""The notebooks run from the first cell to the last, and are stored without outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References for comparison: none runs XLA without fusion, which gives wrong numbers (docs/bits.md)."""
+"""No reference for comparison runs XLA without fusion, which gives wrong numbers (docs/bits.md)."""
 
 from __future__ import annotations
 

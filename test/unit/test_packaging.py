@@ -1,4 +1,4 @@
-"""The wheel and the source distribution: contents, description on an index, and use after installation."""
+"""The wheel and the source distribution have the expected contents and description, and work after installation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ test/filecheck/transforms/clone.mlir examples/stablehlo/mlp.small.mlir benchmark
 
 
 def test_versions_agree() -> None:
-    """Compare every statement of the version with `recompute.__version__`, which the build reads."""
+    """Every statement of the version agrees with `recompute.__version__`, which the build reads."""
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == recompute.__version__  # pyright: ignore[reportOptionalSubscript]
     assert f"Version {recompute.__version__}." in (ROOT / "CHANGELOG.md").read_text()
@@ -65,7 +65,7 @@ def test_module_runs_the_tools(arguments: list[str], code: int, text: str) -> No
 
 
 def test_readme_for_an_index_has_absolute_links() -> None:
-    """Make all links and pictures of the README absolute where there is a URL, and drop dead ones otherwise."""
+    """Links and pictures of the README become absolute if there is a URL; otherwise dead ones are dropped."""
     text = "![a picture](docs/a.svg), [a page](docs/a.md#part), [elsewhere](https://example.org), [here](#part)"
     absolute = SETUP["readme_for_an_index"](text, "https://example.org/x")
     assert absolute == (
@@ -126,7 +126,7 @@ def test_source_distribution_contains_the_repository(archives: Path) -> None:
 
 @pytest.mark.slow
 def test_wheel_works_in_a_fresh_environment(archives: Path, tmp_path: Path) -> None:
-    """Install the wheel in a fresh environment; its dependencies come from this one, so that no index is needed."""
+    """The wheel works in a fresh environment; its dependencies come from this one, so that no index is needed."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     scripts = tmp_path / "venv" / "bin"
     (wheel,) = archives.glob("*.whl")

@@ -1,4 +1,4 @@
-"""The pass of docs/plugins.md, registered by an entry point as an installed package does."""
+"""The pass of docs/plugins.md works if an entry point registers it, as for an installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of public programs counts what it says: on a folder with one program of each kind."""
+"""The benchmark of public programs counts a folder with one program of each kind correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements in the README, the tutorial and the generated pages, against the behaviour of the tools."""
+"""Statements in the README, the tutorial and the generated pages agree with the behaviour of the tools."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_number_of_another_measurement_is_detected() -> None:
 
 
 def test_modelled_numbers_of_the_concepts_page_are_current() -> None:
-    """Compute the modelled numbers of the page on concepts from the same examples."""
+    """The modelled numbers of the page on concepts are those of the same examples today."""
     page = " ".join(CONCEPTS.split())
     tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
     assert "from {} to {} MB.".format(*tied) in page

@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md: each trains, and recomputes something."""
+"""Each recipe of docs/recipes.md trains, and recomputes something."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_recipe_states_its_framework():
 @pytest.mark.slow("linen", "equinox", "haiku", "Keras", "optax")
 @pytest.mark.parametrize("name", NEEDS)
 def test_recipes_train_with_equal_losses(name: str, tmp_path: Path):
-    """Compare the losses of a recipe with those of the same lines under the framework's own `jit`."""
+    """The losses of a recipe equal those of the same lines under the framework's own `jit`."""
     pytest.importorskip(NEEDS[name], reason="the recipe's framework")
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)

@@ -1,4 +1,4 @@
-"""The layering inside `analysis/` and `frontends/jax/`: which part may import which, without cycles."""
+"""Parts of `analysis/` and `frontends/jax/` import each other only as declared, without cycles."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _is_private(name: str) -> bool:
 
 
 def test_no_module_only_forwards_names():
-    """Find no module that only forwards names, apart from the interfaces of packages."""
+    """No module only forwards names, apart from the interfaces of packages."""
     assert [path for path, source in MODULES.items() if not path.endswith("__init__.py") and _forwards(source)] == []
 
 

@@ -1,4 +1,4 @@
-"""RUN lines that are run in this process: with the verdicts of lit, failures included; other lines are left to lit."""
+"""RUN lines that run in this process have the verdicts of lit, failures included; other lines are left to lit."""
 
 from __future__ import annotations
 

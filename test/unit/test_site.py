@@ -1,4 +1,4 @@
-"""The documentation site: it builds without warnings, and its search finds the contents of the pages."""
+"""The documentation site builds without warnings, and its search finds the contents of the pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_entry_page_links_to_tutorials(site: Path) -> None:
 
 
 def test_site_loads_nothing_from_other_hosts(site: Path) -> None:
-    """Load no script or font from another host, so that the pages can be read offline."""
+    """No script or font is loaded from another host, so that the pages can be read offline."""
     entry = (site / "index.html").read_text()
     assert 'src="http' not in entry and "fonts.g" not in entry
 
@@ -47,7 +47,7 @@ def test_search_index_contains_sections(site: Path) -> None:
 
 
 def test_dead_link_fails_the_build(tmp_path: Path) -> None:
-    """Check that the strict build fails on a dead link."""
+    """A dead link fails the strict build."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[nowhere](nowhere.md)\n")
     (tmp_path / "mkdocs.yml").write_text("site_name: x\nstrict: true\ntheme: material\nplugins: [search]\n")

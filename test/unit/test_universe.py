@@ -1,4 +1,4 @@
-"""Unique names for all passes and dialects, which stock xDSL finds through the entry point."""
+"""All passes and dialects have unique names, by which stock xDSL finds them through the entry point."""
 
 from __future__ import annotations
 

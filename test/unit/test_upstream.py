@@ -1,4 +1,4 @@
-"""The reproducers of docs/upstream.md: stock xDSL fails on each as the page says, and this project reads them."""
+"""Stock xDSL fails on each reproducer as docs/upstream.md states, and this project reads them."""
 
 from __future__ import annotations
 

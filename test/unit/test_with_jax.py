@@ -1,4 +1,4 @@
-"""The path from JAX through recompute-opt to XLA and back, as the documentation describes it."""
+"""The path from JAX through recompute-opt to XLA and back works as documented."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def run(*command: str) -> str:
 
 @pytest.mark.slow
 def test_recipe_saves_memory_with_equal_results():
-    """Save a quarter of the temporaries, with results equal up to XLA's rounding; exact equality is up to the proof."""
+    """A quarter of the temporaries is saved, and results are equal up to XLA's rounding; the proof covers exact
+    equality."""
     output = run("examples/with_jax.py")
     before, after = (float(size) for size in re.findall(r"temporaries \w+: (\S+) MiB", output))
     assert after < 0.75 * before

@@ -23,13 +23,13 @@ def of(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(dimensions, dtype)
 
 
-def pulled_back(net: Function, wanted: Sequence[int] = (0,)) -> Function:
+def pulled_back(net: Function, requested: Sequence[int] = (0,)) -> Function:
     """Return the gradient alone for a cotangent of ones, as MindSpore's GradOperation does."""
 
     def gradient(*arguments: Any) -> Any:
         result, back = jax.vjp(net, *arguments)
         gradients = back(jnp.ones_like(result))
-        return tuple(gradients[index] for index in wanted)
+        return tuple(gradients[index] for index in requested)
 
     return gradient
 

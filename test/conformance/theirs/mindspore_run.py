@@ -91,9 +91,9 @@ CASES = {
 }
 
 
-def main(case, how, inputs, results):
+def main(case, kind, inputs, results):
     ms.set_context(mode=ms.GRAPH_MODE)
-    arguments, result, numbers = CASES[case](how == "recomputed")
+    arguments, result, numbers = CASES[case](kind == "recomputed")
     np.savez(inputs, *arguments)
     np.savez(results, *result)
     print(json.dumps({"version": ms.__version__, **numbers}))

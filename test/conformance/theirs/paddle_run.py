@@ -56,8 +56,8 @@ STATIC = ("mlp", "layers", "layers_dropout", "gumbel", "rrelu", "static_batch_no
 CASES = {"fleet": fleet, "dynamic_batch_norm": batch_norm, "cse": cse, **{name: static(name) for name in STATIC}}
 
 
-def main(case, how, inputs, results):
-    arguments, result, numbers = CASES[case](how == "recomputed")
+def main(case, kind, inputs, results):
+    arguments, result, numbers = CASES[case](kind == "recomputed")
     np.savez(inputs, *arguments)
     np.savez(results, *result)
     print(json.dumps({"version": paddle.__version__, **numbers}))

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 
-// Operands of different shapes; the result has the shape of both, and extents of 1 are repeated.
+// Operands may have different shapes: extents of 1 are repeated to those of the other operand.
 func.func @broadcasting(%a: tensor<2x1xf32>, %b: tensor<3xf32>, %i: tensor<2x1xi32>, %j: tensor<3xi32>, %p: tensor<i1>) {
   %0 = chlo.broadcast_add %a, %b : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %1 = chlo.broadcast_and %i, %j : (tensor<2x1xi32>, tensor<3xi32>) -> tensor<2x3xi32>
@@ -49,7 +49,7 @@ func.func @broadcasting(%a: tensor<2x1xf32>, %b: tensor<3xf32>, %i: tensor<2x1xi
 // CHECK-NEXT:    %19 = chlo.broadcast_complex %a, %b : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xcomplex<f32>>
 // CHECK-NEXT:    %20 = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
 
-// Explicit dimensions, unknown ranks, and constants.
+// Explicit broadcast dimensions, unknown ranks and constants round-trip.
 func.func @others(%a: tensor<2x3xf32>, %b: tensor<2xf32>, %u: tensor<*xf32>) {
   %0 = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   %1 = chlo.broadcast_add %u, %b : (tensor<*xf32>, tensor<2xf32>) -> tensor<*xf32>

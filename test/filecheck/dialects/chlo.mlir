@@ -3,7 +3,7 @@
 
 // CHLO as JAX prints it: the types of the operands, an arrow, the type of the result.
 
-// One operand.
+// An operation on one operand has the type of the operand and of the result.
 func.func @unary(%f: tensor<2x3xf32>, %c: tensor<2xcomplex<f32>>) {
   %0 = chlo.acos %f : tensor<2x3xf32> -> tensor<2x3xf32>
   %1 = chlo.acosh %f : tensor<2x3xf32> -> tensor<2x3xf32>
@@ -43,7 +43,7 @@ func.func @unary(%f: tensor<2x3xf32>, %c: tensor<2xcomplex<f32>>) {
 // CHECK-NEXT:    %15 = chlo.tan %f : tensor<2x3xf32> -> tensor<2x3xf32>
 // CHECK-NEXT:    %16 = chlo.conj %c : tensor<2xcomplex<f32>> -> tensor<2xcomplex<f32>>
 
-// Tests give a truth value for each element.
+// A test of elements gives a boolean for each of them.
 func.func @tests(%f: tensor<2x3xf32>) {
   %0 = chlo.is_inf %f : tensor<2x3xf32> -> tensor<2x3xi1>
   %1 = chlo.is_neg_inf %f : tensor<2x3xf32> -> tensor<2x3xi1>
@@ -55,7 +55,7 @@ func.func @tests(%f: tensor<2x3xf32>) {
 // CHECK-NEXT:    %1 = chlo.is_neg_inf %f : tensor<2x3xf32> -> tensor<2x3xi1>
 // CHECK-NEXT:    %2 = chlo.is_pos_inf %f : tensor<2x3xf32> -> tensor<2x3xi1>
 
-// Two operands.
+// An operation on two operands has both types.
 func.func @binary(%f: tensor<2x3xf32>, %i: tensor<4xui32>) {
   %0 = chlo.next_after %f, %f : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
   %1 = chlo.polygamma %f, %f : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
@@ -69,7 +69,7 @@ func.func @binary(%f: tensor<2x3xf32>, %i: tensor<4xui32>) {
 // CHECK-NEXT:    %2 = chlo.zeta %f, %f : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
 // CHECK-NEXT:    %3 = chlo.mulhi %i, %i {recompute.recompute = true} : tensor<4xui32>, tensor<4xui32> -> tensor<4xui32>
 
-// The largest elements of each row, and their indices.
+// `top_k` returns the largest elements of each row and their indices.
 func.func @top(%f: tensor<2x3xf32>) {
   %values, %indices = chlo.top_k(%f, k = 2) {recompute.recompute = true} : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
   func.return
@@ -77,7 +77,7 @@ func.func @top(%f: tensor<2x3xf32>) {
 // CHECK-LABEL: func.func @top
 // CHECK-NEXT:    %values, %indices = chlo.top_k(%f, k = 2) {recompute.recompute = true} : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
 
-// A product in groups of rows; it has no custom assembly.
+// `ragged_dot`, a product in groups of rows, has no custom assembly.
 func.func @ragged_dot(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: tensor<3xi32>) -> tensor<11x7xf32> {
   %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>, precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGHEST>]} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi32>) -> tensor<11x7xf32>
   func.return %0 : tensor<11x7xf32>
@@ -85,7 +85,7 @@ func.func @ragged_dot(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: t
 // CHECK-LABEL: func.func @ragged_dot
 // CHECK-NEXT:    %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>, precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGHEST>]}> : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi32>) -> tensor<11x7xf32>
 
-// A computation on the slices of a matrix, from the last to the first, that carries a sum.
+// `scan` in reverse computes on the slices of a matrix from the last to the first, and carries a sum.
 func.func @scan(%a: tensor<4x3xf32>, %i: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>) {
   %0, %1 = chlo.scan(%a) inits (%i) dimension = 0 attributes {is_reverse = true} {
   ^bb0(%x: tensor<3xf32>, %c: tensor<3xf32>):

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
-// XLA compares signed integers as unsigned when told so; the specification does not allow it.
+// A comparison of signed integers must not have the type UNSIGNED: the specification forbids it, although XLA obeys it.
 func.func @compared(%a: tensor<4xi32>) -> tensor<4xi1> {
   // expected-error@+1 {{C4: compare_type is UNSIGNED, expected SIGNED for elements of type i32}}
   %0 = stablehlo.compare GT, %a, %a, UNSIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>

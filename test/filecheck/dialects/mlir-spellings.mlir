@@ -11,7 +11,7 @@ func.func @binary(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// The line breaks of an attribute of an unknown dialect stay where they are, without indentation.
+// The line breaks of an attribute of an unknown dialect are kept, without added indentation.
 func.func @lines(%a: tensor<2xf32, #other.layout<{
  rows = 1
 }>>) -> tensor<2xf32, #other.layout<{
@@ -76,7 +76,7 @@ func.func @reshaped(%a: tensor<128xf32>, %s: tensor<2xindex>) {
 
 // -----
 
-// One result type needs no parentheses.
+// A single result type may be written without parentheses.
 func.func @loop(%n: index, %c: i1, %x: f32) -> f32 {
   %0 = scf.for %i = %n to %n step %n iter_args(%a = %x) -> f32 {
     %1 = scf.if %c -> f32 {

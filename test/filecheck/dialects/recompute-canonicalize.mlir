@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p canonicalize,cse,dce,canonicalize,cse,dce,canonicalize,cse,dce | filecheck %s
 // RUN: xdsl-opt %s -p canonicalize | filecheck %s
 
-// A value that is waited for twice is waited for once. The gate stays.
+// A duplicate operand of a token is removed. The gate is kept.
 // CHECK-LABEL: func.func @repeated_gates
 // CHECK-NEXT:    %t = recompute.token %g, %h : tensor<4xf32>, tensor<4xf32>
 // CHECK-NEXT:    %a = recompute.depend %x after %t
@@ -39,7 +39,7 @@ func.func @merged(%x: tensor<4xf32>, %y: tensor<4xf32>, %g: tensor<4xf32>) -> te
   func.return %e : tensor<4xf32>
 }
 
-// They stay apart if the value is defined after the first one, or if their attributes differ.
+// Two depends are not merged if the second value is defined after the first depend, or if their attributes differ.
 // CHECK-LABEL: func.func @apart
 // CHECK-NEXT:    %t = recompute.token %g
 // CHECK-NEXT:    %a = recompute.depend %x after %t
@@ -55,7 +55,7 @@ func.func @apart(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor
   func.return %b, %c : tensor<4xf32>, tensor<4xf32>
 }
 
-// A value that has waited for the token need not wait again; for another token it must.
+// A second depend on the same token is removed, a depend on another token is kept.
 // CHECK-LABEL: func.func @again
 // CHECK-NEXT:    %t = recompute.token %g
 // CHECK-NEXT:    %u = recompute.token %h
@@ -71,7 +71,7 @@ func.func @again(%x: tensor<4xf32>, %g: tensor<4xf32>, %h: tensor<4xf32>) -> (te
   func.return %b, %c : tensor<4xf32>, tensor<4xf32>
 }
 
-// Equal tokens stay apart: each orders what waits for it.
+// Equal tokens are not merged, since each has its own place in the backward pass.
 // CHECK-LABEL: func.func @two_tokens
 // CHECK-COUNT-2: recompute.token
 func.func @two_tokens(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

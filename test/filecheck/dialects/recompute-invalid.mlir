@@ -43,7 +43,7 @@ func.func @not_a_token(%x: tensor<4xf32>) {
 
 // -----
 
-// A token orders the operations of one block.
+// A depend must be in the block of its token.
 func.func @across_regions(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
   %t = recompute.token %x : tensor<4xf32>
   %a = "stablehlo.if"(%p) ({
@@ -80,7 +80,7 @@ func.func @argument(%x: tensor<4xf32>, %t: !recompute.token) {
 
 // -----
 
-// A gate that waits for the copies that wait for it.
+// A token must not wait for an operation that waits for the token.
 func.func @cycle(%x: tensor<4xf32>) {
   // expected-error@+1 {{operand 0 of recompute.token is read before it is defined; a token must not wait for an operation that waits for the token}}
   %t = recompute.token %b : tensor<4xf32>

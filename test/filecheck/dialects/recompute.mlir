@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 
-// Any operation may carry the attributes; token and depend read as they are written.
+// Every operation may have the attributes of recompute. Tokens and depends round-trip.
 func.func @ops(%x: tensor<4xf32>, %y: tensor<i32>, %ct: tensor<8xf32>) -> (tensor<4xf32>, tensor<i32>) {
   %t = recompute.token %ct, %x {note = "kept"} : tensor<8xf32>, tensor<4xf32>
   %a, %b = recompute.depend %x, %y after %t : tensor<4xf32>, tensor<i32>

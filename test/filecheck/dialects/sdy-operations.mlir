@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | filecheck %s --check-prefix=GENERIC
 
-// Shardy's operations after propagation and during partitioning, as Shardy prints them.
+// The operations that Shardy adds after propagation and during partitioning round-trip as Shardy prints them.
 
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 sdy.mesh @order = <["x"=2, "y"=4], device_ids=[1, 0, 2, 3, 4, 5, 6, 7]>

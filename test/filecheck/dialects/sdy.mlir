@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 
-// Shardings as JAX prints them; their bodies are kept as text.
+// Shardings round-trip as JAX prints them.
 
 sdy.mesh @mesh = <["a"=2, "b"=4]> {stablehlo.mesh = {axes = []}}
 sdy.mesh @order = <["a"=2, "b"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
@@ -17,7 +17,7 @@ func.func @constraint(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [
 // CHECK-LABEL: func.func @constraint(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {}]>})
 // CHECK-NEXT:    %0 = sdy.sharding_constraint %x <@mesh, [{"b":(2)2}, {?}], replicated={"a"}> {recompute.recompute = true} : tensor<8x8xf32>
 
-// The region of a computation sees nothing from outside; its arguments are the parts that lie on one device.
+// The region of a manual computation reads only its arguments, which are the parts on one device.
 func.func @shard_map(%x: tensor<8x8xf32>, %k: tensor<2xui64>) -> (tensor<8x8xf32>, tensor<2xui64>) {
   %0:2 = sdy.manual_computation(%x, %k) in_shardings=[<@mesh, [{"a", ?}, {}]>, <@mesh, [{?}]>] out_shardings=[<@mesh, [{"a"}, {"b"}]>, <@mesh, [{}]>] manual_axes={"a", "b"} (%part: tensor<4x8xf32>, %key: tensor<2xui64>) {
     %1 = stablehlo.slice %part [0:4, 0:2] : (tensor<4x8xf32>) -> tensor<4x2xf32>

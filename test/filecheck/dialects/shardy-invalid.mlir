@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
-// Reshard of another rank.
+// A sharding must have as many dimensions as its tensor.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{doesn't match tensor rank: 1 != 2}}
@@ -10,7 +10,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A mesh that the module lacks.
+// The module must define the mesh of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{unknown mesh, @other}}
@@ -20,7 +20,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// An unknown axis.
+// The mesh must have every axis of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{unknown axis name: "z"}}
@@ -30,7 +30,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// An axis in two dimensions.
+// A sharding must not use an axis in two dimensions.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{duplicate axis ref: "x"}}
@@ -40,7 +40,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// Parts of an axis that overlap.
+// The parts of one axis must not overlap.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{overlapping axes: "y":(1)2, "y"}}
@@ -50,7 +50,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A part that does not divide its axis.
+// The size of a part must divide the size of its axis.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{does not divide the size of the full axis 4}}
@@ -60,7 +60,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// Adjacent parts that form one part.
+// Adjacent parts of an axis must be written as one part.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{two consecutive sub-axes can be merged}}
@@ -70,7 +70,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// Replicated axes out of order.
+// Replicated axes must be in the order of the mesh.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{replicated axes are not ordered w.r.t. mesh}}
@@ -80,7 +80,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// Another reduction.
+// A reshard must not change the reduction of axes that stay unreduced.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
   // expected-error@+1 {{cannot change the reduction operator of kept unreduced axes from max to sum}}
@@ -90,7 +90,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 
 // -----
 
-// Axes that the operand lacks.
+// An all-gather must gather axes that shard its operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{can't apply gathering_axes axis "x" to the operand's axes {"y"}}}
@@ -100,7 +100,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A sharding other than that of the gather.
+// The result of an all-gather must have the sharding that the gathering leaves.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{result sharding {} doesn't match expected sharding {"y"} on dimension 0}}
@@ -110,7 +110,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// An operand without a sharding.
+// The operand of a collective must have a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   // expected-error@+1 {{collective on operand without sharding}}
@@ -120,7 +120,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// Lists of another rank.
+// The list of axes must have an entry for each dimension of the operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{but collective axes has rank 1}}
@@ -130,7 +130,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A slice that is not in the result.
+// The result of an all-slice must be sharded along the sliced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   // expected-error@+1 {{doesn't match expected sharding {"x"} on dimension 0}}
@@ -140,7 +140,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// No moves.
+// An all-to-all must have at least one parameter.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{parameter list is empty}}
@@ -150,7 +150,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A dimension beyond the rank.
+// The dimensions of an all-to-all must be below the rank of its operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{dimension 2 is out of range [0, 2)}}
@@ -160,7 +160,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A dimension twice.
+// An all-to-all must not use a dimension twice.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{overlapping source/target dimensions}}
@@ -170,7 +170,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// Other numbers of parts.
+// A collective permute must keep the number of parts of each dimension.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{sharded size of result doesn't match operand on dimension 0: 2 != 4}}
@@ -180,7 +180,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A mesh of other axes.
+// A collective permute must keep the axes of the mesh.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 sdy.mesh @axes = <["y"=4, "z"=2]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
@@ -191,7 +191,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A reduction along a dividing axis.
+// An all-reduce must not reduce along an axis that shards its operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{reduction axis "x" overlaps with operand dimension sharding or replicated axes}}
@@ -201,7 +201,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A sum of partial maxima.
+// The reduction must be that of the unreduced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
   // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
@@ -211,7 +211,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 
 // -----
 
-// Axes that stay unreduced.
+// A reduce-scatter must shard its result along the reduced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
   // expected-error@+1 {{doesn't match expected sharding {"y"} on dimension 1}}
@@ -221,7 +221,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 
 // -----
 
-// Result axes that are not unreduced.
+// The unreduced axes of the result must be those of the operand and of the operation.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{out_unreduced_axes should be in_unreduced_axes and the axes of the operation}}
@@ -231,7 +231,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// An axis that divides.
+// Replicated axes that become unreduced must not shard the operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{r2u axis "x" overlaps with operand dimension sharding}}
@@ -241,7 +241,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// No axes.
+// `replicated_to_unreduced` must have at least one axis.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
   // expected-error@+1 {{replicated_to_unreduced: axes must not be empty}}
@@ -251,7 +251,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 
 // -----
 
-// A barrier without effect.
+// A propagation barrier must block at least one direction.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   // expected-error@+1 {{cannot specify `BOTH` as the direction}}
@@ -261,7 +261,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// An edge of a value with two users.
+// The operand of a data flow edge must have no other users.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   // expected-error@+1 {{the operand has other users}}
@@ -272,7 +272,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// An edge of an operation of Shardy.
+// The operand of a data flow edge must not be a result of an operation of Shardy.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   %1 = sdy.reshard %p <@mesh, [{}, {}]> : tensor<16x8xf32>
@@ -283,7 +283,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// An edge of neither argument nor call.
+// The operand of a data flow edge must be an argument of a function or a result of a call.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   %1 = stablehlo.negate %p : tensor<16x8xf32>
@@ -374,7 +374,7 @@ func.func @f(%x: tensor<6x8xf32>) {
 
 // -----
 
-// Shardings of one computation over different meshes.
+// All shardings of a computation must have the same mesh.
 sdy.mesh @first = <["a"=2]>
 sdy.mesh @second = <["a"=4]>
 func.func @f(%a: tensor<16xf32>) -> tensor<16xf32> {

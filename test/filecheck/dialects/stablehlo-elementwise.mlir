@@ -3,7 +3,7 @@
 
 // Elementwise operations read and print as StableHLO writes them.
 
-// One operand: the type once.
+// If the operand and the result have one type, it is written once.
 func.func @unary(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f32>>) {
   %0 = stablehlo.cbrt %f : tensor<2x3xf32>
   %1 = stablehlo.ceil %f : tensor<2x3xf32>
@@ -53,7 +53,7 @@ func.func @unary(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f3
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Two operands of one type; types that differ, as with a dynamic extent, are written out.
+// If all types are equal, one is written. If they differ, as with a dynamic extent, all are written.
 func.func @binary(%f: tensor<4xf32>, %i: tensor<4xi32>, %d: tensor<?xf32>, %s: tensor<f32>, %p: tensor<i1>) {
   %0 = stablehlo.add %f, %f : tensor<4xf32>
   %1 = stablehlo.and %i, %i : tensor<4xi32>
@@ -103,7 +103,7 @@ func.func @binary(%f: tensor<4xf32>, %i: tensor<4xi32>, %d: tensor<?xf32>, %s: t
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// The result has other elements than the operand: both types are written, but for complex numbers.
+// If the result has another element type, both types are written, except for complex numbers.
 func.func @representation(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f32>>, %r: tensor<2xf32>) {
   %0 = stablehlo.abs %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
   %1 = stablehlo.convert %i : (tensor<4xi32>) -> tensor<4xf32>

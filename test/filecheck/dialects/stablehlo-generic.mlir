@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 
-// Operations that StableHLO itself prints in the generic form, and calls of foreign functions.
+// Operations without a custom form in StableHLO, and calls of foreign functions, are printed in generic form.
 
 // Gather and scatter have no custom form.
 func.func @indexing(%table: tensor<32x16xf32>, %i: tensor<8x1xi32>, %u: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<32x16xf32>) {
@@ -23,7 +23,7 @@ func.func @indexing(%table: tensor<32x16xf32>, %i: tensor<8x1xi32>, %u: tensor<8
 // CHECK-NEXT:     func.return %0, %1 : tensor<8x16xf32>, tensor<32x16xf32>
 // CHECK-NEXT:   }
 
-// Windows and their padding are properties; padding of zeros is a splat.
+// Windows and their padding are properties. Padding of zeros is printed as a splat.
 func.func @pooling(%x: tensor<2x4x4xf32>, %y: tensor<2x2x2xf32>, %z: tensor<f32>) {
   %0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<0> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 2, 2>, window_strides = array<i64: 1, 2, 2>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -59,7 +59,7 @@ func.func @pooling(%x: tensor<2x4x4xf32>, %y: tensor<2x2x2xf32>, %z: tensor<f32>
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// A branch sees the values around it, and a call in it is found.
+// A branch may read values from outside, and the symbol of a call in it is resolved.
 func.func @branches(%p: tensor<i1>, %i: tensor<i32>, %x: tensor<4xf32>, %k: tensor<4xi32>) -> tensor<4xf32> {
   %0 = "stablehlo.if"(%p) ({
     %1 = func.call @branch(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -105,7 +105,7 @@ func.func private @branch(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:     func.return %x : tensor<4xf32>
 // CHECK-NEXT:   }
 
-// A generator is a function of its state; a foreign function is named by a symbol, quoted if need be.
+// A random generator takes its state as an operand. The symbol of a foreign function is quoted where necessary.
 func.func @foreign(%s: tensor<2xui64>, %x: tensor<4xf32>) {
   %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY {note = "kept"} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
   %2 = stablehlo.custom_call @Sharding(%x) {backend_config = "", mhlo.sharding = "{replicated}"} : (tensor<4xf32>) -> tensor<4xf32>
@@ -119,7 +119,7 @@ func.func @foreign(%s: tensor<2xui64>, %x: tensor<4xf32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Transforms and factorizations of whole matrices.
+// Transforms and factorizations of matrices round-trip.
 func.func @matrices(%x: tensor<4x8xf32>, %c: tensor<4x8xcomplex<f32>>, %a: tensor<4x4xf32>) {
   %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>
   %1 = stablehlo.fft %c, type = IFFT, length = [4, 8] {recompute.recompute = true} : (tensor<4x8xcomplex<f32>>) -> tensor<4x8xcomplex<f32>>

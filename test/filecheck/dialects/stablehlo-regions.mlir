@@ -1,9 +1,9 @@
 // RUN: recompute-opt %s | filecheck %s
 // RUN: recompute-opt %s --print-op-generic | recompute-opt | filecheck %s
 
-// Operations with regions read and print as StableHLO writes them; a call is found from inside a loop.
+// Operations with regions round-trip as StableHLO prints them, and the symbol of a call in a loop is resolved.
 
-// One commutative operation is named; anything else has its region.
+// A body of one commutative operation is printed as its name, any other body as a region.
 func.func @reduce(%a: tensor<4x5xf32>, %i: tensor<4x5xi32>, %z: tensor<f32>, %n: tensor<i32>) {
   %0 = stablehlo.reduce(%a init: %z) applies stablehlo.maximum across dimensions = [0, 1] {note = "kept"} : (tensor<4x5xf32>, tensor<f32>) -> tensor<f32>
   %1, %2 = stablehlo.reduce(%a init: %z), (%i init: %n) across dimensions = [1] : (tensor<4x5xf32>, tensor<4x5xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)

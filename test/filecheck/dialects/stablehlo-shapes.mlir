@@ -3,7 +3,7 @@
 
 // Operations that move elements, contractions and constants read and print as StableHLO writes them.
 
-// Dimensions, ranges and constants are in the custom form; the bits of a constant stay.
+// Dimensions, ranges and constants have a custom form. The bits of a constant are kept.
 func.func @shapes(%a: tensor<2x6xf32>, %b: tensor<2x1xf32>) {
   %0 = stablehlo.reshape %a : (tensor<2x6xf32>) -> tensor<12xf32>
   %1 = stablehlo.bitcast_convert %a : (tensor<2x6xf32>) -> tensor<2x6x2xf16>
@@ -33,7 +33,7 @@ func.func @shapes(%a: tensor<2x6xf32>, %b: tensor<2x1xf32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Slices at run-time places list their indices as operands.
+// Dynamic slices have their start indices as operands.
 func.func @dynamic(%a: tensor<4x6xf32>, %u: tensor<1x6xf32>, %i: tensor<i32>) {
   %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [1, 2] {note = "kept"} : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
   %1 = stablehlo.dynamic_update_slice %a, %u, %i, %i {note = "kept"} : (tensor<4x6xf32>, tensor<1x6xf32>, tensor<i32>, tensor<i32>) -> tensor<4x6xf32>
@@ -85,7 +85,7 @@ func.func @convolution(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// The number of the device.
+// `partition_id` and `replica_id` round-trip.
 func.func @devices() {
   %0 = stablehlo.partition_id : tensor<ui32>
   %1 = stablehlo.replica_id {note = "kept"} : tensor<ui32>

@@ -4,7 +4,7 @@
 // RUN: recompute-opt %s --print-debuginfo | recompute-opt --print-debuginfo | recompute-opt | filecheck %s
 // RUN: xdsl-opt %s | filecheck %s
 
-// Regions read values from outside as they are; results are the yielded values; a name and attributes may stand in front.
+// Regions read outside values directly, and yield their results. A name and attributes may precede a region.
 // CHECK-LABEL: func.func @step
 func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // CHECK-NEXT:  %a, %b = recompute.segment "outer" attributes {recompute.output_recompute} {

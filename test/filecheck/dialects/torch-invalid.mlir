@@ -24,7 +24,8 @@ func.func @operands(%x: tensor<4xf32>) {
 
 // -----
 
-// A random operation whose argument list has the state, or that has none, would draw other numbers in a copy.
+// A random operation must have its state as an operand outside the argument list: otherwise a copy would draw
+// other numbers.
 func.func @state(%x: tensor<4xf32>) {
   // expected-error@+1 {{'torch.args' names the operands [0] of 1}}
   %0 = "torch.seeded.aten.rand_like.default"(%x) {torch.args = "%0", torch.node = "rand"} : (tensor<4xf32>) -> tensor<4xf32>

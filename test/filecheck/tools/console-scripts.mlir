@@ -2,7 +2,7 @@
 // RUN: recompute-check %s %t.mlir | filecheck %s --check-prefix=PROVED
 // RUN: xdsl-opt %t.mlir -p recompute-lower | recompute-run - | filecheck %s --check-prefix=RAN
 
-// The commands as they are installed: with pytest, too, lit runs this file.
+// The installed commands work in a shell: lit runs this file under pytest, too.
 // PROVED: proved equal: 1 result, 10 operations before, 14 after
 // RAN: peak of temporaries: 16.0 KiB (16384 bytes) metered, 16.0 KiB (16384 bytes) modelled
 func.func @step(%x: tensor<1024xf32>) -> tensor<1024xf32> {

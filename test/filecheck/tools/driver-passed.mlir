@@ -8,7 +8,8 @@
 // RUN: recompute-opt %s -p recompute --remarks-filter=passed --remarks-file %t.txt -o %t.mlir
 // RUN: filecheck %s --check-prefix=TEXT --input-file %t.txt
 
-// Passed remarks, on request: what is recomputed, at the model's source, and the gain of the whole function at the input.
+// Passed remarks are printed on request: recomputed segments at the model's source, and the gain of the function at its
+// position in the input.
 
 // QUIET-NOT: run again
 // MISSED-NOT: is recomputed

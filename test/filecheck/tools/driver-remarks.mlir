@@ -8,7 +8,7 @@
 
 // RUN: recompute-opt %S/../transforms/recompute-calls.mlir -split-input-file -p 'recompute{segments=block0}' --remarks=yaml 2>&1 >/dev/null | filecheck %s --check-prefix=ANALYSIS
 
-// Remarks are those of LLVM: passed, missed, analysis; an error is a failure.
+// Remarks have the kinds of LLVM: passed, missed and analysis. An error is a failure.
 
 func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(block0)/sin")

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p cse -p 'recompute-inline,recompute-verify' -p canonicalize --dump-pass-pipeline -o /dev/null 2>&1 | filecheck %s
 
-// Passes that are given several times are concatenated in their order.
+// The pipelines of repeated `-p` options are concatenated in their order.
 
 // CHECK:      Pass Manager with 4 passes:
 // CHECK-NEXT: builtin.module(cse,recompute-inline,recompute-verify,canonicalize)

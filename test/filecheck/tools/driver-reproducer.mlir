@@ -8,7 +8,7 @@
 // RUN: recompute-check %t.out.mlir %t.again.mlir
 // RUN: recompute-opt %s -p 'recompute-inline' --crash-reproducer %t.none.mlir 2>&1 | filecheck %s --check-prefix=NONE
 
-// The module before the passes, and their names, in the section where `mlir-opt` keeps them.
+// A reproducer contains the module before the passes, and the pipeline in the section that `mlir-opt` reads.
 
 func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = func.call @sine(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(block0)/sin")
@@ -35,7 +35,7 @@ func.func private @sine(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // AGAIN: error: no segment matches 'no*'; the scopes are: block0
 
-// Only the failed pass, on the IR before it.
+// A local reproducer contains only the failed pass, and the IR before it.
 // LOCAL-NOT: func.call
 // LOCAL:     pipeline: "builtin.module(recompute-mark{segments=\"no*\"
 

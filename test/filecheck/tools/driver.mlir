@@ -27,14 +27,14 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK: stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
 // REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: the values are needed
 
-// Nothing to inline: only the second pass changes the IR.
+// With `--print-ir-after-change`, the first pass prints nothing, since there is nothing to inline.
 // CHANGED-NOT: IR Dump After InlinePass
 // CHANGED:     // -----// IR Dump After MarkPass (recompute-mark) //----- //
 // CHANGED:     recompute.recompute = true
 // ALL:         // -----// IR Dump After InlinePass (recompute-inline) //----- //
 // ALL-NEXT:    builtin.module
 
-// Operation counts after each pass, and at the end the times: each part is indented below the part that contains it.
+// Statistics state the operation counts after each pass, and then the times. A part is indented below its parent.
 // STATISTICS:      recompute-mark: 9 -> 9 operations, 0 copies{{$}}
 // STATISTICS-NEXT: recompute-clone: 9 -> 12 operations, 1 copy{{$}}
 // STATISTICS-NEXT: seconds  percent  part

@@ -6,7 +6,8 @@
 // RUN: recompute-opt %s -t memory-timeline | filecheck %s --check-prefix=TIMELINE
 // RUN: recompute-opt %s -t 'memory-timeline{format=json}' | filecheck %s --check-prefix=TIMELINE-JSON
 
-// The memory of the step, the saving and cost of each segment, and reasons against others. A tensor here is 4 KiB.
+// The explanation states the memory of the step, the saving and cost of each segment, and the reasons why segments are
+// not recomputed. A tensor of this step has 4 KiB.
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")

@@ -2,7 +2,7 @@
 // RUN: filecheck %s --check-prefix=REMARK --input-file %t.remarks
 // RUN: recompute-opt %s -t explain | filecheck %s --check-prefix=EXPLAIN
 
-// A module without a gradient is left as it is, if another one has a gradient.
+// A module without a gradient is left unchanged if another module has a gradient.
 
 module @train {
   func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

@@ -2,8 +2,8 @@
 // RUN: recompute-opt %s -p recompute | xdsl-opt --print-debuginfo | recompute-check %s - | filecheck %s --check-prefix=PROVED
 // RUN: xdsl-opt %s -p recompute | recompute-check %s - | filecheck %s --check-prefix=PROVED
 
-// Stock xdsl-opt reads locations: aliases that are defined after their uses, ranges, and the rest of MLIR's forms. The
-// phases of the step follow from them.
+// Stock xdsl-opt with the plugin reads every form of location, such as ranges and aliases that are defined after their
+// use. The phases of the step follow from the locations.
 // CHECK:      stablehlo.optimization_barrier
 // CHECK-NEXT: stablehlo.sine {{.*}}recompute.duplicated
 // PROVED: proved equal: 1 result

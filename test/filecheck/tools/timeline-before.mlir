@@ -1,4 +1,4 @@
-// The step before and after, in one report and on one scale; the values at the peak by name and source position.
+// One report shows the step before and after on one scale, and the values at the peak by name and source position.
 
 // RUN: recompute-opt %s -p recompute -t 'memory-timeline{before=%s}' | filecheck %s
 // RUN: recompute-opt %s -p recompute -t 'memory-timeline{before=%s format=json}' | filecheck %s --check-prefix=JSON

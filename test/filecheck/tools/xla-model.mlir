@@ -3,9 +3,9 @@
 // RUN: recompute-opt %s -t 'memory-timeline{model=xla format=json}' | filecheck %s --check-prefix=JSON
 // RUN: recompute-opt %s -t 'memory-timeline{model=xla format=html}' | filecheck %s --check-prefix=HTML
 
-// XLA:CPU stores what its matrix products read and make, and neither %a nor the derivative %d: they are computed where
-// they are read. %b lies where the result is written later. A tensor here is 4 KiB; in program order four are alive at
-// once.
+// The model of XLA:CPU stores the operands and results of matrix products, but neither %a nor the derivative %d, which
+// are computed where they are read. %b shares the memory of the result. A tensor of this step has 4 KiB, and four of
+// them are live at the peak in program order.
 func.func @step(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %a = stablehlo.negate %x : tensor<32x32xf32> loc("jit(f)/jvp(block0)/neg")
   %b = stablehlo.sine %a : tensor<32x32xf32> loc("jit(f)/jvp(block0)/sin")

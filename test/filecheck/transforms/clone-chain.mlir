@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p recompute-clone | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-clone{chain=true}' | filecheck %s --check-prefix=CHAIN
 
-// The copy of %a waits for the gradient that leads to its reader; in a chain also for what the backward pass did last. To wait
-// for %k would be to wait for nothing: it comes from a constant.
+// The copy of %a waits for the gradient that leads to its reader. In a chain it also waits for the preceding gradient.
+// It does not wait for %k, which is computed from a constant and so available from the start.
 func.func @chain(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<4xf32>
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")

@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p recompute-clone --split-input-file | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-clone{copies=1}' --split-input-file | filecheck %s --check-prefix=ONE
 
-// The output %b of segment p is recomputed, and segment q needs it first. A spine recomputes %b; the inside %a must not stay
-// alive until p's own gradient arrives, and is copied a second time. The output %b has only one copy.
+// The output %b of segment p is recomputed, and segment q reads it first. A spine recomputes %b. The inside %a must not
+// stay alive until p's own gradient arrives, and is copied a second time. The output %b has only one copy.
 func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -15,25 +15,25 @@ func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 }
 // CHECK-LABEL: func.func @spine
 // CHECK:         %g0 = stablehlo.multiply
-// CHECK-NEXT:    [[T0:%\S+]] = recompute.token %g0
-// CHECK-NEXT:    [[X0:%\S+]] = recompute.depend %x after [[T0]]
-// CHECK-NEXT:    [[A0:%\S+]] = stablehlo.sine [[X0]] {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 1
-// CHECK-NEXT:    [[B0:%\S+]] = stablehlo.exponential [[A0]] {recompute.segment = "p", recompute.id = 1 : i64, recompute.copy = 1
-// CHECK-NEXT:    [[C0:%\S+]] = stablehlo.tanh [[B0]] {recompute.segment = "q", recompute.id = 2 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[T0:%\w+]] = recompute.token %g0
+// CHECK-NEXT:    [[X0:%\w+]] = recompute.depend %x after [[T0]]
+// CHECK-NEXT:    [[A0:%\w+]] = stablehlo.sine [[X0]] {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[B0:%\w+]] = stablehlo.exponential [[A0]] {recompute.segment = "p", recompute.id = 1 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[C0:%\w+]] = stablehlo.tanh [[B0]] {recompute.segment = "q", recompute.id = 2 : i64, recompute.copy = 1
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C0]]
-// CHECK-NEXT:    [[T1:%\S+]] = recompute.token %g1
-// CHECK-NEXT:    [[X1:%\S+]] = recompute.depend %x after [[T1]]
-// CHECK-NEXT:    [[A1:%\S+]] = stablehlo.sine [[X1]] {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 2
+// CHECK-NEXT:    [[T1:%\w+]] = recompute.token %g1
+// CHECK-NEXT:    [[X1:%\w+]] = recompute.depend %x after [[T1]]
+// CHECK-NEXT:    [[A1:%\w+]] = stablehlo.sine [[X1]] {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 2
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[A1]]
 // ONE-LABEL:   func.func @spine
-// ONE:           [[A:%\S+]] = stablehlo.sine {{%\S+}} {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 1
+// ONE:           [[A:%\w+]] = stablehlo.sine {{%\w+}} {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 1
 // ONE:           %g2 = stablehlo.multiply %g1, [[A]]
 // ONE-NOT:       recompute.copy = 2
 
 // -----
 
-// Segment p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second, so
-// each entry has a token of its own.
+// Segment p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second,
+// so each entry has a token of its own.
 func.func @entered_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.tanh %a {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
@@ -49,18 +49,18 @@ func.func @entered_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32
 // CHECK-LABEL: func.func @entered_twice
 // CHECK:         %g0 = stablehlo.multiply
 // CHECK-NEXT:    recompute.token %g0
-// CHECK-NEXT:    [[K:%\S+]] = recompute.depend %k
-// CHECK-NEXT:    [[C:%\S+]] = stablehlo.sine [[K]]
+// CHECK-NEXT:    [[K:%\w+]] = recompute.depend %k
+// CHECK-NEXT:    [[C:%\w+]] = stablehlo.sine [[K]]
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C]]
 // CHECK-NEXT:    %g2 = stablehlo.negate %g1
 // CHECK-NEXT:    recompute.token %g2
-// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]]
+// CHECK-NEXT:    [[X:%\w+]] = recompute.depend %x
+// CHECK-NEXT:    [[A:%\w+]] = stablehlo.sine [[X]]
 // CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[A]]
 
 // -----
 
-// Decisions are per result. The first result is kept: its reader reads the original. The second reader reads the copy.
+// Decisions are per result: the reader of the kept first result reads the original, that of the second reads the copy.
 func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %n = stablehlo.constant dense<1> : tensor<i32>
   %w:2 = "stablehlo.case"(%i) ({
@@ -75,9 +75,9 @@ func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) ->
   func.return %y, %g2 : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func @per_result
-// CHECK:         [[W:%\S+]], [[V:%\S+]] = "stablehlo.case"(%i)
+// CHECK:         [[W:%\w+]], [[V:%\w+]] = "stablehlo.case"(%i)
 // CHECK:         %g0 = stablehlo.multiply
-// CHECK:         [[CW:%\S+]], [[CV:%\S+]] = "stablehlo.case"({{%\S+}})
+// CHECK:         [[CW:%\w+]], [[CV:%\w+]] = "stablehlo.case"({{%\w+}})
 // CHECK:         %g1 = stablehlo.multiply %g0, [[CV]]
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[W]] :
 
@@ -103,8 +103,8 @@ func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// The output %b of segment p is read first, then segment q is entered, then the inside of p. The spine of the first reader
-// recomputes %b, and its inside dies at once.
+// The output %b of segment p is read first, then segment q is entered, then the inside of p. The spine of the first
+// reader recomputes %b, and its inside dies at once.
 func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -119,19 +119,20 @@ func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 }
 // CHECK-LABEL: func.func @read_early
 // CHECK:         recompute.token %g0 :
-// CHECK:         [[A:%\S+]] = stablehlo.sine {{.*}} recompute.copy = 1
-// CHECK-NEXT:    [[B:%\S+]] = stablehlo.exponential [[A]] {{.*}} recompute.copy = 1
+// CHECK:         [[A:%\w+]] = stablehlo.sine {{.*}} recompute.copy = 1
+// CHECK-NEXT:    [[B:%\w+]] = stablehlo.exponential [[A]] {{.*}} recompute.copy = 1
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]] {
 // CHECK-NEXT:    recompute.token %g1 :
-// CHECK:         [[C:%\S+]] = stablehlo.tanh {{.*}} recompute.copy = 1
+// CHECK:         [[C:%\w+]] = stablehlo.tanh {{.*}} recompute.copy = 1
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[C]] {
 // CHECK-NEXT:    recompute.token %g2 :
-// CHECK:         [[A2:%\S+]] = stablehlo.sine {{.*}} recompute.copy = 2
+// CHECK:         [[A2:%\w+]] = stablehlo.sine {{.*}} recompute.copy = 2
 // CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[A2]] {
 
 // -----
 
-// A spine has recomputed %b, which is still live. The later copies of the inside of p read it, so only %a is copied again.
+// A spine has recomputed %b, which is still live. The later copies of the inside of p read it, so only %a is copied
+// again.
 func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -146,10 +147,10 @@ func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   func.return %d, %g3 : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func @held
-// CHECK:         [[B:%\S+]] = stablehlo.exponential {{.*}} recompute.copy = 1
+// CHECK:         [[B:%\w+]] = stablehlo.exponential {{.*}} recompute.copy = 1
 // CHECK:         %g1 = stablehlo.multiply
 // CHECK-NOT:     stablehlo.exponential
-// CHECK:         [[BD:%\S+]] = recompute.depend
+// CHECK:         [[BD:%\w+]] = recompute.depend
 // CHECK-NOT:     stablehlo.exponential
 // CHECK:         stablehlo.cosine
 // CHECK-NOT:     stablehlo.exponential

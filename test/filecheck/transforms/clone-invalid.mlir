@@ -60,7 +60,7 @@ func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // -----
 
-// %g is available before %c runs, so it cannot delay a copy of %c, and there is no other gate.
+// A mark is removed if there is no gate: %g is available before %c runs, so it cannot delay a copy of %c.
 func.func @known_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %e = stablehlo.tanh %a {recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>

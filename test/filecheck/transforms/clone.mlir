@@ -18,13 +18,13 @@ func.func @one_region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 // CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.recompute = true, recompute.id = 1 : i64}
 // CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.recompute = true}
 // CHECK:         %g0 = stablehlo.multiply %ct, %d
-// CHECK-NEXT:    [[T:%\S+]] = recompute.token %g0 : tensor<4xf32>
-// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x after [[T]] : tensor<4xf32>
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]] {recompute.id = 0 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
-// CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]] {recompute.id = 1 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
+// CHECK-NEXT:    [[T:%\w+]] = recompute.token %g0 : tensor<4xf32>
+// CHECK-NEXT:    [[X:%\w+]] = recompute.depend %x after [[T]] : tensor<4xf32>
+// CHECK-NEXT:    [[A:%\w+]] = stablehlo.sine [[X]] {recompute.id = 0 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
+// CHECK-NEXT:    [[B:%\w+]] = stablehlo.tanh [[A]] {recompute.id = 1 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]] {recompute.target_grad}
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[B]] {recompute.target_grad}
-// Later gradient operations read the delayed input; otherwise both it and %x would stay live.
+// Later gradient operations read the delayed input; otherwise both the delayed input and %x would stay live.
 // CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[X]] :
 
 // -----
@@ -38,7 +38,7 @@ func.func @hidden_state(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
   func.return %d, %g1 : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func @hidden_state
-// CHECK-NEXT:    [[U:%\S+]] = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    [[U:%\w+]] = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NOT:     recompute.token
 
 // -----
@@ -56,16 +56,17 @@ func.func @inside_of_another(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4
 }
 // CHECK-LABEL: func.func @inside_of_another
 // CHECK:         %g0 = stablehlo.multiply
-// CHECK-NEXT:    [[T0:%\S+]] = recompute.token %g0
-// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x after [[T0]]
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]]
-// CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]]
+// CHECK-NEXT:    [[T0:%\w+]] = recompute.token %g0
+// CHECK-NEXT:    [[X:%\w+]] = recompute.depend %x after [[T0]]
+// CHECK-NEXT:    [[A:%\w+]] = stablehlo.sine [[X]]
+// CHECK-NEXT:    [[B:%\w+]] = stablehlo.tanh [[A]]
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]]
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[A]]
 
 // -----
 
-// Views between marked operations are recomputed with them; kept, they would pin %a. A mark that keeps a view is obeyed.
+// Views between marked operations are recomputed with them, since a kept view would pin %a. A mark that keeps a view is
+// obeyed.
 func.func @views(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
   %v = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<2x2xf32> loc("jit(f)/jvp()/reshape")
@@ -79,11 +80,11 @@ func.func @views(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 // CHECK-LABEL: func.func @views
 // CHECK:         %g0 = stablehlo.multiply
 // CHECK-NEXT:    recompute.token %g0
-// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]]
-// CHECK-NEXT:    [[V:%\S+]] = stablehlo.reshape [[A]]
-// CHECK-NEXT:    [[W:%\S+]] = stablehlo.reshape [[V]]
-// CHECK-NEXT:    [[C:%\S+]] = stablehlo.tanh [[W]]
+// CHECK-NEXT:    [[X:%\w+]] = recompute.depend %x
+// CHECK-NEXT:    [[A:%\w+]] = stablehlo.sine [[X]]
+// CHECK-NEXT:    [[V:%\w+]] = stablehlo.reshape [[A]]
+// CHECK-NEXT:    [[W:%\w+]] = stablehlo.reshape [[V]]
+// CHECK-NEXT:    [[C:%\w+]] = stablehlo.tanh [[W]]
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C]]
 
 // -----
@@ -143,7 +144,7 @@ func.func @known_with_cotangent(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tenso
 
 // -----
 
-// %d is read before any gradient value exists, so it is kept. %c, of the same segment, waits for %h.
+// A value that is read before any gradient value exists is kept: %d. The copy of %c, of the same segment, waits for %h.
 func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<4xf32>
   %s = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp()/sin")
@@ -158,13 +159,13 @@ func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-LABEL: func.func @read_at_once
 // CHECK:         %h = stablehlo.multiply %g, %d :
 // CHECK-NEXT:    recompute.token %h :
-// CHECK:         [[C:%\S+]] = stablehlo.cosine
+// CHECK:         [[C:%\w+]] = stablehlo.cosine
 // CHECK-NEXT:    %i = stablehlo.multiply %h, [[C]] {
 
 // -----
 
-// %g is added to the value computed from the copy: the cotangent of a residual stream. It also passes the token, so that it
-// is stored there; with only %u as the gate the copy could run early.
+// %g is added to the value computed from the copy: the cotangent of a residual stream. It also passes the token, so
+// that it is stored there; with only %u as the gate the copy could run early.
 func.func @joins(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.tanh %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
   %y = stablehlo.add %x, %a : tensor<4xf32> loc("jit(f)/jvp()/add")

@@ -1,7 +1,8 @@
 // RUN: recompute-opt %s -p recompute-cse | filecheck %s
 // RUN: recompute-opt %s -p recompute-cse,cse,canonicalize,dce,cse,canonicalize,dce,cse,canonicalize,dce | filecheck %s
 
-// Forward twins merge, and gradient twins merge; a forward operation and its gradient twin stay apart, with a remark.
+// Equal operations (twins) of one phase are merged. A forward operation and its gradient twin are not merged, with a
+// remark.
 func.func @phases(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f1 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %f2 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -33,7 +34,7 @@ func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %c1 = stablehlo.sine
 // CHECK-NEXT:    %g3 = stablehlo.add %c1, %c1
 
-// %f is recomputed. Its twin %h is saved for the backward pass, and merged with it %f would be saved too.
+// A recomputed operation is not merged with a saved twin: merged with %h, %f would be saved too.
 func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %e = stablehlo.exponential %f : tensor<4xf32> loc("jit(f)/jvp(b)/exp")
@@ -50,7 +51,7 @@ func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    %h = stablehlo.sine
 // CHECK-NEXT:    %g1 = stablehlo.multiply %ct, %h
 
-// If only the forward pass reads the twin, the two merge, and the original keeps its id.
+// If only the forward pass reads the twin, the two operations are merged, and the original keeps its id.
 func.func @not_held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   %h = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(c)/sin")
   %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
@@ -64,7 +65,7 @@ func.func @not_held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    %h = stablehlo.sine %x {recompute.id = 0
 // CHECK-NEXT:    %e = stablehlo.add %h, %h
 
-// Operations that no CSE may merge need no phase.
+// Operations that CSE never merges need no phase.
 func.func @unknown(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/unknown")
   %g = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/transpose(jvp(b))/unknown")

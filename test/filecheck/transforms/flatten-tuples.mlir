@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute-flatten-tuples --split-input-file 2>&1 | filecheck %s
 
-// A function returns the elements of its tuple, and reads elements without tuples.
+// A function that returns a tuple returns its elements instead, and reads of elements are replaced by the elements.
 func.func public @main(%a: tensor<f32>, %b: tensor<2xf32>) -> tuple<tensor<f32>, tensor<2xf32>> {
   %t = stablehlo.tuple %a, %b : tuple<tensor<f32>, tensor<2xf32>>
   %c = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<2xf32>>) -> tensor<2xf32>

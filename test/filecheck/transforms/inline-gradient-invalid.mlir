@@ -12,7 +12,7 @@ func.func @foreign_attribute(%x: tensor<4xf32>) {
 
 // -----
 
-// A function that holds a gradient, called from a gradient.
+// A gradient must not call a function that contains a gradient.
 func.func private @g(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@unknown {{a gradient of a gradient; only first-order gradients are supported}}
   %a = recompute.gradient {

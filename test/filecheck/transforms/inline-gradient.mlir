@@ -19,7 +19,7 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   func.return %a, %u : tensor<4xf32>, tensor<4xf32>
 }
 
-// One gradient in two pieces: the constant between them may run anywhere, so no further phases are written.
+// For one gradient in two parts no further phases are written, since the constant between the parts may run anywhere.
 // CHECK-LABEL: func.func @pieces
 // CHECK-NEXT:    %a = stablehlo.sine %x :
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"}

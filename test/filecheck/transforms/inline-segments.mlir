@@ -32,7 +32,8 @@ func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %g : tensor<4xf32>
 }
 
-// Returned values live to the end and are kept, unless `output_recompute` is set. Without a name the segment is "segment".
+// Returned values live to the end and are kept, unless `output_recompute` is set. Without a name the segment is
+// "segment".
 // CHECK-LABEL: func.func @outputs
 // CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "segment", recompute.checkpoint}
 // CHECK-NEXT:    stablehlo.cosine %x {recompute.segment = "segment#1", recompute.recompute = true}
@@ -48,7 +49,8 @@ func.func @outputs(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
 
-// A mark on an operation precedes the innermost segment. `false` keeps an operation; paths are nested; instances differ.
+// A mark on an operation precedes the innermost segment. `false` keeps an operation; paths are nested; instances
+// differ.
 // CHECK-LABEL: func.func @nested
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "m", recompute.recompute = true}
 // CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "m/attention", recompute.recompute = false}
@@ -127,7 +129,7 @@ func.func @policies(%x: tensor<4xf32>) -> tensor<4xf32> {
 // The results of a segment are named after the operations that compute them, through nested segments.
 // CHECK-LABEL: func.func @named
 // CHECK-NEXT:    stablehlo.sine %x {recompute.name = "kept",
-// CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = ["kept", "inner"],
+// CHECK-NEXT:    stablehlo.tanh {{%\w+}} {recompute.name = ["kept", "inner"],
 // CHECK-NEXT:    stablehlo.negate
 // CHECK-NOT:     recompute.name
 func.func @named(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -10,7 +10,7 @@ func.func private @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
   func.return %0 : tensor<4xf32>
 }
 // CHECK-LABEL: func.func public @main
-// CHECK-NEXT:    [[SUM:%\S+]] = stablehlo.add %x, %x : tensor<4xf32> loc([[LOC:#loc\d*]])
+// CHECK-NEXT:    [[SUM:%\w+]] = stablehlo.add %x, %x : tensor<4xf32> loc([[LOC:#loc\d*]])
 // CHECK-NEXT:    func.return [[SUM]]
 // CHECK-NOT:   func.func private
 // CHECK:       "jit(f)/jvp(block0)/jit(twice)/add"
@@ -40,7 +40,7 @@ func.func private @inner(%a: tensor<i32>) -> tensor<i32> {
 }
 // CHECK-LABEL: func.func public @loop
 // CHECK:       do {
-// CHECK-NEXT:    [[SQUARE:%\S+]] = stablehlo.multiply
+// CHECK-NEXT:    [[SQUARE:%\w+]] = stablehlo.multiply
 // CHECK-NEXT:    stablehlo.return [[SQUARE]]
 // CHECK-NOT:   func.call
 
@@ -95,12 +95,12 @@ func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 }
 // CHECK-LABEL: func.func public @named
 // CHECK-NEXT:    stablehlo.sine %x {recompute.name = "first"}
-// CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
-// CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = ["first", "out"]}
-// CHECK-NEXT:    stablehlo.sine {{%\S+}} : tensor
-// CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
-// CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = "out"}
-// CHECK-NEXT:    stablehlo.cosine {{%\S+}} : tensor
+// CHECK-NEXT:    stablehlo.negate {{%\w+}} : tensor
+// CHECK-NEXT:    stablehlo.tanh {{%\w+}} {recompute.name = ["first", "out"]}
+// CHECK-NEXT:    stablehlo.sine {{%\w+}} : tensor
+// CHECK-NEXT:    stablehlo.negate {{%\w+}} : tensor
+// CHECK-NEXT:    stablehlo.tanh {{%\w+}} {recompute.name = "out"}
+// CHECK-NEXT:    stablehlo.cosine {{%\w+}} : tensor
 
 // -----
 
@@ -128,10 +128,10 @@ func.func private @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
   func.return %0 : tensor<2xf32>
 }
 // CHECK-LABEL: func.func public @main
-// CHECK-NEXT:    [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x)
-// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body.3([[PART]])
-// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
-// CHECK-NEXT:    [[SAME:%\S+]] = func.call @xla.sdy.inlinable_manual_computation_body([[WHOLE]])
+// CHECK-NEXT:    [[PART:%\w+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x)
+// CHECK-NEXT:    [[BODY:%\w+]] = func.call @xla.sdy.manual_computation_body.3([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\w+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK-NEXT:    [[SAME:%\w+]] = func.call @xla.sdy.inlinable_manual_computation_body([[WHOLE]])
 // CHECK-NEXT:    func.return [[SAME]]
 // CHECK-NOT:   @around
 // CHECK:       func.func private @xla.sdy.manual_computation_body.3
@@ -155,8 +155,8 @@ func.func private @on_host(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %0 : tensor<4xf32>
 }
 // CHECK-LABEL: func.func public @main
-// CHECK-NEXT:    [[HOST:%\S+]] = func.call @on_host(%x) {mhlo.frontend_attributes
-// CHECK-NEXT:    [[SAID:%\S+]] = func.call @said([[HOST]])
+// CHECK-NEXT:    [[HOST:%\w+]] = func.call @on_host(%x) {mhlo.frontend_attributes
+// CHECK-NEXT:    [[SAID:%\w+]] = func.call @said([[HOST]])
 // CHECK-NEXT:    func.return [[SAID]]
 // CHECK:       func.func private @said
 // CHECK:       func.func private @on_host

@@ -5,7 +5,8 @@
 // RUN: recompute-opt %s -p 'recompute-loops{loops="keep(1kB)"}' 2>&1 | filecheck %s --check-prefix=MANY
 // RUN: not recompute-opt %s -p 'recompute-loops{loops="keep(-1)"}' 2>&1 | filecheck %s --check-prefix=BAD
 
-// The second loop reads a product and its cosine: of two stacks, the more expensive one is kept, until the limit is lower.
+// The second loop reads a product and its cosine. Of the two stacks the more expensive one is kept, if the limit allows
+// it.
 func.func public @dear(%w: tensor<8x8xf32>, %x: tensor<4x8xf32>, %ct: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %f = stablehlo.constant dense<0.0> : tensor<f32>
@@ -58,13 +59,13 @@ func.func public @dear(%w: tensor<8x8xf32>, %x: tensor<4x8xf32>, %ct: tensor<4x8
 // CHECK:         stablehlo.while({{.*}}) : tensor<i32>, tensor<4x8xf32>, tensor<6x4x8xf32>, tensor<6x4x8xf32>
 // CHECK:         stablehlo.while
 // CHECK-NOT:     stablehlo.dot_general
-// CHECK:         stablehlo.cosine {{%\S+}} {recompute.id
+// CHECK:         stablehlo.cosine {{%\w+}} {recompute.id
 // CHECK:         func.return
 // LESS-LABEL:  func.func public @dear
 // LESS:          stablehlo.while
 // LESS:          stablehlo.while
 // LESS:          stablehlo.dot_general {{.*}}recompute.duplicated
-// LESS:          stablehlo.cosine {{%\S+}} {recompute.id
+// LESS:          stablehlo.cosine {{%\w+}} {recompute.id
 // REMARK:        remark: the loop of 6 iterations hands on 768 B less, in 1 stack, and 0 B of new ones: the loop that reads them repeats 2 operations
 // MANY:          the loop of 6 iterations
 // BAD:           error: loops must be true, false, keep(50%) or keep(2GiB), {{.*}}, not 'keep(-1)'

@@ -12,7 +12,7 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<8xf32>) -> (tensor<4xf32>, tensor
 }
 // CHECK-LABEL: func.func @step
 // CHECK-NEXT:    %early = stablehlo.negate %ct
-// CHECK-NEXT:    [[B:%\S+]], [[G:%\S+]] = stablehlo.optimization_barrier %x, %ct : tensor<4xf32>, tensor<8xf32>
+// CHECK-NEXT:    [[B:%\w+]], [[G:%\w+]] = stablehlo.optimization_barrier %x, %ct : tensor<4xf32>, tensor<8xf32>
 // CHECK-NEXT:    %c = stablehlo.sine [[B]]
 // CHECK-NEXT:    %late = stablehlo.add [[G]], %early
 // CHECK-NOT:     recompute.

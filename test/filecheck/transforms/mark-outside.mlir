@@ -12,10 +12,10 @@ func.func @moved(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, te
 // CHECK-LABEL: func.func @moved
 // CHECK-NEXT:    %y = stablehlo.sine %x : tensor<64xf32>
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %y
-// CHECK-NEXT:    [[T:%\S+]] = recompute.token %g
-// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x after [[T]]
-// CHECK-NEXT:    [[D:%\S+]] = stablehlo.cosine [[X]] {recompute.id = {{\d+}} : i64, recompute.copy = 1 : i64
-// CHECK-NEXT:    [[E:%\S+]] = stablehlo.negate [[D]]
+// CHECK-NEXT:    [[T:%\w+]] = recompute.token %g
+// CHECK-NEXT:    [[X:%\w+]] = recompute.depend %x after [[T]]
+// CHECK-NEXT:    [[D:%\w+]] = stablehlo.cosine [[X]] {recompute.id = {{\d+}} : i64, recompute.copy = 1 : i64
+// CHECK-NEXT:    [[E:%\w+]] = stablehlo.negate [[D]]
 // CHECK-NEXT:    %h = stablehlo.multiply %g, [[E]]
 
 // -----

@@ -20,7 +20,7 @@ func.func @marks(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
 
 // -----
 
-// Both outputs are kept, and so are the values that the function returns.
+// The outputs of segments are kept, and so are the values that the function returns.
 func.func @outputs(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.cosine %a : tensor<64xf32> loc("jit(f)/jvp(block0)/cos")

@@ -1,7 +1,8 @@
 // RUN: recompute-opt %s -p 'recompute-mark' 2> /dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-clone' --split-input-file | filecheck %s --check-prefix=CLONE
 
-// One entry for each result: the copy computes both, and the gradient reads the copy of the first and the kept second.
+// A mark may have an entry for each result: the copy computes both, and the gradient reads the copy of the first and the
+// kept second.
 // CHECK: recompute.recompute = ["must_recompute", "must_save"]
 // CLONE-LABEL: func.func @results
 // CLONE:       [[S:%\w+]], {{.*}} = stablehlo.rng_bit_generator %state_1

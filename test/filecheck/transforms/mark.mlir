@@ -2,7 +2,8 @@
 // RUN: filecheck %s --check-prefix=REMARK --input-file %t
 // RUN: recompute-opt %s -p 'recompute-mark{segments=*1}' 2>/dev/null | filecheck %s --check-prefix=PATTERN
 
-// Each scope is a segment. Its inside is marked, its output is kept; the last block is needed at once and stays unmarked.
+// Each scope is a segment. Its inside is marked and its output is kept. The last block stays unmarked: the gradient reads it
+// at once.
 func.func @two_blocks(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.cosine %a : tensor<4xf32> loc("jit(f)/jvp(block0)/cos")

@@ -11,24 +11,24 @@
 // RUN: not recompute-opt %s -p 'recompute{budget=50% offload=auto cost=roofline(tpuv5e)}' 2>&1 | filecheck %s --check-prefix=SPEED
 // RUN: not recompute-opt %s -p 'recompute{budget=50% offload=auto cost=roofline(h100)}' 2>&1 | filecheck %s --check-prefix=MODEL
 
-// A marked value is moved to the host after its definition, and back once its gradient is available. No operation reads it in
-// between; once the offers are removed, forward operations read the value itself.
+// A marked value is moved to the host after its definition, and back once its gradient is available. No operation reads
+// it in between; once the offers are removed, forward operations read the value itself.
 
 // CHECK:      %a = stablehlo.sine %x
-// CHECK-NEXT: [[H:%.+]] = stablehlo.custom_call @annotate_device_placement(%a) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}, recompute.offload = 0 : i64
-// CHECK-NEXT: [[D:%.+]] = stablehlo.custom_call @annotate_device_placement([[H]]) {{.*}}_xla_buffer_placement = "device"{{.*}}recompute.recompute = true
+// CHECK-NEXT: [[H:%\w+]] = stablehlo.custom_call @annotate_device_placement(%a) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}, recompute.offload = 0 : i64
+// CHECK-NEXT: [[D:%\w+]] = stablehlo.custom_call @annotate_device_placement([[H]]) {{.*}}_xla_buffer_placement = "device"{{.*}}recompute.recompute = true
 // CHECK-NEXT: stablehlo.exponential [[D]]
 
-// MOVED:      [[A:%.+]] = stablehlo.sine %x
-// MOVED-NEXT: [[H:%.+]] = stablehlo.custom_call @annotate_device_placement([[A]]) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}
+// MOVED:      [[A:%\w+]] = stablehlo.sine %x
+// MOVED-NEXT: [[H:%\w+]] = stablehlo.custom_call @annotate_device_placement([[A]]) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}
 // MOVED-NEXT: stablehlo.exponential [[A]]
-// MOVED:      [[W:%.+]], [[G:%.+]] = stablehlo.optimization_barrier {{.*}}[[H]],
-// MOVED-NEXT: [[B:%.+]] = stablehlo.custom_call @annotate_device_placement([[W]]) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "device"}
+// MOVED:      [[W:%\w+]], [[G:%\w+]] = stablehlo.optimization_barrier {{.*}}[[H]],
+// MOVED-NEXT: [[B:%\w+]] = stablehlo.custom_call @annotate_device_placement([[W]]) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "device"}
 // MOVED-NEXT: stablehlo.multiply [[G]], [[B]]
 
 // WITHDRAWN-NOT: custom_call
 
-// ORDER:      [[H:%.+]] = stablehlo.custom_call @annotate_device_placement
+// ORDER:      [[H:%\w+]] = stablehlo.custom_call @annotate_device_placement
 // ORDER-NOT:  optimization_barrier
 // ORDER:      stablehlo.custom_call @annotate_device_placement([[H]])
 

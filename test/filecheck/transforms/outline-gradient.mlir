@@ -14,7 +14,7 @@
 // CHECK-NEXT:      %t = recompute.token %g : tensor<4xf32>
 // CHECK-NEXT:      %d = recompute.depend %x after %t : tensor<4xf32>
 // CHECK-NEXT:      %c = stablehlo.sine %d {recompute.id = 0 : i64, recompute.copy = 1 : i64, recompute.duplicated}
-// CHECK-NEXT:      [[H:%\S+]] = stablehlo.multiply %g, %c :
+// CHECK-NEXT:      [[H:%\w+]] = stablehlo.multiply %g, %c :
 // CHECK-NEXT:      recompute.yield [[H]] : tensor<4xf32>
 // CHECK-NEXT:    } : tensor<4xf32>
 // CHECK-NEXT:    %u = stablehlo.subtract %x, %h
@@ -29,13 +29,14 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   func.return %a, %u : tensor<4xf32>, tensor<4xf32>
 }
 
-// f1 b1 f2 b2: two segments. A value of the first that both read is passed through its result.
+// Two forward passes with their gradients become two gradient regions. A value of the first region that both read is
+// passed on as a result.
 // CHECK-LABEL: func.func @two_steps
 // CHECK:         %g = recompute.gradient {
 // CHECK:         } : tensor<4xf32>
 // CHECK-NEXT:    %b = stablehlo.sine %g {recompute.phase = "primal"}
 // CHECK-NEXT:    %h = recompute.gradient {
-// CHECK-NEXT:      [[H:%\S+]] = stablehlo.multiply %g, %b :
+// CHECK-NEXT:      [[H:%\w+]] = stablehlo.multiply %g, %b :
 func.func @two_steps(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   %a = stablehlo.sine %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>

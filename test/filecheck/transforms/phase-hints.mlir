@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p recompute-phase --split-input-file 2>&1 | filecheck %s --check-prefix=GUESS
 // RUN: recompute-opt %s -p 'recompute-phase{primal-values=%%y}' --split-input-file | filecheck %s --check-prefix=VALUE
 
-// The loss is computed last, and the gradient does not need it: it is moved before the gradient.
+// A loss that is computed last is moved before the gradient, which does not need it.
 // GUESS: a guess: the phase of no operation is known, and result 0, the first scalar, is assumed to be the loss; give primal-results=0
 func.func @loss_last(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>

@@ -1,6 +1,7 @@
 // RUN: recompute-opt %s -p recompute-phase --split-input-file | filecheck %s
 
-// The four phases. The mask is computed in the forward pass although the loss does not need it: residual.
+// Operations have one of four phases. The mask is residual: it is computed in the forward pass, but the loss does not need
+// it.
 func.func @step(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.multiply %x, %w : tensor<4xf32> loc("jit(step)/jvp(block0)/mul")
   %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(step)/jvp(block0)/tanh")
@@ -61,7 +62,7 @@ func.func @several_gradients(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// The locations show two gradients in sequence: the second step begins at its first forward operation.
+// If the locations show two gradients in sequence, the second step begins at its first forward operation.
 func.func @one_gradient_behind_the_other(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(d)/sin")
   %1 = stablehlo.negate %0 : tensor<4xf32> loc("jit(f)/transpose(jvp(d))/neg")
@@ -81,7 +82,7 @@ func.func @one_gradient_behind_the_other(%x: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // -----
 
-// An operation on two constants has no phase of its own, whatever path it was hoisted under: no gradient begins with it.
+// An operation on constants has no phase of its own, whatever its path: no gradient begins with it.
 func.func @constants_have_no_phase(%x: tensor<4xf32>) -> tensor<4xf32> {
   %k = stablehlo.constant dense<2.0> : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/div")
   %l = stablehlo.multiply %k, %k : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/div")

@@ -26,9 +26,9 @@ func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf
   func.return %1 : tensor<64xf32>
 }
 // CHECK-LABEL: func.func @whole
-// CHECK-NEXT:    [[TWO:%\S+]] = stablehlo.constant
+// CHECK-NEXT:    [[TWO:%\w+]] = stablehlo.constant
 // CHECK-NEXT:    func.call @scaled(%x, [[TWO]]) {recompute.segment = "block0", recompute.id = [[ID:\d+]] : i64}
-// CHECK:         [[X:%\S+]], {{%\S+}} = stablehlo.optimization_barrier %x
+// CHECK:         [[X:%\w+]], {{%\w+}} = stablehlo.optimization_barrier %x
 // CHECK-NEXT:    func.call @scaled([[X]], [[TWO]]) {recompute.copy = 1 : i64, recompute.duplicated, recompute.segment = "block0", recompute.id = [[ID]] : i64}
 // CHECK:       func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-NEXT:    %two = stablehlo.constant dense<2.000000e+00>
@@ -39,7 +39,8 @@ func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf
 
 // -----
 
-// Only the sine of the original is needed; the copy also computes the local derivative, and is the original function.
+// The original call computes only the sine that is needed. The copy also computes the local derivative, by a call of
+// the original function.
 func.func @part(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a, %l = func.call @sine(%x) : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) loc("jit(s)/jvp(block0)/jit(sine)")
   %c = stablehlo.tanh %a : tensor<64xf32> loc("jit(s)/jvp(block0)/tanh")
@@ -57,7 +58,7 @@ func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) 
   func.return %0, %1 : tensor<64xf32>, tensor<64xf32>
 }
 // CHECK-LABEL: func.func @part
-// CHECK-NEXT:    [[A:%\S+]] = func.call @sine_1(%x)
+// CHECK-NEXT:    [[A:%\w+]] = func.call @sine_1(%x)
 // CHECK-NEXT:    stablehlo.tanh [[A]]
 // CHECK:         func.call @sine({{.*}}recompute.copy = 1 : i64
 // CHECK:       func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
@@ -67,7 +68,7 @@ func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) 
 
 // -----
 
-// A call whose function another tool looks up by name stays in place, between the same operations.
+// A call of a function that another tool looks up by name is kept, between the same operations.
 func.func @reserved(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = func.call @doubled(%x) : (tensor<64xf32>) -> tensor<64xf32> loc("jit(s)/jvp(block0)/jit(doubled)")
   %b = stablehlo.exponential %a : tensor<64xf32> loc("jit(s)/jvp(block0)/exp")
@@ -91,11 +92,11 @@ func.func private @xla.sdy.manual_computation_body(%a: tensor<32xf32>) -> tensor
 }
 // CHECK-LABEL: func.func @reserved
 // CHECK-NEXT:    func.call @doubled(%x)
-// CHECK:         [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape
-// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body([[PART]])
-// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK:         [[PART:%\w+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape
+// CHECK-NEXT:    [[BODY:%\w+]] = func.call @xla.sdy.manual_computation_body([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\w+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
 // CHECK:         stablehlo.optimization_barrier
-// CHECK-NEXT:    func.call @doubled({{%\S+}}) {{.*}}recompute.copy = 1
+// CHECK-NEXT:    func.call @doubled({{%\w+}}) {{.*}}recompute.copy = 1
 // CHECK:       func.func private @xla.sdy.manual_computation_body(
 // CHECK-NEXT:    stablehlo.sine
 
@@ -123,7 +124,7 @@ func.func private @xla.sdy.manual_computation_body(%a: tensor<32xf32>) -> tensor
   func.return %0 : tensor<32xf32>
 }
 // CHECK-LABEL: func.func @apart
-// CHECK:         [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape
-// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body([[PART]])
-// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK:         [[PART:%\w+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape
+// CHECK-NEXT:    [[BODY:%\w+]] = func.call @xla.sdy.manual_computation_body([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\w+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
 // CHECK-NEXT:    stablehlo.optimization_barrier %x, [[WHOLE]]

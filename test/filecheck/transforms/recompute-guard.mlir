@@ -2,8 +2,8 @@
 // RUN: recompute-opt %s -p recompute --split-input-file --verify-diagnostics
 // RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
 
-// The update needs the most in program order, whatever the backward pass holds. XLA fuses the update, and needs less;
-// an executor that stores every result would compute values again for nothing.
+// A step whose peak is in the update is left unchanged. Recomputation would help XLA, which fuses the update, but
+// an executor that stores every result would recompute without saving memory.
 
 // CHECK-LABEL: func.func @peak_in_update
 // CHECK:         optimization_barrier
@@ -38,8 +38,9 @@ func.func @peak_in_update(%x: tensor<1024xf32>, %w: tensor<1024xf32>) -> (tensor
 
 // -----
 
-// In program order 256 bytes less; but one barrier waits for all values that the copies read, and an eager executor then has
-// more values live than before. The peaks that count are those of the emitted step.
+// A step is left unchanged if a peak of the emitted step rises. Recomputation would save 256 bytes in program order,
+// but one barrier waits for all values that the copies read, so an eager executor would have more values live than
+// before.
 
 // CHECK-LABEL: func.func @ready_at_once
 // CHECK-NOT:     recompute.duplicated

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute --split-input-file --verify-diagnostics
 
-// Three reasons for a step without a gradient, each with a remedy.
+// The error for a step without a gradient gives one of three reasons, each with a remedy.
 
 // expected-error@+1 {{no gradient found: no location says transpose(jvp(...))}}
 func.func @silent(%x: tensor<8xf32>) -> tensor<8xf32> {

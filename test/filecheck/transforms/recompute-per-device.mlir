@@ -4,19 +4,19 @@
 // RUN: recompute-opt %s -p recompute --print-debuginfo -o %t.mlir 2>/dev/null && recompute-check %s %t.mlir | filecheck %s --check-prefix=PROVED
 // RUN: recompute-opt %s -t explain | filecheck %s --check-prefix=EXPLAIN
 
-// The gradient of a shard_map: two bodies on each device, and residuals between them. No residual is left: when the
+// The gradient of a shard_map has two bodies per device with residuals between them. The residuals are removed: when the
 // cotangent arrives, the second body recomputes all of them from the argument.
 
-// CHECK:         [[Y:%\S+]] = sdy.manual_computation(%x)
+// CHECK:         [[Y:%\w+]] = sdy.manual_computation(%x)
 // CHECK-SAME:      out_shardings=[<@mesh, [{"a"}]>]
 // CHECK:         sdy.manual_computation(%ct, %x)
 // CHECK-SAME:      in_shardings=[<@mesh, [{"a"}]>, <@mesh, [{"a"}]>]
 // CHECK-NEXT:      optimization_barrier {{.*}} %p, %t
 // CHECK-NEXT:      stablehlo.sine {{.*}}recompute.duplicated
 
-// Two blocks: the value between them is passed on as each device holds it.
+// With two blocks, the value between them is the only residual, sharded as each device holds it.
 
-// NAMED:         {{%\S+}}, [[KEPT:%\S+]] = sdy.manual_computation(%x)
+// NAMED:         {{%\w+}}, [[KEPT:%\w+]] = sdy.manual_computation(%x)
 // NAMED-SAME:      out_shardings=[<@mesh, [{"a"}]>, <@mesh, [{"a", "b"}]>]
 // NAMED:         sdy.manual_computation(%ct, %x, [[KEPT]])
 // NAMED-SAME:      in_shardings=[<@mesh, [{"a"}]>, <@mesh, [{"a"}]>, <@mesh, [{"a", "b"}]>]

@@ -2,7 +2,7 @@
 // RUN: xdsl-opt %s -p 'recompute{segment-budgets="block0:50%,block1:8KiB"}' 2>/dev/null | filecheck %s
 // RUN: xdsl-opt %s -p 'recompute-plan{segment-budgets="block0:50%","block1:8KiB"}' 2>/dev/null | filecheck %s --check-prefix=MARKS
 
-// Stock xdsl-opt takes the option in quotes. Segments given by attributes count like those of locations.
+// Stock xdsl-opt accepts the option in quotes. Segments may be given by attributes as well as by locations.
 
 // CHECK:     %b = stablehlo.exponential %a {{.*}}recompute.recompute = true
 // CHECK:     stablehlo.exponential {{.*}}recompute.duplicated

@@ -3,7 +3,8 @@
 // RUN: recompute-opt %s -p 'recompute{segment-count=3}' --split-input-file 2>&1 | filecheck %s --check-prefix=COUNT
 // RUN: not recompute-opt %s -p 'recompute{segment-count=1}' --split-input-file 2>&1 | filecheck %s --check-prefix=ONE
 
-// A step without names is cut where few bytes are live. The operations after the last cut are needed at once.
+// A step without names is cut where few bytes are live. The operations after the last cut are not recomputed: the gradient
+// reads them at once.
 
 // CHECK-LABEL: func.func @no_names
 // CHECK:         optimization_barrier

@@ -4,20 +4,20 @@
 // RUN: recompute-opt %s -p recompute-inline-gradient,recompute | filecheck %s --check-prefix=FLAT
 // RUN: recompute-opt %s -p recompute-clone --verify-diagnostics
 
-// f1 b1 f2 b2 as regions, in input and output: each gradient holds the copies of its own forward pass, and the gate of
+// Two gradients as regions stay regions: each gradient contains the copies of its own forward pass, and the gate of
 // the second is not a value of the first gradient, which is available before the second forward pass begins.
 // CHECK-LABEL: func.func @two_steps
 // CHECK-NOT:     recompute.segment {
 // CHECK:         %i = recompute.gradient {
 // CHECK-NEXT:      %g = stablehlo.multiply %y, %y :
-// CHECK-NEXT:      [[X:%\S+]], [[G:%\S+]] = stablehlo.optimization_barrier %x, %g
+// CHECK-NEXT:      [[X:%\w+]], [[G:%\w+]] = stablehlo.optimization_barrier %x, %g
 // CHECK-NEXT:      stablehlo.sine [[X]] {recompute.segment = "first"
 // CHECK:           recompute.yield
 // CHECK-NEXT:    } : tensor<1024xf32>
 // CHECK-NEXT:    %v = stablehlo.subtract %x, %i {recompute.phase = "primal"}
 // CHECK:         %o = recompute.gradient {
-// CHECK-NEXT:      [[J:%\S+]] = stablehlo.multiply %z, %z :
-// CHECK-NEXT:      [[V:%\S+]], [[K:%\S+]] = stablehlo.optimization_barrier %v, [[J]] : tensor<1024xf32>, tensor<1024xf32>
+// CHECK-NEXT:      [[J:%\w+]] = stablehlo.multiply %z, %z :
+// CHECK-NEXT:      [[V:%\w+]], [[K:%\w+]] = stablehlo.optimization_barrier %v, [[J]] : tensor<1024xf32>, tensor<1024xf32>
 // CHECK-NEXT:      stablehlo.sine [[V]] {recompute.segment = "second"
 // CHECK:           recompute.yield
 // CHECK-NEXT:    } : tensor<1024xf32>

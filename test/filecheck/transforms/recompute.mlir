@@ -23,11 +23,11 @@ func.func private @sine(%x: tensor<1024xf32>) -> tensor<1024xf32> {
 }
 // CHECK-LABEL: func.func @step
 // CHECK:         func.call @sine(%x)
-// CHECK:         [[G:%\S+]] = stablehlo.multiply
-// CHECK-NEXT:    [[X:%\S+]], [[GATE:%\S+]] = stablehlo.optimization_barrier %x, [[G]]
-// CHECK-NEXT:    [[A:%\S+]] = func.call @sine([[X]]) {{{.*}}recompute.copy = 1 : i64
-// CHECK-NEXT:    [[B:%\S+]] = stablehlo.exponential [[A]] {{{.*}}recompute.copy = 1 : i64
-// CHECK-NEXT:    [[H:%\S+]] = stablehlo.multiply [[GATE]], [[B]]
+// CHECK:         [[G:%\w+]] = stablehlo.multiply
+// CHECK-NEXT:    [[X:%\w+]], [[GATE:%\w+]] = stablehlo.optimization_barrier %x, [[G]]
+// CHECK-NEXT:    [[A:%\w+]] = func.call @sine([[X]]) {{{.*}}recompute.copy = 1 : i64
+// CHECK-NEXT:    [[B:%\w+]] = stablehlo.exponential [[A]] {{{.*}}recompute.copy = 1 : i64
+// CHECK-NEXT:    [[H:%\w+]] = stablehlo.multiply [[GATE]], [[B]]
 // CHECK-NEXT:    stablehlo.multiply [[H]], [[A]]
 // CHECK-NOT:     stablehlo.optimization_barrier
 // CHECK-NOT:     recompute.token

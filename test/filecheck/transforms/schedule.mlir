@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p recompute-schedule,recompute-schedule 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p recompute-schedule 2>&1 >/dev/null | filecheck %s --check-prefix=REMARK
 
-// Each large value is computed shortly before its use: one of them is live at a time, not two.
+// Each large value is computed shortly before its use, so that one of them is live at a time instead of two.
 func.func @two_sums(%x: tensor<64xf32>) -> tensor<f32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %a = stablehlo.sine %x : tensor<64xf32>
@@ -21,7 +21,7 @@ func.func @two_sums(%x: tensor<64xf32>) -> tensor<f32> {
 // CHECK-NEXT:    %e = stablehlo.add
 // REMARK:      schedule.mlir:6:{{\d+}}: remark: this order lowers the peak from 516 B to 264 B
 
-// If no order is better, the given one stays, constants included.
+// If no order has a lower peak, the given one is kept, including the places of constants.
 func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
   %one = stablehlo.constant dense<1.0> : tensor<64xf32>
   %a = stablehlo.sine %x : tensor<64xf32>
@@ -77,7 +77,7 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<f32>) -> (tensor<64xf32>, tensor
 // CHECK-NEXT:    %c = stablehlo.sine
 // CHECK-NEXT:    %j = stablehlo.multiply
 
-// Several gradients stay in turn, each in an order of its own.
+// Several gradients keep their sequence, and each is scheduled separately.
 func.func @two_gradients(%x: tensor<64xf32>, %y: tensor<64xf32>) -> (tensor<f32>, tensor<f32>, tensor<64xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %f1 = stablehlo.sine %x {recompute.phase = "primal"} : tensor<64xf32>

@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file | filecheck %s
 
-// MindSpore's switches on a segment. Its collective may be repeated, but not the one that gathers a parameter.
+// With MindSpore's switches on a segment, its collectives may be repeated, except for the one that gathers a parameter.
 func.func public @collectives(%x: tensor<8xf32>, %w: tensor<4xf32>, %ct: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %s, %g, %r, %y = recompute.segment "cell" attributes {recompute.mp_comm_recompute = true, recompute.parallel_optimizer_comm_recompute = false} {
     %s = stablehlo.sine %x : tensor<8xf32>

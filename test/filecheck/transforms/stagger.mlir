@@ -19,7 +19,7 @@ func.func @random_bits(%x: tensor<4xf32>, %key: tensor<4xui32>, %ct: tensor<4xf3
 }
 // CHECK-LABEL: func.func @random_bits
 // CHECK:         %y0 = stablehlo.multiply %x, %m0
-// CHECK-NEXT:    [[Y:%\S+]], [[K:%\S+]] = stablehlo.optimization_barrier %y0, %key
+// CHECK-NEXT:    [[Y:%\w+]], [[K:%\w+]] = stablehlo.optimization_barrier %y0, %key
 // CHECK-NEXT:    %b1 = stablehlo.not [[K]]
 // CHECK-NEXT:    %c1 = stablehlo.xor %b1, [[K]]
 // CHECK:         %z1 = stablehlo.sine [[Y]]

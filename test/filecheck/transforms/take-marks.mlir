@@ -12,9 +12,9 @@ func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %5 : tensor<4xf32>
 }
 // CHECK-LABEL: func.func public @main
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.tanh %x {recompute.recompute = "must_save", recompute.name = "hidden"}
-// CHECK-NEXT:    [[B:%\S+]] = stablehlo.sine [[A]] {recompute.recompute = "must_recompute"}
-// CHECK-NEXT:    [[C:%\S+]] = stablehlo.multiply [[B]], [[A]]
+// CHECK-NEXT:    [[A:%\w+]] = stablehlo.tanh %x {recompute.recompute = "must_save", recompute.name = "hidden"}
+// CHECK-NEXT:    [[B:%\w+]] = stablehlo.sine [[A]] {recompute.recompute = "must_recompute"}
+// CHECK-NEXT:    [[C:%\w+]] = stablehlo.multiply [[B]], [[A]]
 // CHECK-NEXT:    func.return [[C]]
 
 // -----
@@ -28,7 +28,7 @@ func.func public @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %3 : tensor<4xf32>
 }
 // CHECK-LABEL: func.func public @twice
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.tanh %x {recompute.name = ["given", "own"], recompute.recompute = "must_recompute"}
+// CHECK-NEXT:    [[A:%\w+]] = stablehlo.tanh %x {recompute.name = ["given", "own"], recompute.recompute = "must_recompute"}
 // CHECK-NEXT:    func.return [[A]]
 
 // -----
@@ -54,14 +54,14 @@ func.func private @one(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %1 : tensor<4xf32>
 }
 // CHECK-LABEL: func.func public @results
-// CHECK-NEXT:    [[A:%\S+]], [[B:%\S+]] = func.call @two(%x) {recompute.recompute = [unit, "must_save"], recompute.name = "passed"}
-// CHECK-NEXT:    [[C:%\S+]] = func.call @one([[A]]) {recompute.recompute = ["must_recompute"]}
-// CHECK:         [[D:%\S+]] = stablehlo.tanh %x
+// CHECK-NEXT:    [[A:%\w+]], [[B:%\w+]] = func.call @two(%x) {recompute.recompute = [unit, "must_save"], recompute.name = "passed"}
+// CHECK-NEXT:    [[C:%\w+]] = func.call @one([[A]]) {recompute.recompute = ["must_recompute"]}
+// CHECK:         [[D:%\w+]] = stablehlo.tanh %x
 // CHECK-NEXT:    func.return [[D]]
 
 // -----
 
-// Arguments of the step are always live, and those of a region have new values in each of its runs.
+// Marks on arguments of the step or of a region have no effect: the former are always live, the latter change in each run.
 func.func public @arguments(%x: tensor<i32>) -> tensor<i32> {
   %0 = stablehlo.custom_call @recompute.save(%x) : (tensor<i32>) -> tensor<i32>
   %1 = stablehlo.custom_call @recompute.save(%x) : (tensor<i32>) -> tensor<i32>

@@ -1,6 +1,7 @@
 // RUN: recompute-opt %s -p recompute-take-scopes --print-debuginfo --split-input-file | filecheck %s
 
-// The outermost segment counts, with the switches of the innermost one; the backward pass stays unmarked.
+// An operation belongs to the outermost segment, with the switches of the innermost one. The backward pass stays
+// unmarked.
 func.func public @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3)/sin")
   %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3)/recompute:inner@4/tanh")
@@ -20,7 +21,8 @@ func.func public @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Calls are numbered in program order, whatever numbers their scopes have; outputs are recomputed where the scope requests it.
+// Calls are numbered in program order, whatever numbers their scopes have; outputs are recomputed where the scope
+// requests it.
 func.func public @calls(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@9+output_recompute)/sin")
   %1 = stablehlo.sine %0 : tensor<4xf32> loc("jit(f)/jvp(recompute:block@2)/sin")
@@ -52,7 +54,8 @@ func.func public @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Collectives: those of tensors may be repeated, the gathering of a parameter may not. A conditional is in the segment of its branches.
+// Collectives of tensors may be repeated, but not those that gather a parameter. A conditional is in the segment of its
+// branches.
 func.func public @switches(%w: tensor<4xf32>, %p: tensor<i1>) -> tensor<8xf32> {
   %c = stablehlo.convert %w : (tensor<4xf32>) -> tensor<4xbf16> loc("jit(f)/jvp(recompute:block@0)/convert")
   %g = "stablehlo.all_gather"(%c) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<4xbf16>) -> tensor<8xbf16> loc("jit(f)/jvp(recompute:block@0)/all_gather")

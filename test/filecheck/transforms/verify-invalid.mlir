@@ -38,7 +38,7 @@ func.func @no_word(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// A copy without the id of its original.
+// A copy must have the id of its original.
 func.func @no_id(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -53,7 +53,7 @@ func.func @no_id(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// The original is read through the token, by the barrier of the copies.
+// A gradient operation must not read the original through the barrier of the copies.
 func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -69,7 +69,7 @@ func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32
 
 // -----
 
-// The same copy twice.
+// Two copies must not have the same segment, id and number.
 func.func @twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -114,7 +114,7 @@ func.func @before(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A token for a forward value, without a copy.
+// A token for a forward value is rejected even without a copy.
 func.func @idle(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
@@ -127,7 +127,7 @@ func.func @idle(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 
 // -----
 
-// A token without uses.
+// A token must have uses.
 func.func @unread(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
@@ -139,7 +139,7 @@ func.func @unread(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A value of a segment, not delayed.
+// A copy must not read a value of a segment directly.
 func.func @segment(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
@@ -183,7 +183,7 @@ func.func @early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// A value that needs only the original itself is no gate either.
+// A value that depends only on the original itself is not a gate.
 func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
@@ -198,7 +198,7 @@ func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, te
 
 // -----
 
-// Nor is a value that needs nothing of the forward pass, if the original has been erased.
+// A value that depends on no forward value is not a gate, even if the original has been erased.
 func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
@@ -212,7 +212,7 @@ func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A copy may read the values that it waits for inside its regions.
+// The regions of a copy may read the values that the copy waits for.
 func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %i = stablehlo.constant dense<0> : tensor<i32>
   %a = "stablehlo.case"(%i) ({

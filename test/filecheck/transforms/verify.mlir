@@ -23,7 +23,7 @@ func.func @nothing(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// A kept result is read itself; the other result is read from its copy.
+// Of an operation with two results, the kept one may be read directly, the other is read from its copy.
 func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %w:2 = "stablehlo.case"(%i) ({
     %s = stablehlo.sine %x : tensor<4xf32>

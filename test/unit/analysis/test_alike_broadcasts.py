@@ -1,4 +1,4 @@
-"""Equal broadcasts, which XLA:CPU merges, and stores if a library kernel and another kernel read the result."""
+"""XLA:CPU merges equal broadcasts, and stores the result if a library kernel and another kernel read it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_fused_constant_makes_broadcasts_distinct(scale: str, is_one: bool) -> N
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_model_is_close_to_installed_xla(scaled: bool) -> None:
-    """Compare with the installed XLA on a softmax times a mask, as in dropout that is equal for all rows."""
+    """The model agrees with the installed XLA on a softmax times a mask that is equal for all rows, as in dropout."""
     jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
     jnp, shape = jax.numpy, (8, 256, 256)
 

@@ -113,7 +113,7 @@ def test_constant_expressions_are_not_recomputed() -> None:
 
 
 def test_operations_that_can_wait_are_delayed_until_the_mask() -> None:
-    """Delay %a until the mask is done: %b and %c are larger, and only %m remains of them."""
+    """The operation %a waits until the mask is computed: %b and %c are larger, and only %m stays live of them."""
     step, actual = decision(
         forward("a", "sine %x"),
         forward("b", "cosine %ct"),
@@ -147,7 +147,7 @@ def test_returned_values_are_not_recomputed() -> None:
 
 
 def test_segment_read_only_through_its_output_is_skipped() -> None:
-    """Do not recompute a segment of which gradients read only the output."""
+    """A segment is not recomputed if gradient operations read only its output."""
     _, first = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),

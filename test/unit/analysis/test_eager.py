@@ -9,7 +9,7 @@ from recompute.analysis.memory.timeline import eager, eager_timeline, timeline
 from recompute.analysis.step.order import functions_of, producers
 from recompute.mlir_io.parser import parse_module
 from recompute.support.units import readable_bytes
-from recompute.test.examples import PLAIN, classified, done, inlined, phases_after, recomputed, with_tokens
+from recompute.test.examples import PLAIN, classified, inlined, outcome_of, phases_after, recomputed, with_tokens
 from recompute.transforms.lower import lower
 
 
@@ -23,7 +23,7 @@ def test_r8_eager_peak_is_close_to_program_order_peak(name: str) -> None:
     function, phases = functions_of(recomputed(name))[0], phases_after(name)
     in_program_order = timeline(function, phases).peak_bytes
     started_early = eager_timeline(function, phases).peak_bytes
-    messages = [remark.reason for remark in done(name).remarks]
+    messages = [remark.reason for remark in outcome_of(name).remarks]
     early = (
         f"peak {readable_bytes(started_early)} on an executor that starts operations as soon as their operands exist"
     )

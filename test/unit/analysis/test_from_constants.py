@@ -1,4 +1,4 @@
-"""XLA:CPU's treatment of constant expressions, and of operations that change nothing."""
+"""XLA:CPU's treatment of constant expressions, and of operations that return their operand."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_library_kernel_computes_unshared_constant_inline() -> None:
 
 
 def test_function_of_constant_does_not_read_constant() -> None:
-    """Check that the number is read by the library's kernel alone."""
+    """Only the library kernel reads the constant; a kernel that computes a function of it does not."""
     product = f"{ONE}%t = stablehlo.tanh %c : !m\n{dot('p', 'x', 't')}"
     results = step(f"{product}%s = stablehlo.sine %p : !m  %a = stablehlo.add %s, %c : !m\n{total('z', 'a')}", "!v")
     assert (stored(results), in_library(results)) == (["t", "p", "s", "z"], ["c", "a", "z"])
@@ -131,7 +131,7 @@ def test_library_kernel_reads_shared_constant() -> None:
 
 
 def test_shared_iota_functions_read_nothing() -> None:
-    """Compute the iota and its functions once, and read them in one library kernel."""
+    """The iota and its functions are computed once, without operands, and read by one library kernel."""
     lines = ALIKE["what is computed of iotas"] + "%a = stablehlo.add %x, %c : !m  %b = stablehlo.multiply %a, %d : !m\n"
     assert stored(step(lines + total("z", "b"), "!v")) == ["z"]
 

@@ -76,7 +76,7 @@ def test_binary_producer_fuses_only_if_all_readers_can() -> None:
 
 
 def test_producer_with_a_stored_path_to_a_reader_is_stored() -> None:
-    """Store the sum: it reaches %z directly, and through the tanh that two operations read."""
+    """The sum is stored: it reaches %z directly, and also through the tanh, which is stored for its two readers."""
     lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("t", "tanh", "s"), dot("c", "t")]
     kernels = fused(body(*lines, binary("u", "multiply", "s", "t"), binary("z", "add", "u", "c")))
     assert "s" in stored(kernels)
@@ -120,7 +120,7 @@ def test_reshape_shares_memory_with_its_operand() -> None:
 
 
 def test_fusible_operations() -> None:
-    """Fuse operations that work elementwise or select elements; a reshape shares the memory of its operand."""
+    """Elementwise and selecting operations are fused; a reshape shares the memory of its operand."""
     elementwise = {kind.name for kind in (*UNARY, *BINARY, *ELEMENTWISE, *REPRESENTATION)}
     picking = {kind.name for kind in (*SHAPES, *SLICES, *PADDING)} | {
         f"stablehlo.{name}" for name in "dynamic_slice gather iota".split()
@@ -205,7 +205,7 @@ def long_sum(kind: str, size: int, dimensions: str = "[1]") -> list[str]:
 
 
 def test_reduction_over_32_elements_is_split_in_two() -> None:
-    """Split the reduction in two, the first of which, over windows, reads memory."""
+    """A long reduction becomes two, of which the first, over windows, reads memory."""
     assert long_sum("i32", 32) == ["z"]
     assert long_sum("i32", 33) == ["a", "z"]
     # It is the reduced dimension that counts.

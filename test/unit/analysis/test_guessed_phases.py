@@ -1,4 +1,4 @@
-"""Guess of the end of the forward pass, for steps in which no operation states its phase and no hint is given."""
+"""The end of the forward pass is guessed for steps in which no operation states its phase and no hint is given."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ def turn(lines: Sequence[str], results: dict[str, str]) -> str | None:
 
 
 def test_without_loss_gradient_begins_at_reverse_reads() -> None:
-    """Find the derivative of the loss, which reads the last value first; the gradient reads that value again."""
+    """The gradient begins at the derivative of the loss, which reads the last forward value first."""
     assert turn([*FORWARD, SEED, *BACKWARD, *UPDATES], UPDATED) == "g2"
 
 
 def test_residual_block_sum_is_forward() -> None:
-    """Count the sum at the end of the last block as forward: it reads `%y1` before the gradient does."""
+    """The sum at the end of the last block is a forward operation, since it reads `%y1` before the gradient does."""
     lines = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
     assert turn(lines, UPDATED) == "e"
 
 
 @pytest.mark.parametrize("last", [False, True])
 def test_loss_is_first_scalar_that_needs_forward_pass(last: bool) -> None:
-    """Take neither a step count nor the norm of a gradient for the loss."""
+    """Neither a step count nor the norm of a gradient is taken for the loss."""
     count = "%c = stablehlo.add %t, %t : tensor<f32>"
     loss, norm = total("l", "y2"), total("q", "u0")
     step = [count, *FORWARD, *([] if last else [loss]), SEED, *BACKWARD, norm, *UPDATES, *([loss] if last else [])]
@@ -106,7 +106,7 @@ SKIPS = [
 
 
 def test_no_guess_if_nothing_is_read_again_after_last_reads() -> None:
-    """Guess nothing, since no value is read again after the last reads."""
+    """There is no guess if one operation is the last reader of both values."""
     lines = [
         f"%a = stablehlo.sine %x : {T}",
         f"%b = stablehlo.tanh %a : {T}",

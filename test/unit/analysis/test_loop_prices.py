@@ -1,4 +1,4 @@
-"""Sets of stacks that loops may keep: convex, and each the cheapest of all sets at its price."""
+"""Sets of stacks that loops may keep: they form a convex curve, and each is the cheapest of all sets at its price."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def priced(kept: frozenset[int], link: LoopPair, price: Fraction) -> Fraction:
     return price * (len(kept) + more) * SLICE + (0 if product else WORK) + (0 if cosine else COSINE)
 
 
-def brute(wanted: list[str], needs: dict[str, tuple[str, ...]], cost: dict[str, int], work: dict[str, int]) -> int:
+def brute(needed: list[str], needs: dict[str, tuple[str, ...]], cost: dict[str, int], work: dict[str, int]) -> int:
     """Return the minimum cost over all sets of kept values from which the wanted values can be computed."""
     best = None
     for count in range(len(cost) + 1):
         for kept in combinations(sorted(cost), count):
-            pending, value = [entry for entry in wanted if entry not in kept], set[str]()
+            pending, value = [entry for entry in needed if entry not in kept], set[str]()
             possible = True
             while pending and possible:
                 item = pending.pop()
@@ -108,13 +108,13 @@ def test_weighted_cuts_have_the_least_cost(seed: int) -> None:
         for at, name in enumerate(names)
         if draw.random() < 0.8
     }
-    wanted = draw.sample(names[3:], 2)
-    kept = min_cut(wanted, needs, cost, work)
-    pending, value = [entry for entry in wanted if entry not in kept], set[str]()
+    needed = draw.sample(names[3:], 2)
+    kept = min_cut(needed, needs, cost, work)
+    pending, value = [entry for entry in needed if entry not in kept], set[str]()
     while pending:
         item = pending.pop()
         if item not in value:
             value.add(item)
             pending.extend(need for need in needs[item] if need not in kept)
     total = sum(cost[entry] for entry in kept) + sum(work[entry] for entry in value)
-    assert total == brute(wanted, needs, cost, work)
+    assert total == brute(needed, needs, cost, work)

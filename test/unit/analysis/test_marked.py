@@ -1,4 +1,4 @@
-"""Effect of marks by hand: views and casts are recomputed along; constants and values that stay live are not."""
+"""Effect of marks in the input: views and casts are recomputed too, constants and returned values are not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NOT = f"%a = stablehlo.not %n {{{MARK}, {FORWARD}}} : tensor<4xi32>"
     ],
 )
 def test_casts_are_recomputed_with_their_operand(source: str, cast: str, type_: str) -> None:
-    """Recompute casts along with their operand, since keeping them would save no memory."""
+    """A cast is recomputed with its operand, since keeping its result would save no memory."""
     value, name = (SINE, "sine") if source == T else (NOT, "not")
     view = f'%v = "{cast}"(%a) {{{FORWARD}}} : ({source}) -> {type_}'
     assert copied(value, view, read="%v", type_=type_) == [name, cast.partition(".")[2]]

@@ -1,4 +1,4 @@
-"""Agreement of the pipeline's peaks with the timelines, and rejection of steps that lower no peak."""
+"""Peaks of the pipeline equal those of the timelines, and steps whose peaks do not fall are rejected."""
 
 from __future__ import annotations
 

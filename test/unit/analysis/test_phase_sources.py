@@ -92,7 +92,7 @@ def test_sources_are_checked_against_each_other(text: str, words: str) -> None:
 
 
 def test_an_update_by_attribute_is_in_neither_pass() -> None:
-    """Let the attribute take precedence over a later source."""
+    """A phase attribute takes precedence over sources that are registered later."""
     classes = classified(parse_module(ACME.replace("add %h, %g {", 'add %h, %g {recompute.phase = "update", ')))
     assert classes is not None
     assert [classes.phase[op] for op in classes.order.operations if Names.PHASE in op.attributes] == ["update"]

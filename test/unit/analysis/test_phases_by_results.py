@@ -1,4 +1,4 @@
-"""Phases derived from the results that are primal: equal to those of the locations, and an error if they differ."""
+"""Phases that follow from the primal results equal those of the locations; a contradiction is an error."""
 
 from __future__ import annotations
 

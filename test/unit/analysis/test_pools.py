@@ -95,7 +95,7 @@ def test_pools_of_other_sizes_have_their_own_indices() -> None:
 
 
 def test_reduction_waits_for_its_operand_alone() -> None:
-    """Run the reduction in the forward pass, so that its result is live until the gradient arrives."""
+    """The reduction runs in the forward pass, so that its result is live until the gradient arrives."""
     product = "stablehlo.dot_general %{}, %g, contracting_dims = [1] x [0] : (!w, !w) -> !w"
     late = [f"  %{value} = {product.format(operand)}\n" for value, operand in ("ag", "ba", "cb", "dc", "ed")]
     result = pooled("".join(late) + gradient("z", "x", "e"))

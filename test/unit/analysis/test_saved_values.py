@@ -1,4 +1,4 @@
-"""Reason that the report states for each saved value, and its counts of operations by purpose."""
+"""The report states a reason for each saved value, and counts operations by purpose."""
 
 from __future__ import annotations
 

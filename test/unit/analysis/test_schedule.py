@@ -1,4 +1,4 @@
-"""Scheduling for a low peak: never worse, equal bits, and all dependences kept."""
+"""Scheduling never raises the peak, and keeps every bit and every dependence."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_scheduling_is_idempotent_and_deterministic() -> None:
 
 
 def test_loop_keeps_captured_values_alive() -> None:
-    """Count values that only the body reads as operands of the loop."""
+    """A value that only the body of a loop reads counts as an operand of the loop."""
     text = """
 func.func @f(%x: tensor<64xf32>, %y: tensor<999xf32>, %n: tensor<i32>) -> tensor<64xf32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

@@ -49,25 +49,25 @@ def test_without_a_dominant_scope_outermost_scopes_are_segments() -> None:
 
 
 def test_does_not_descend_into_repeated_layer() -> None:
-    """Recognize a layer by repeated source positions, however much it contains."""
+    """A layer is recognized by repeated source positions, whatever its share of the step."""
     layer = tuple(f"layer/{part}@{part}" for part in ("attention", "mlp"))
     assert segments(layer * 3) == ["layer"] * 2 + ["layer#1"] * 2 + ["layer#2"] * 2
 
 
 def test_loop_inside_scope_is_no_repetition() -> None:
-    """Count the scope once: one source position occurs three times, the others once."""
+    """A scope is one entry if one source position occurs three times and the others once."""
     assert segments(("a@q", "a@q", "a@q", "a@r", "a@s", "b")) == ["a"] * 5 + ["b"]
 
 
 def test_unrolled_loop_inside_scope_is_no_repetition() -> None:
-    """Count the scope once: the repeated source positions lie between positions that occur once."""
+    """A scope is one entry if its repeated source positions lie between positions that occur once."""
     trip = ("a@q", "a@r", "a@s")
     assert segments(("a@first", *trip * 3, "a@last", "b")) == ["a"] * 11 + ["b"]
 
 
 @pytest.mark.parametrize(("first", "last"), [(("a@once",), ()), ((), ("a@once",))])
 def test_layers_repeat_despite_extra_operations_at_ends(first: tuple[str, ...], last: tuple[str, ...]) -> None:
-    """Separate entries of a layer even if the first or the last one does more than the others."""
+    """The entries of a layer are separate even if the first or the last entry has more operations."""
     trip = ("a@q", "a@r", "a@s")
     result = segments((*first, *trip * 2, *last))
     assert result == ["a"] * (3 + len(first)) + ["a#1"] * (3 + len(last))

@@ -1,4 +1,4 @@
-"""Tree of live spans, compared with a table of every position at every step."""
+"""The tree of live spans agrees with a table of every place at every step."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_loop_holds_carry_and_body_peak() -> None:
 
 
 def test_loop_copies_carry_that_cannot_be_moved() -> None:
-    """Count three copies at the end of each iteration, which yields its argument twice and a constant."""
+    """A loop that yields its argument twice and a constant copies three values at the end of each iteration."""
     measurement = measure(
         f"""
   %n = stablehlo.constant dense<3.0> : {T}

@@ -1,4 +1,4 @@
-"""Storage of loops in the model `xla`, kept in place or copied, compared with XLA:CPU's allocation."""
+"""The model `xla` keeps or copies loop carries as the allocation of XLA:CPU does."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false

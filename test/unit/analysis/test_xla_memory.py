@@ -1,4 +1,4 @@
-"""Storage in the model `xla`, and its bytes for real steps, compared with XLA:CPU's allocation."""
+"""The model `xla` predicts the storage and the bytes that XLA:CPU allocates for real steps."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_concepts_page_states_the_accuracy_of_the_models() -> None:
 
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
 def test_model_order_is_not_within_15_percent(example: str) -> None:
-    """Check that the bar is meaningful: storing every result in program order is far from XLA."""
+    """The bar is meaningful: a model that stores every result in program order does not meet it."""
     (measured,) = (
         segments.xla_bytes for segments in PLAIN_OR_AUTO if (segments.example, segments.segments) == (example, "")
     )
@@ -137,7 +137,8 @@ def test_model_ranks_markings_of_one_net_as_xla_does() -> None:
 
 @pytest.mark.parametrize("variant", ["plain", "jax.checkpoint", "recomputed"])
 def test_model_is_close_to_installed_xla(variant: str) -> None:
-    """Compare with the installed XLA, to notice changes of its fusion and scheduling, or of the passes."""
+    """The model agrees with the installed XLA, so that changes of its fusion, its schedule or the passes are
+    noticed."""
     jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
     lowered = small_step(jax, variant == "jax.checkpoint")
     module = parse_module(lowered.as_text(debug_info=True))

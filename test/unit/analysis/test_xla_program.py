@@ -56,7 +56,8 @@ def test_operand_in_other_layout_is_transposed() -> None:
 
 @pytest.mark.parametrize(("batch", "copied"), [(1, 2), (8, 1)])
 def test_dropped_unit_batch_transposes_both_operands(batch: int, copied: int) -> None:
-    """Match the optimized HLO of both cases; if no dimension is dropped, %x is read in either layout."""
+    """Operands are transposed as in the optimized HLO of both cases; without a dropped dimension %x may have either
+    layout."""
     of, by, to = f"tensor<{batch}x4x8x8xf32>", f"tensor<{batch}x8x4x2xf32>", f"tensor<{batch}x4x8x2xf32>"
     numbers = "batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [1]"
     result = program(f"""func.func @f(%x: {of}, %y: {by}) -> {to} {{

@@ -1,4 +1,4 @@
-"""Bound on the expansion of aliases by the length of their text; locations remain aliases at any depth."""
+"""The expansion of aliases is limited by the length of their text; locations remain aliases at any depth."""
 
 from __future__ import annotations
 

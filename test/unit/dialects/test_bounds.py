@@ -1,5 +1,4 @@
-"""Bounds of dynamic extents: read, printed, and part of the constraints on shapes; algorithms of products; unknown
-types."""
+"""Bounds of dynamic extents are read, printed and checked; so are the algorithms of products, and unknown types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clones are those of xDSL: the same text, the same order of uses, the same names."""
+"""Clones equal those of xDSL: the same text, the same order of uses, and the same names."""
 
 from __future__ import annotations
 

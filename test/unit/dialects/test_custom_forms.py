@@ -1,4 +1,4 @@
-"""Fallback to a longer syntax where the short one would lose information, and exact reading of the result."""
+"""The printer falls back to the generic syntax where the custom syntax would lose information."""
 
 from __future__ import annotations
 

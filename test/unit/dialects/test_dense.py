@@ -1,4 +1,4 @@
-"""Exact bits of constants of every element type, through our text and through JAX's."""
+"""Constants of every element type keep their exact bits in the text of this project and of JAX."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def every_pattern(type: str) -> list[str]:
 
 @pytest.mark.parametrize("type", FLOAT_NAMES)
 def test_every_float_round_trips(type: str, judge: Judge):
-    """Read each printed pattern back to the same bits, here and in JAX."""
+    """Every printed pattern is read as the same bits, here and in JAX."""
     values = [attribute(pattern, f"tensor<{type}>") for pattern in every_pattern(type)]
     for value in values:
         literal = str(value).partition("dense<")[2].partition(">")[0]
@@ -186,7 +186,7 @@ def assert_jax_agrees(values: Sequence[DenseAttr], judge: Judge) -> None:
 
 @pytest.mark.parametrize("type", [name for name in FLOAT_NAMES if name != "f8E8M0FNU"])
 def test_decimals_round_as_jax_rounds(type: str, judge: Judge):
-    """Round random decimals, exact ties and their neighbours once, to nearest even, as MLIR does."""
+    """Random decimals, exact ties and their neighbours are rounded once, to nearest even, as in MLIR."""
     element = attribute("1.0", f"tensor<{type}>").type.element_type
     dtype = dtype_of(element)
     texts = [f"{number:.17e}" for number in hard_numbers(dtype)]
@@ -218,7 +218,7 @@ def hard_numbers(dtype: np.dtype[Any]) -> list[float]:
 
 
 def test_f8e8m0_decimals(judge: Judge):
-    """Check the type of scales, which has only powers of two."""
+    """Decimals of f8E8M0FNU, which has only powers of two, are rounded as in MLIR."""
     values = [attribute(f"{2.0**exponent:.17e}", "tensor<f8E8M0FNU>") for exponent in (-127, -3, 0, 1, 127)]
     assert [value.data.data[0] for value in values] == [0, 124, 127, 128, 254]
     assert isinstance(values[0].type.element_type, Float8E8M0FNUType)
@@ -239,7 +239,7 @@ def test_splat_is_stored_as_one_element():
 
 
 def test_equal_bits_are_equal_attributes():
-    """Compare by bits, whatever the notation; equal numbers with different bits differ."""
+    """Constants are equal if their bits are, whatever the notation; equal numbers may differ in bits."""
     item = attribute("1.0", "tensor<2xf32>")
     assert item == attribute("[1.0, 0x3F800000]", "tensor<2xf32>") == attribute('"0x0000803F0000803F"', "tensor<2xf32>")
     assert hash(item) == hash(attribute("[1.0, 1.0]", "tensor<2xf32>"))
@@ -263,7 +263,7 @@ def test_large_constants_are_hexadecimal(judge: Judge):
 
 
 def test_constants_of_other_dialects_are_exact():
-    """Read and print xDSL's own attributes with the exact bits of the text."""
+    """The dense attributes of xDSL are read and printed with the exact bits of the text."""
     text = "%c = arith.constant dense<[0xFF800000, -0.0, 0.0, 0x7FC00001]> : tensor<4xf32>"
     (op,) = (module := parse_module(text)).ops
     assert isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr)
@@ -284,7 +284,7 @@ def test_constants_of_other_dialects_are_exact():
     ],
 )
 def test_small_integers_of_other_dialects_are_exact(literal: str, type: str, expected: list[int]):
-    """Account for xDSL's sign extension of integers smaller than a byte."""
+    """Integers smaller than a byte are exact, although xDSL sign-extends them."""
     (op,) = parse_module(f'"test.op"() {{value = dense<{literal}> : {type}}} : () -> ()').ops
     value = op.attributes["value"]
     assert is_standard_dense(value)

@@ -1,4 +1,4 @@
-"""Exact constants in stock `xdsl-opt` with our plugin, which leaves to xDSL what xDSL reads correctly."""
+"""Constants are exact in stock `xdsl-opt` with the plugin, which changes only what xDSL reads incorrectly."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_oldest_xdsl_needs_the_repair() -> None:
-    """Check that the oldest supported xDSL still has the fault; once it has not, remove the repair."""
+    """The oldest supported xDSL still has the fault; when this test fails, the repair can be removed."""
     script = (
         "from xdsl.parser import Parser; from xdsl.context import Context; from xdsl.dialects.builtin import Builtin;"
         "c = Context(); c.load_dialect(Builtin);"

@@ -1,4 +1,4 @@
-"""Syntax of dimension numbers and windows: exactly what StableHLO's own parser accepts."""
+"""Dimension numbers and windows are accepted exactly where StableHLO's own parser accepts them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_dimension_numbers_match_jax(text: str, judge: Judge) -> None:
 
 
 def test_quantized_constants_are_stored_integers() -> None:
-    """Read the stored integers; jaxlib has no quantized types to compare with."""
+    """Quantized constants are read as stored integers; jaxlib has no quantized types to compare with."""
     text = (
         "%0 = stablehlo.constant() <{value = dense<1> : tensor<2xi8>}> : () -> tensor<2x!quant.uniform<i8:f32, 2.0:15>>"
     )

@@ -1,5 +1,4 @@
-"""Arbitrary attributes and types in place of valid ones: refused with a message or accepted, without other
-exceptions."""
+"""Arbitrary attributes and types in place of valid ones are accepted, or refused with a message."""
 
 from __future__ import annotations
 
@@ -106,6 +105,6 @@ SPLATS: list[tuple[Template, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("template", "changed"), SPLATS, ids=["reduce_window", "custom_call"])
 def test_huge_splat_of_wrong_type_is_rejected_unexpanded(template: Template, changed: dict[str, str]):
-    """Refuse the type without counting all elements of the constant."""
+    """A splat of a wrong type is refused without counting all its elements."""
     with pytest.raises(VerifyException, match=rf"there are {MANY}|a layout of {MANY}"):
         parse_module(template.program(**changed)).verify()

@@ -80,7 +80,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_oldest_xdsl_needs_the_repair() -> None:
-    """Check that the oldest supported xDSL still has the fault; once it has not, remove the repair."""
+    """The oldest supported xDSL still has the fault; when this test fails, the repair can be removed."""
     completed = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=True)
     assert completed.stdout.split("\n")[:4] == ["0x7fc00001 : f32", "0x7f : f8E4M3FN", "OverflowError", "ParseError"]
 

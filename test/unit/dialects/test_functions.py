@@ -1,4 +1,4 @@
-"""Refusal of incomplete functions in generic form, at their position."""
+"""Incomplete functions in generic form are refused at their position."""
 
 from __future__ import annotations
 

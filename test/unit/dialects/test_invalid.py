@@ -1,4 +1,4 @@
-"""Refusal of invalid operations, with messages that name the mismatch."""
+"""Invalid operations are refused with messages that name the mismatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fast path for the most common tokens, compared with xDSL's own lexer."""
+"""The fast path for common tokens gives the tokens of xDSL's own lexer."""
 
 from __future__ import annotations
 

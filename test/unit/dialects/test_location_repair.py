@@ -1,4 +1,5 @@
-"""Locations that stock xDSL reads with the workaround: aliases defined later, ranges, and the errors of both."""
+"""Stock xDSL with the repair reads aliases of locations that are defined later, and ranges, and reports their
+errors."""
 
 from __future__ import annotations
 

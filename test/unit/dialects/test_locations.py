@@ -64,7 +64,7 @@ FORMS: list[tuple[str, LocationAttr]] = [
 
 @pytest.mark.parametrize(("text", "location"), FORMS, ids=[text for text, _ in FORMS])
 def test_every_form_of_location_round_trips(text: str, location: LocationAttr, judge: Judge):
-    """Read and print locations as MLIR does, also as attributes."""
+    """Locations are read and printed as in MLIR, also as attributes."""
     assert read(text) == location
     module = parse_module(f"func.func private @f() loc({text})")
     assert read("#loc", definitions=f"#loc = loc({text})") == location
@@ -89,7 +89,7 @@ def test_short_forms_of_mlir_are_read():
 
 
 def test_aliases_in_any_order():
-    """Accept definitions before and after their use, based on earlier ones, and several on one line."""
+    """Aliases may be defined before or after their use, from earlier ones, and several on one line."""
     text = """
 #third = loc("f.py":1:2) #first = loc("a"(#third))
 module {
@@ -158,7 +158,8 @@ TEXT = """module {
 
 
 def test_missing_location_is_position_in_text():
-    """Use the position of the operation's name, counted from one; an explicit unknown location stays unknown."""
+    """An operation without a location is located at its name in the text; an explicit unknown location stays
+    unknown."""
     places = {op.name: op.location for op in parse_module(TEXT, "in.mlir").walk()}
     assert places["builtin.module"] == file_location("in.mlir", 1, 1)
     assert places["func.func"] == file_location("in.mlir", 2, 3)
@@ -169,7 +170,7 @@ def test_missing_location_is_position_in_text():
 
 
 def test_the_short_form_of_a_reduction_is_all_in_one_place():
-    """Give the operation that `applies` denotes the location of the reduction."""
+    """The operation that `applies` denotes has the location of the reduction."""
     for text in (TEXT, TEXT.replace("-> tensor<f32>\n    return", '-> tensor<f32> loc("sum")\n    return')):
         (reduce,) = (op for op in parse_module(text, "in.mlir").walk() if op.name == "stablehlo.reduce")
         assert {op.location for op in reduce.walk()} == {reduce.location}
@@ -177,7 +178,7 @@ def test_the_short_form_of_a_reduction_is_all_in_one_place():
 
 
 def test_locations_inside_a_reduction_are_kept():
-    """Print the region of a reduction whose location differs."""
+    """A reduction is printed with its region if a location in the region differs."""
     module = parse_module(TEXT)
     (add,) = (op for op in module.walk() if op.name == "stablehlo.add")
     add.location = named("inside")
@@ -203,7 +204,7 @@ def test_locations_are_omitted_without_debug_information():
 
 
 def test_source_position_is_that_of_the_callee():
-    """Return the first position, which is the callee's, not the caller's."""
+    """The position of a call site is that of the callee, not of the caller."""
     deep = CallSiteLoc(named("tanh", file_range("model.py", (37, 27), (37, 49))), file_location("train.py", 5, 1))
     assert source_position(deep) == ("model.py", 37, 27)
     assert source_position(FusedLoc((named("a"), file_location("f.py", 1, 2)), NoneAttr())) == ("f.py", 1, 2)
@@ -212,7 +213,7 @@ def test_source_position_is_that_of_the_callee():
 
 
 def test_other_printers_still_write_valid_mlir(judge: Judge):
-    """Keep the output of xDSL's own printer, which does not know ranges, valid."""
+    """The output of xDSL's own printer, which does not know ranges, stays valid."""
     location = file_range("f.py", (3, 7), (3, 9))
     assert str(location) == 'loc(fused<"to 3:9">["f.py":3:7])'
     judge.print(f"module {{}} {location}")

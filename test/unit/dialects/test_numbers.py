@@ -1,4 +1,4 @@
-"""Numbers in attributes: read as MLIR reads them, with exact bits, and distinguished by their bits."""
+"""Numbers in attributes are read with the exact bits that MLIR gives them, and compared by their bits."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_floats_are_equal_if_their_bits_are():
 
 
 def test_nan_with_oversized_payload_stays_nan():
-    """Keep a NaN that is built by the Python API and whose payload f32 cannot represent."""
+    """A NaN from the Python API whose payload does not fit into f32 is still printed as a NaN."""
     assert bits_of(FloatAttr(decode_float(0xFFF0000000000001, f64), f32)) == 0xFFC00000
 
 

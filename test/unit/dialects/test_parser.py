@@ -1,4 +1,4 @@
-"""Syntax errors: every one is a `ParseError` that points into the text."""
+"""Every syntax error is a `ParseError` that points into the text."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_syntax_errors_point_into_the_text(text: str, position: str, words: str)
 @pytest.mark.parametrize("depth", [400, 5000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a = ", "}")])
 def test_deep_nesting_is_a_parse_error(opening: str, closing: str, depth: int):
-    """Refuse nesting deeper than Python's recursion limit."""
+    """Nesting deeper than Python's recursion limit is a `ParseError`."""
     text = f'"test.op"() {{a = {opening * depth}{closing * depth}}} : () -> ()'
     with pytest.raises(ParseError):
         parse_module(text)
@@ -123,7 +123,7 @@ def test_every_truncation_is_a_parse_error():
 
 
 def test_damaged_text_is_a_parse_error_or_a_program():
-    """Remove, duplicate or replace random parts of a text, without other exceptions than `ParseError`."""
+    """A text with randomly removed, duplicated or replaced parts is a program or a `ParseError`."""
     dice = random.Random(0)
     for _ in range(150):
         start = dice.randrange(len(SMALL))
@@ -134,7 +134,7 @@ def test_damaged_text_is_a_parse_error_or_a_program():
 
 
 def test_types_are_shared():
-    """Parse equal types to one object, since programs repeat few types."""
+    """Equal types are parsed to one object, since programs repeat few types."""
     text = "%0 = stablehlo.iota dim = 0 : tensor<4xf32>"
     first, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
     assert first.results[0].type is other.results[0].type
@@ -211,7 +211,7 @@ def test_a_text_of_aliases_alone_is_an_empty_module():
 
 
 def test_error_of_an_xdsl_constructor_becomes_a_parse_error() -> None:
-    """xDSL raises `ValueError` for an iterator type that does not exist."""
+    """The `ValueError` of xDSL for an unknown iterator type becomes a `ParseError`."""
     maps = "affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>"
     text = (
         f'%r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["paralel"]}} '

@@ -1,4 +1,4 @@
-"""Fast path for lines that resemble earlier ones, compared with reading each line separately."""
+"""The fast path for lines that resemble earlier ones gives the result of reading each line separately."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_line_after_similar_line(line: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_forward_references_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resolve an operand that a later line defines which is read by the fast path."""
+    """An operand that a later line defines is resolved if the fast path reads its use."""
     text = START + "%1 = stablehlo.abs %2 : tensor<4xf32>\n%2 = stablehlo.subtract %b, %a : tensor<4xf32>\n" + END
     assert outcome(text) == line_by_line(text, monkeypatch)
     assert "%2" in outcome(text)
@@ -180,7 +180,7 @@ SECOND = [
 def test_reduction_after_similar_reduction(
     second: dict[str, str], locations: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A region is part of the line; the third reduction repeats the second."""
+    """The region of a reduction is part of its line: only the third reduction repeats an earlier one."""
     words = NAMES | locations
     last = {"result": "%r", "x": "%i", "y": "%j", "sum": "%k"}
     reductions = [{"left": each["x"]} | each for each in (words, words | second, words | second | last)]

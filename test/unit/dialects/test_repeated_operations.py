@@ -87,7 +87,7 @@ def test_pointers_inside_a_known_reduction_are_verified():
 
 
 def test_the_ids_in_keys_stay_valid():
-    """A type that a freed module had must not be taken for a type at the same address."""
+    """A type of a freed module is not confused with a later type at the same address."""
     verified = VerifiedOperations()
     for size in range(2, 200):
         verified.verify(parse_module(REDUCTIONS.replace("8x4", f"8x{size}")))

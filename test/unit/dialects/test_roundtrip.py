@@ -1,4 +1,4 @@
-"""Round trip of programs: byte for byte the same to JAX's MLIR, with locations, constants and attributes."""
+"""Programs round-trip byte for byte through JAX's MLIR, with locations, constants and attributes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_we_read_jaxs_generic_text(example: Example, judge: Judge):
 
 @pytest.mark.slow("gpt_train")
 def test_attributes_stay_on_every_operation(example: Example, judge: Judge):
-    """Keep a discardable attribute in each custom format."""
+    """Every custom format keeps a discardable attribute."""
     marked = judge.print(example.text, mark=True)
     assert judge.print(print_module(parse_module(marked), debuginfo=True)) == marked
 
@@ -94,13 +94,13 @@ def test_our_own_text_is_a_fixed_point(example: Example):
 
 @pytest.mark.slow("gpt_train")
 def test_xdsls_own_parser_reads_the_custom_form(example: Example):
-    """Read everything but aliases with stock `xdsl-opt`."""
+    """Stock `xdsl-opt` reads everything but aliases."""
     assert print_module(Parser(make_context(), example.plain).parse_module()) == example.plain
 
 
 @pytest.mark.parametrize("path", EVERY_FORM, ids=lambda path: path.name)
 def test_jax_agrees_with_the_lit_files(path: Path, judge: Judge):
-    """Check the lit files, which contain every operation in every form, against JAX's MLIR."""
+    """JAX's MLIR agrees on the lit files, which contain every operation in every form."""
     module = parse_module(path.read_text())
     theirs = judge.print(path.read_text(), debuginfo=False)
     assert judge.print(print_module(module), debuginfo=False) == theirs

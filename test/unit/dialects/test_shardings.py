@@ -126,7 +126,7 @@ def test_empty_mesh_round_trips() -> None:
 
 
 def test_xdsl_passes_keep_computations_and_constants() -> None:
-    """Keep unused computations and equal constants, whose removal may matter to Shardy."""
+    """Unused computations and equal constants are kept, since their removal may matter to Shardy."""
     pair = "sdy.constant dense<1.0> : tensor<4xf32>"
     text = NAMED.replace("  return", f"  %1 = {pair}\n  %2 = {pair}\n  return")
     for source in (manual(), text):
@@ -138,7 +138,7 @@ def test_xdsl_passes_keep_computations_and_constants() -> None:
 
 
 def test_purity_follows_body_effects() -> None:
-    """Treat a per-device body as pure if its operations are."""
+    """A per-device body is pure if its operations are."""
     effect = '  "acme.print"(%y) : (tensor<2x8xf32>) -> ()\n    sdy.return'
     printing = manual().replace("sdy.return", effect)
     assert printing != manual()
@@ -155,7 +155,7 @@ def test_purity_follows_body_effects() -> None:
 
 
 def test_shard_map_lowered_by_jax_is_read(judge: Judge) -> None:
-    """Read a `shard_map` with a nested jit, whose function is called from inside the computation."""
+    """A `shard_map` with a nested jit is read, whose function is called from inside the computation."""
     jax = pytest.importorskip("jax")
     spec: Any = jax.sharding.PartitionSpec
     mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))

@@ -1,4 +1,4 @@
-"""Splat constants of every dialect: stored once, and correct when expanded."""
+"""Splat constants of every dialect are stored as one element, and expanded correctly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def constant(text: str) -> AnyDense:
 
 
 def test_large_splat_is_read_unexpanded():
-    """Read a splat that would take sixteen gigabytes if expanded."""
+    """A splat that would take sixteen gigabytes is read without expanding it."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     text = f"func.func @f() {{\n  %c = arith.constant dense<0xFF800000> : {LARGE}\n  func.return\n}}"
     module = parse_module(text)
@@ -92,7 +92,7 @@ def test_equal_listed_elements_are_stored_once():
 )
 @pytest.mark.parametrize("operation", ["arith.constant", "stablehlo.constant"])
 def test_splat_and_list_of_no_elements_are_distinct(text: str, printed: str, operation: str, judge: Judge):
-    """Distinguish a splat from a list for empty tensors, as MLIR does."""
+    """A splat and a list of an empty tensor are distinct, as in MLIR."""
     program = f"func.func @f() {{\n  %c = {operation} dense<{text}\n  func.return\n}}"
     ours = print_module(parse_module(program))
     assert f"{operation} {printed}" in ours and print_module(parse_module(ours)) == ours

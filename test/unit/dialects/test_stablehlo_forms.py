@@ -156,7 +156,7 @@ QUANTIZED = "tensor<8x!quant.uniform<i8:f32, 1.000000e+00:17>>"
     [("quantize", ("tensor<8xf32>", QUANTIZED)), ("dequantize", (QUANTIZED, "tensor<8xf32>"))],
 )
 def test_quantized_numbers_are_read_and_printed(name: str, types: tuple[str, str]) -> None:
-    """Read and print quantized types, which JAX's MLIR does not know."""
+    """Quantized types, which JAX's MLIR does not know, round-trip."""
     operand, result = types
     line = f"%r = stablehlo.uniform_{name} %a : ({operand}) -> {result}"
     module = parse_module(f"func.func @f(%a: {operand}) {{\n  {line}\n  return\n}}")

@@ -84,7 +84,7 @@ def test_proof_false_skips_the_proof() -> None:
 
 
 def test_import_loads_no_dependency() -> None:
-    """Load a module only when it is used."""
+    """The import of the package loads no dependency; a module is loaded at its first use."""
     program = "import sys, recompute\nprint('xdsl' in sys.modules, 'numpy' in sys.modules, *dir(recompute))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert result[:2] == ["False", "False"] and {"rewrite", "prove", "explain", "memory"} <= set(result)
@@ -122,7 +122,8 @@ def test_path_in_place_of_a_plan_is_rejected() -> None:
 
 
 def test_step_lowered_by_jax_is_accepted() -> None:
-    """Accept a lowered step as its text with locations; refuse other objects, and name the accepted types."""
+    """A step lowered by JAX is accepted as its text with locations; the error for other objects names the accepted
+    types."""
     jax = pytest.importorskip("jax")
 
     def loss(x: Any) -> Any:

@@ -57,7 +57,7 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
 @pytest.mark.slow("tied")
 @pytest.mark.parametrize("example", ["paddle_fc", "tied"])
 def test_examples_keep_a_budget_in_the_model_of_xla(example: str) -> None:
-    """Keep the budget with less work than the plan that saves most, or report what was reached."""
+    """The budget is kept with no more work than without one, and the remark states the error of the model."""
     text = (EXAMPLES / f"{example}.small.mlir").read_text()
     result = rewrite(text, RecomputeOptions(budget="75%"))
     before, after = result.memory("xla")["main"]
@@ -122,8 +122,7 @@ def test_prepared_graph_serves_several_budgets(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_search_starts_from_best_known_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start from the best known plan; a refusal once stated a minimum within the budget because other starts had
-    failed."""
+    """A refusal states no minimum within the budget, since the search starts from the best known plan."""
 
     def solve_only_with_starts(*arguments: Any) -> Any:
         problem, *_, starts, _effort = arguments
@@ -175,7 +174,7 @@ def chain_of_exponentials(dead: int) -> str:
 
 @pytest.mark.parametrize(("dead", "values", "budget"), [(0, 7, "58%"), (2, 8, "51%")])
 def test_dead_code_is_dropped_before_planning(dead: int, values: int, budget: str) -> None:
-    """Drop dead code before planning; it was once counted as memory around the step that no plan changes."""
+    """Dead code is dropped before planning, so that it does not count as memory that no plan changes."""
     text = chain_of_exponentials(dead)
     assert memory(text)["main"].peak_bytes == values * 256
     result = rewrite(text, RecomputeOptions(budget=budget, target="none"))
@@ -185,7 +184,7 @@ def test_dead_code_is_dropped_before_planning(dead: int, values: int, budget: st
 @pytest.mark.slow("800", "832", "896", "960")
 @pytest.mark.parametrize("budget", range(768, 1024, 32))
 def test_larger_budget_never_loses_a_plan(budget: int) -> None:
-    """Find a plan for any budget of three values' bytes; a brief search once missed some of them."""
+    """There is a plan for every budget from the bytes of three values on."""
     seen = list[Graph]()
     rewrite(chain_of_exponentials(0), RecomputeOptions(planner=lambda graph: (seen.append(graph), Plan())[1]))
     plan = plan_within(seen[0], budget)
@@ -193,7 +192,8 @@ def test_larger_budget_never_loses_a_plan(budget: int) -> None:
 
 
 def test_proven_minimum_counts_required_live_values() -> None:
-    """Include the random bits of the second layer, which are live while the first layer's input is still needed."""
+    """The minimum includes the random bits of the second layer, which are live while the first layer's input is
+    needed."""
     mlp = (EXAMPLES / "mlp.small.mlir").read_text()
     with pytest.raises(
         Refusal, match=r"no plan needs less than 37.1 KiB \(37960 bytes\): operation \d+ \(stablehlo.while\)"

@@ -114,7 +114,7 @@ def test_version_changes_with_edited_sources(tmp_path: Path):
 
 
 def test_version_of_a_wheel_is_its_digests(tmp_path: Path):
-    """Use the digests in the wheel's record as its version."""
+    """The version of a wheel consists of the digests in its record."""
     root, record = tmp_path / "recompute", tmp_path / "xdsl_recompute-0.1.0.dist-info" / "RECORD"
     root.mkdir()
     record.parent.mkdir()
@@ -172,7 +172,7 @@ def test_stored_rewrite_reads_its_module_once_on_demand():
 
 
 def test_spelling_keeps_attribute_order_and_value_names():
-    """Keep the order of attributes and the names of values, which MLIR discards."""
+    """The stored spelling keeps the order of attributes and the names of values, which MLIR discards."""
     text = print_module(recompute.rewrite(STEP).module, debuginfo=True)
     module = parse_module(text)
     spelling = spelling_of(module)

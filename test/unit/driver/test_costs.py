@@ -1,4 +1,4 @@
-"""Plans under budgets by cost model: they minimize the requested cost, differ between costs, and are proved equal."""
+"""Plans within budgets minimize the requested cost, and are proved equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rewrite whose result is not proved: its loops are left unchanged, unless a plan is given."""
+"""If a rewrite is not proved, the loops are left unchanged, unless a plan is given."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 

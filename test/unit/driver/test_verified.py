@@ -1,4 +1,4 @@
-"""Further effects of a rewrite: it pauses the garbage collector, and proves the output against the original input."""
+"""A rewrite pauses the garbage collector, and proves the output against the original input."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_inputs_of_types_numpy_cannot_store_are_loaded(tmp_path: Path) -> None:
     ids=["a barrier", "a mark", "a dead operation"],
 )
 def test_no_op_in_reducer_body_changes_no_bits(body: str) -> None:
-    """Reduce with the same bits where the body has a barrier: numpy's pairwise sum applies to it as well."""
+    """A barrier in the body of a reduction changes no bit: numpy's pairwise sum applies in either case."""
     text = """
 func.func public @main(%x: tensor<1000xf32>, %z: tensor<f32>) -> tensor<f32> {{
   %r = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<1000xf32>, tensor<f32>) -> tensor<f32>

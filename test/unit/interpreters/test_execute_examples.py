@@ -1,4 +1,4 @@
-"""Execution of the example steps: as accurate as JAX, in exactly the bytes that the static timeline states."""
+"""Example steps are executed as accurately as by JAX, in exactly the bytes of the static timeline."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_results_are_as_accurate_as_those_of_jax(name: str) -> None:
 
 @pytest.mark.slow
 def test_bf16_results_are_close_to_those_of_jax() -> None:
-    """Agree with JAX to 2 % in bf16: XLA rounds less often than the program states."""
+    """Results in bf16 agree with JAX to 2 %: XLA rounds less often than the program states."""
     inputs, expected = by_jax("gpt_bf16")
     results = execute(function_named(original("gpt_bf16.small.mlir")), inputs)
     assert all(distance(first, other) <= 2e-2 for first, other in zip(results, expected, strict=True))

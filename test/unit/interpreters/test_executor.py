@@ -1,4 +1,4 @@
-"""The executor: when values are freed, which arrays are views, loops, calls, and refusals."""
+"""The executor frees values after their last reader, shares storage only for views, and refuses unsupported input."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_kernel_of_a_user_precedes_the_built_in_one(name: str, body: str) -> Non
 
 
 def test_no_operation_has_two_built_in_kernels() -> None:
-    """The order of these tables in `KERNEL_SOURCES` has no effect."""
+    """No operation is in two built-in tables, so that their order in `KERNEL_SOURCES` has no effect."""
     names = [name for table in (CONTROL_FLOW, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS, KERNELS) for name in table]
     assert len(names) == len(set(names))
 
@@ -121,7 +121,7 @@ def test_only_views_share_buffers() -> None:
 
 
 def test_reshape_of_one_row_transpose_copies() -> None:
-    """Copy also where numpy would return a view: whether an operation copies must not depend on extents."""
+    """The reshape copies although numpy would return a view: whether an operation copies must not depend on extents."""
     text = """
       %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<1x4xf32>) -> tensor<4x1xf32>
       %r = stablehlo.reshape %t : (tensor<4x1xf32>) -> tensor<4xf32>"""
@@ -218,7 +218,7 @@ class Alive(Watch):
 
 
 def test_every_value_is_freed_after_its_last_reader() -> None:
-    """Keep the operands of the running operation alive; free an unread result once it is made."""
+    """The operands of the running operation are live; an unread result is freed once it is made."""
     alive = Alive()
     text = f"""
       %a = stablehlo.negate %x : {T}

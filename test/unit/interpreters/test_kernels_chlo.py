@@ -57,7 +57,7 @@ SPECIAL = array([[0.0, -0.0, np.nan, -np.nan, 1, np.inf, -np.inf, 2, 2, 0.0, -0.
 @pytest.mark.parametrize("k", [0, 1, 5, 11])
 @pytest.mark.parametrize("operand", [SPECIAL, np.array([[3, 1, 3, 2] * 3, [0] * 12], np.int32)])
 def test_top_k_orders_as_jax_does(operand: Any, k: int) -> None:
-    """Order zeros of both signs, NaNs and equal elements as JAX does, with the same indices."""
+    """Zeros of both signs, NaNs and equal elements are ordered as in JAX, with the same indices."""
     for result, expected in zip(*both(lambda x: lax.top_k(x, k), operand), strict=True):
         assert result.dtype == expected.dtype
         np.testing.assert_array_equal(result, expected)

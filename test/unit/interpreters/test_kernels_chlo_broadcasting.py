@@ -90,7 +90,7 @@ def test_small_floats_are_rounded_once() -> None:
 
 @pytest.mark.parametrize(("order", "expected"), [("FLOAT", [[False, False]]), ("TOTALORDER", [[True, False]])])
 def test_comparisons_equal_numpy(order: str, expected: list[list[bool]]) -> None:
-    """Order -0.0 before 0.0 in the total order alone."""
+    """Comparisons equal numpy's; -0.0 is less than 0.0 in the total order alone."""
     attributes = "{comparison_direction = #chlo<comparison_direction LT>, "
     attributes += f"compare_type = #chlo<comparison_type {order}>}}"
     operands = np.array([[-0.0]], np.float32), np.array([0.0, -1.0], np.float32)

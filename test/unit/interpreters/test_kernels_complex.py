@@ -139,8 +139,8 @@ def grid() -> Array:
 
 @pytest.mark.parametrize("name", ["exponential_minus_one", "logistic", "exponential"])
 def test_grid_of_special_values_agrees_with_jax(name: str) -> None:
-    """Agree with JAX in the kind of value: XLA is free in the signs of zeros, and flushes the smallest numbers to
-    zero."""
+    """Results agree with JAX in the kind of value: XLA is free in the signs of zeros, and flushes the smallest numbers
+    to zero."""
     function = {"exponential_minus_one": jax.lax.expm1, "exponential": jax.lax.exp}.get(name, jax.lax.logistic)
     values = grid()
     result, expected = elementwise(name, values), np.asarray(function(values))
@@ -150,7 +150,7 @@ def test_grid_of_special_values_agrees_with_jax(name: str) -> None:
 
 @pytest.mark.parametrize("exponent", [-3, -8, -12, -20])
 def test_log_plus_one_is_accurate_near_the_unit_circle(exponent: int) -> None:
-    """Compute `log_plus_one` accurately where `|1 + z|` is nearly one, against decimals of eighty digits."""
+    """The result is accurate where `|1 + z|` is nearly one, compared with decimals of eighty digits."""
     angles = np.linspace(0.1, 3.0, 29)
     values = ((1 + 10.0**exponent) * np.exp(1j * angles) - 1).astype(np.complex128)
     body = "%r = stablehlo.log_plus_one %a : tensor<29xcomplex<f64>>"
@@ -180,7 +180,7 @@ def _evaluate_f64(body: str, values: Array) -> Array:
     ("name", "function"), [("tanh", np.tanh), ("sine", np.sin), ("sqrt", np.sqrt), ("log", np.log)]
 )
 def test_functions_are_rounded_once(name: str, function: np.ufunc) -> None:
-    """Compute complex f32 functions in f64 and round once: f32 alone would be off by more than half a unit."""
+    """Complex f32 functions are computed in f64 and rounded once; f32 alone would be off by more than half a unit."""
     generator = np.random.default_rng(0)
     values = (generator.normal(size=2000) + 1j * generator.normal(size=2000)).astype(np.complex64)
     expected = np.asarray(function(values.astype(np.complex128))).astype(np.complex64)

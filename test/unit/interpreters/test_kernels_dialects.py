@@ -88,7 +88,7 @@ DIVISIONS = frozenset("divsi remsi floordivsi ceildivsi divui remui ceildivui".s
 @pytest.mark.parametrize("element", ["i8", "i4", "i32", "i64", "i1"])
 @pytest.mark.parametrize("name", [*SIGNED, *UNSIGNED])
 def test_integer_operations_wrap_to_the_width(name: str, element: str) -> None:
-    """Agree with Python's unbounded integers, wrapped to the width of the type."""
+    """Results equal those of Python's unbounded integers, wrapped to the width of the type."""
     width = int(element[1:])
     numbers = sorted({wrap(edge, width) for edge in EDGES})
     pairs = [(a, b) for a in numbers for b in numbers if name not in DIVISIONS or b != 0]
@@ -323,7 +323,7 @@ def test_integer_math_equals_python() -> None:
 
 
 def test_a_fused_multiply_add_is_rounded_once() -> None:
-    """Round a fused multiply-add once, against exact fractions that include sums where rounding twice is wrong."""
+    """The result equals the exact fraction, rounded once, also for sums where rounding twice is wrong."""
     from fractions import Fraction
 
     generator = np.random.default_rng(0)
@@ -461,7 +461,7 @@ def test_generic_reduces_in_the_order_of_the_loops() -> None:
 
 
 def test_generic_with_windows_and_strides() -> None:
-    """Sum `a[2 i + k]` over k: the indexing map is not a plain loop dimension."""
+    """The sum of `a[2 i + k]` over k is computed, although its indexing map is not a plain loop dimension."""
     x = np.arange(9, dtype=np.float32)
     body = "%w = tensor.empty() : tensor<3xf32>\n%o = arith.constant dense<0.0> : tensor<4xf32>\n%r = " + generic(
         ["(i, k) -> (i * 2 + k)", "(i, k) -> (k)", "(i, k) -> (i)"],
@@ -494,7 +494,7 @@ def test_generic_with_index_and_transposed_output() -> None:
 
 
 def test_generic_with_branch_and_captured_tensor() -> None:
-    """Evaluate `a[i] < 2 ? table[3 - i] : a[i]` element by element, with a captured tensor."""
+    """The region `a[i] < 2 ? table[3 - i] : a[i]`, which captures a tensor, is evaluated element by element."""
     body = (
         "%o = tensor.empty() : tensor<4xf32>\n%three = arith.constant 3 : index\n%two = arith.constant 2.0 : f32\n%r = "
     )

@@ -74,7 +74,7 @@ def test_einsum_equals_xla(config: str, left: tuple[int, ...], right: tuple[int,
     ],
 )
 def test_unary_einsum_equals_numpy(config: str, result: str, summed: tuple[int, ...] | None) -> None:
-    """Evaluate `unary_einsum` against numpy: XLA does not read the operation."""
+    """Results equal numpy's, since XLA does not read the operation."""
     a = values(*TABLE)
     type_ = f"tensor<{result}f32>"
     line = f'%r = stablehlo.unary_einsum %a, config = "{config}" : ({tensor(a)}) -> {type_}'
@@ -115,7 +115,7 @@ def test_torch_index_select_equals_xla(
 
 @pytest.mark.parametrize("feature", [0, 1, 2])
 def test_batch_norms_equal_xla(feature: int) -> None:
-    """Evaluate batch normalization for training, its gradient, and inference."""
+    """Batch normalization for training, its gradient, and inference equal XLA's."""
     a, grad = values(4, 3, 5), values(3, 5, 4).reshape(4, 3, 5)
     count = a.shape[feature]
     scale, offset, row = values(count), values(count)[::-1].copy(), f"tensor<{count}xf32>"
@@ -133,7 +133,7 @@ def test_batch_norms_equal_xla(feature: int) -> None:
 
 
 def test_tuple_results_are_returned_as_elements() -> None:
-    """Return a tuple as its elements, nested tuples included."""
+    """A tuple is returned as its elements, including those of nested tuples."""
     a, b = values(*ROW), values(*TABLE)
     inner = f"tuple<{tensor(a)}, {tensor(b)}>"
     body = f"""%t = stablehlo.tuple %a, %b : {inner}
@@ -251,7 +251,7 @@ BY_ROW = "!quant.uniform<i8<-10:10>:f32:0, {0.5:1, 2.0:-1}>"
     ],
 )
 def test_quantization_rounds_to_even_and_clamps(type_: str, stored: list[list[int]], real: list[list[float]]) -> None:
-    """Round ties to even when quantizing, and clamp what is out of range."""
+    """Quantization rounds ties to even, and clamps values out of range."""
     values = np.array([[0, 0.5, 0.25, 100], [1, -0.6, -100, 0.75]], F)
     quantized = f"tensor<2x4x{type_}>"
     body = f"""%q = stablehlo.uniform_quantize %a : (tensor<2x4xf32>) -> {quantized}
@@ -265,7 +265,7 @@ def test_quantization_rounds_to_even_and_clamps(type_: str, stored: list[list[in
 
 
 def test_quantized_arithmetic_uses_real_numbers() -> None:
-    """Compute with the real numbers, and quantize the result by its own scale."""
+    """Arithmetic uses the real numbers, and quantizes the result by its own scale."""
     left, right = np.array([1, 2], F), np.array([3, 40], F)
     fine, coarse = (f"tensor<2x!quant.uniform<i8:f32, {scale}>>" for scale in ("0.1:-30", "0.5:-20"))
     body = f"""%p = stablehlo.uniform_quantize %a : (tensor<2xf32>) -> {fine}

@@ -90,7 +90,7 @@ def test_cholesky_of_non_positive_definite_is_nan() -> None:
 @pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
 @pytest.mark.parametrize(("left", "lower", "ones"), list(product([True, False], repeat=3)))
 def test_triangular_solve_reads_one_triangle(element: str, transpose: str, left: bool, lower: bool, ones: bool) -> None:
-    """Solve the equation, and read nothing outside the triangle."""
+    """The result solves the equation, and the other triangle is not read."""
     a = array(normal(2, 4, 4, element=element) / 4 + np.eye(4), element)
     b = normal(2, 4, 3, element=element) if left else normal(2, 3, 4, element=element)
     triangle = np.tril(a) if lower else np.triu(a)
@@ -126,7 +126,7 @@ MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x:
     ],
 )
 def test_mismatched_shapes_are_refused(body: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
-    """Refuse operands of the wrong shape: no verifier checks these operations."""
+    """Operands of the wrong shape are refused, since no verifier checks these operations."""
     first, other = normal(*a), normal(*b)
     result = tensor(other) if body.startswith(SOLVE[:20]) else tensor(first)
     with pytest.raises(Refusal, match=message):

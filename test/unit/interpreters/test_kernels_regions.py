@@ -31,7 +31,7 @@ def test_sum_accumulates_in_the_type_of_the_region(combine: str, element: str, e
 
 
 def test_fold_accumulates_in_a_wider_type() -> None:
-    """Fold `2 x + y`, starting at one, over 100 and 100 in i32: the result exceeds i8."""
+    """The fold `2 x + y` of 100 and 100, starting at one, is computed in i32, since the result exceeds i8."""
     combine = "stablehlo.add %x, %x : tensor<i32> %z = stablehlo.add %w, %y"
     body = f"""%r = "stablehlo.reduce"(%a, %b) <{{dimensions = array<i64: 0>}}>
         {region("i32", combine).replace("%z = ", "%w = ", 1)} : (T, tensor<i8>) -> tensor<i32>"""
@@ -86,7 +86,7 @@ def test_region_on_tensors_is_refused() -> None:
     ],
 )
 def test_scatter_drops_only_elements_out_of_bounds(start: list[int], expected: Array) -> None:
-    """Drop only the elements out of bounds, as the specification says; XLA drops the whole window."""
+    """Only the elements out of bounds are dropped, as the specification says; XLA drops the whole window."""
     body = f"""%r = "stablehlo.scatter"(%a, %b, %c) <{{scatter_dimension_numbers = #stablehlo.scatter<
         update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]>}}> {region("f32")}
         : (T, tensor<2xi32>, tensor<2x2xf32>) -> T"""

@@ -121,7 +121,7 @@ def test_all_to_all_equals_that_of_the_parts() -> None:
 
 
 def test_permute_moves_parts_between_devices() -> None:
-    """Send the part of the device at (x, y) to the device whose position in the order y, x has the same number."""
+    """The part of the device at (x, y) moves to the device whose position in the order y, x has the same number."""
     sent = {DEVICES[number]: DEVICES[(number % 2) * 4 + number // 2] for number in range(8)}
     before = spread(VALUE, ["xy", ""])
     parts = {target: before[source] for source, target in sent.items()}
@@ -131,7 +131,7 @@ def test_permute_moves_parts_between_devices() -> None:
 
 @pytest.mark.parametrize("reduction", ["sum", "max", "min"])
 def test_reductions_of_unreduced_values(reduction: str) -> None:
-    """Reduce over x, where each device holds one term of the value."""
+    """A reduction over x combines the terms that the devices hold."""
     first = np.round(VALUE * 64) / 64
     second = np.round(np.cos(VALUE) * 64) / 64
     terms = {device: (first, second)[device[0]][box(device, ["", ""])] for device in DEVICES}
@@ -146,7 +146,7 @@ def test_reductions_of_unreduced_values(reduction: str) -> None:
 
 
 def test_unreduced_parts_sum_to_the_value() -> None:
-    """Make a value unreduced so that the sum over the axes restores it: every part but the device's own is zero."""
+    """A value becomes unreduced so that the sum over the axes restores it: all parts but the device's own are zero."""
     parts = spread(VALUE, ["y", ""])
     padded = {device: np.zeros_like(VALUE) for device in DEVICES}
     for device, part in parts.items():

@@ -46,7 +46,7 @@ def test_constants_and_iota_have_the_expected_elements() -> None:
     ],
 )
 def test_large_splat_is_not_expanded(dialect: str, reads: str) -> None:
-    """Read four elements of a splat of half a gigabyte without expanding it."""
+    """Four elements of a splat of half a gigabyte are read without expanding it."""
     body = f"""%i = stablehlo.constant dense<5> : tensor<i32>
         %c = {dialect}.constant dense<1.5> : L
         {reads}"""
@@ -59,7 +59,7 @@ def test_large_splat_is_not_expanded(dialect: str, reads: str) -> None:
 
 
 def test_carried_and_returned_splats_are_expanded() -> None:
-    """Expand splats that a loop carries or a function returns: these need buffers of their own."""
+    """Splats that a loop carries or a function returns are expanded, since these need buffers of their own."""
     text = """func.func @main(%n: tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
       %c = stablehlo.constant dense<1.5> : tensor<2x3xf32>
       %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -277,7 +277,7 @@ def test_convolutions_equal_jax() -> None:
 def test_empty_convolutions_are_zero(
     image: tuple[int, ...], kernel: tuple[int, ...], padding: Any, strides: tuple[int, int]
 ) -> None:
-    """Convolve where the window fits nowhere, fits along one dimension only, or has nothing to sum."""
+    """Results are zero or empty if the window fits nowhere, fits along one dimension only, or has nothing to sum."""
     convolve(np.ones(image, np.float32), np.ones(kernel, np.float32), window_strides=strides, padding=padding)
 
 

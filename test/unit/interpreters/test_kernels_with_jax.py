@@ -116,7 +116,7 @@ def test_sort_of_an_empty_array_is_empty() -> None:
 def test_select_and_scatter_equals_the_gradient_of_max_pooling(
     padding: str, window: tuple[int, int], stride: tuple[int, int]
 ) -> None:
-    """Compute the gradient of max pooling with ties, on whole numbers so that sums are exact."""
+    """The gradient of max pooling with ties equals JAX's; whole numbers make its sums exact."""
     x = np.random.default_rng(0).integers(0, 6, (2, 7, 8)).astype(np.float32)
 
     def loss(x: Any) -> Any:

@@ -54,7 +54,7 @@ def test_integer_options_have_the_expected_minimum() -> None:
 
 @pytest.mark.parametrize("name", [*PASSES, *TARGETS])
 def test_float_option_accepts_a_whole_number(name: str) -> None:
-    """xDSL reads `60` as an int, and takes no int for a float."""
+    """A float option accepts `60`, although xDSL reads it as an int."""
     kind = ({**PASSES, **TARGETS})[name]()
     types: list[Any] = [str(field.type).split(" | ") for field in fields(kind)]
     assert all("int" in alternatives for alternatives in types if "float" in alternatives)

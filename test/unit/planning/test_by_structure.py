@@ -82,7 +82,7 @@ BLOCK = ["dot", "add", "tanh", "sine"]
 @pytest.mark.parametrize("before", [0, 3])
 @pytest.mark.parametrize("behind", [0, 2])
 def test_blocks_begin_where_the_fewest_bytes_are_alive(before: int, behind: int) -> None:
-    """Cut blocks of different sizes in front of their third operation, where the fewest bytes are alive."""
+    """Blocks of different sizes are cut in front of their third operation, where the fewest bytes are alive."""
     sizes = [10 * block * size for block in (8, 4, 2, 1) for size in (4, 1, 3, 4)]
     names = [*["exp", "log", "cos"][:before], *BLOCK * 4, *["sqrt", "cbrt"][:behind]]
     graph = named(chain([7] * before + sizes + [7] * behind), names)
@@ -107,7 +107,7 @@ def test_rarely_repeated_operations_form_no_blocks() -> None:
 
 
 def test_uneven_cut_may_put_most_bytes_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Offer an uneven cut where one stage makes three quarters of the bytes; an even one would keep a large value."""
+    """An uneven cut is offered if one stage makes three quarters of the bytes: an even one would keep a large value."""
     stages = chain([64, 64, 64, 1, 32, 32, 1])
     assert (0, 4, 7) in [item.bounds for item in cuts_by_structure(stages)]
     monkeypatch.setattr(by_structure, "UNEVEN", ())
@@ -122,7 +122,7 @@ def test_cut_into_gives_requested_segment_count(count: int) -> None:
 
 
 def test_segment_count_is_limited_by_the_places_to_cut() -> None:
-    """Return fewer segments than requested where there are not enough places to cut."""
+    """There are fewer segments than requested if there are not enough places to cut."""
     cuts = cut_into(chain([100] * 4), 9)
     assert cuts is not None and len(cuts.bounds) - 1 == 2
 
@@ -141,7 +141,7 @@ def test_each_forward_operation_is_in_one_segment(name: str) -> None:
 
 
 def test_forward_pass_unused_by_results_is_still_cut() -> None:
-    """Find the same cuts where the loss is not returned, or a result depends only on an early layer."""
+    """The cuts are the same if the loss is not returned, or if a result depends only on an early layer."""
     graph = chain([8, 64] * 8)
     wanted = cuts_by_structure(graph)
     for primal in (0, 3):

@@ -1,4 +1,5 @@
-"""The places where copies are due: a segment that is left and entered again asks twice, unless all between is in it."""
+"""Copies are requested where they are due: twice for a segment that is left and entered again, except through
+itself."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def test_path_inside_segment_starts_no_new_entry(between: str) -> None:
 
 
 def test_value_from_outside_starts_no_new_entry() -> None:
-    """Ask once where the operation between the two parts reads nothing of the segment."""
+    """There is one request if the operation between the two parts reads nothing of the segment."""
     assert len(requests_between("other", STEP.replace("cosine %a", "cosine %x"))) == 1
 
 
@@ -80,8 +81,8 @@ def test_value_from_before_segment_starts_no_new_entry() -> None:
 
 
 def test_operation_belongs_to_latest_entry_read() -> None:
-    """Assign %c to the second entry: it reads %a directly and through %b, outside the segment; %a is needed before
-    it."""
+    """The operation %c, which reads %a directly and also through %b outside the segment, belongs to the second
+    entry."""
     text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
     text = text.replace("multiply %g, %b", "multiply %g, %a").replace("multiply %h, %a", "multiply %h, %c")
     assert requests_between("other", text) == [(4, ["sine"]), (5, ["add"])]
@@ -95,7 +96,7 @@ def test_argument_and_earlier_value_readers_are_one_entry() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("b", "c"), ("c", "b")])
 def test_alternating_gradients_request_only_computed_values(first: str, second: str) -> None:
-    """Split the copies of a segment that two steps share: the first gradient asks only for what is computed by then."""
+    """If two steps share a segment, the first gradient requests only the copies of values that are computed by then."""
 
     def stated(result: str, text: str, phase: str) -> str:
         return f'  %{result} = stablehlo.{text} {{recompute.phase = "{phase}"}} : {T}'

@@ -1,4 +1,4 @@
-"""The memory of an executor like PyTorch: returned values count in the peak, and constants are allocated."""
+"""For an executor like PyTorch, returned values count in the peak, and constants are allocated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STEP = (
 
 
 def test_live_bytes_at_each_operation_match_pytorch() -> None:
-    """Count the constant mask, and returned values from their definition to the end."""
+    """The constant mask counts, and returned values count from their definition to the end."""
     ((_, step),) = numbered_steps(parse_module(STEP))
     kib = [count // KIB for count in live_bytes(step.graph).tolist()]
     assert kib == [1, 2, 3, 3, 4, 5, 4, 2]
@@ -69,7 +69,7 @@ def test_minimum_plan_returns_original_loss() -> None:
 
 
 def test_only_returned_results_stay_alive() -> None:
-    """Keep only the returned result of an operation alive, as the statistics beside a batch normalization."""
+    """Only the returned result of an operation stays alive, not the statistics beside a batch normalization."""
     two = (
         f"func.func @step(%x: {T}, %g: {T}) -> ({T}, {T}) {{\n"
         + call("%a", "exp.default", "%x", ONE, "primal")
@@ -95,7 +95,7 @@ def test_budget_includes_the_returned_gradients(budget: str) -> None:
 
 
 def test_mean_loss_keeps_storage_of_its_operand() -> None:
-    """Count a scalar loss with the size of its operand: PyTorch reduces some losses in place."""
+    """A scalar loss has the size of its operand: PyTorch reduces some losses in place."""
     loss = (
         f"func.func @step(%x: {T}, %g: tensor<f32>) -> (tensor<f32>, {T}) {{\n"
         + call("%a", "exp.default", "%x", ONE, "primal")

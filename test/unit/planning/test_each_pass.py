@@ -1,5 +1,4 @@
-"""A forward pass that is differentiated twice: it is copied twice where one set of copies would wait for both
-gradients."""
+"""A forward pass with two gradients is copied twice if one set of copies would have to wait for both."""
 
 from __future__ import annotations
 
@@ -135,8 +134,7 @@ def test_blocks_visited_once_are_copied_once(name: str) -> None:
 
 
 def test_second_loss_starts_no_new_step() -> None:
-    """Keep one step where a second loss follows the first gradient, since both gradients are of the same forward
-    pass."""
+    """A second loss after the first gradient starts no new step: both gradients are of the same forward pass."""
     loss = line("l", "cosine %y3", "jvp()")
     step, _ = step_of([*forward(), seed("a"), *backward("g", "ac"), loss, seed("b"), *backward("h", "bc")], "%l, %h0")
     messages = [step.phases.phase[op] for op in step.phases.order.operations]

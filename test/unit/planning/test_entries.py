@@ -1,4 +1,4 @@
-"""A layer applied to two inputs: each application is copied with its own gradient, where the gradients come in turn."""
+"""If a layer is applied to two inputs, each application is copied with its own gradient."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_connected_or_unequal_parts_are_one_entry(right: tuple[str, str]) -> Non
 
 
 def test_earlier_computed_input_connects_its_readers() -> None:
-    """Join the readers of a computed input into one entry, as for cos x and sin x; arguments, such as weights, join
+    """The readers of a computed input form one entry, as cos x and sin x; a shared argument, such as a weight, joins
     nothing."""
     shared = ("%w2 = stablehlo.negate %w",)
     lines = [line.replace("%w", "%w2") for line in (*LEFT, *RIGHT)]

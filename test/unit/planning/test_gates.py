@@ -31,7 +31,8 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 
 
 def test_gates_reach_readers_through_later_gradients() -> None:
-    """Choose %g, which the first reader needs; %g2 reaches its reader only through %p, which runs after the copies."""
+    """The gate is %g, which the first reader needs; %g2 reaches its reader only through %p, which runs after the
+    copies."""
     actual = phases(functions_of(parse_module(STEP))[0])
     assert actual is not None
     decided = decide(Step.of(actual), Selection(segments="b"))
@@ -63,8 +64,8 @@ G = '{recompute.phase = "gradient"}'
 
 @pytest.mark.parametrize(("read", "gates"), [("a", []), ("b", ["g"])])
 def test_gate_must_need_more_than_the_recomputed_value(read: str, gates: list[str]) -> None:
-    """Reject as a gate what needs only the recomputed value: it could run right after that value, and so could the
-    copies."""
+    """A value that needs only the recomputed value is not a gate: the copies could run right after the forward
+    value."""
     step, value = step_of(
         f"  %g = stablehlo.negate %{read} {G} : {T}",
         f"  %h = stablehlo.multiply %g, %a {G} : {T}",

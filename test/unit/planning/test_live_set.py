@@ -1,4 +1,4 @@
-"""The incremental count of live bytes: exactly that of a whole order, on every example and in any order."""
+"""The incremental count of live bytes equals that of a whole order, on every example and in any order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_look_ahead_leaves_live_set_unchanged() -> None:
 
 @pytest.mark.slow
 def test_orders_differ_in_bytes() -> None:
-    """Check that the random orders differ in bytes, so that comparing them means something."""
+    """The random orders differ in bytes, so that comparing them is meaningful."""
     item = graph_of(phases_after("gpt.small.mlir").order).graph
     orders = [random_order(item, Random(seed)) for seed in range(ORDERS)]
     assert len({tuple(live_bytes(item, order).tolist()) for order in (None, *orders)}) == 1 + ORDERS

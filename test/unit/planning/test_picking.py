@@ -16,7 +16,7 @@ def test_candidate_with_the_least_work_that_fits_is_chosen() -> None:
 
 
 def test_minimum_is_of_measured_not_predicted_bytes() -> None:
-    """Minimize the measured bytes: other kinds are tried while they may need less than the one the model prefers."""
+    """The minimum is of measured bytes: other kinds are tried while they may need less than the preferred one."""
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, 0.0]
     picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
@@ -57,7 +57,7 @@ def test_of_equal_sizes_the_least_work_is_chosen() -> None:
 
 
 def test_prediction_error_is_corrected_per_kind() -> None:
-    """Correct predictions per kind: an error of one kind does not count against another."""
+    """Predictions are corrected per kind: an error of one kind does not count against another."""
     choices = [
         Prediction(0.27, 1.0, "a"),
         Prediction(0.25, 2.0, "a"),
@@ -70,7 +70,7 @@ def test_prediction_error_is_corrected_per_kind() -> None:
 
 
 def test_untried_kind_with_less_work_is_still_tried() -> None:
-    """Try an untested kind with less work, although a dearer plan of another kind already fits."""
+    """An untested kind with less work is tried, although a plan of another kind with more work already fits."""
     choices = [Prediction(0.4, 1.0, "a"), Prediction(0.3, 3.0, "a"), Prediction(0.45, 2.0, "b")]
     measured = [60.0, 40.0, 46.0]
     picking = CalibratedSearch(choices, 50.0, (1.0, 100.0))

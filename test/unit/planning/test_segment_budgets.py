@@ -1,4 +1,4 @@
-"""The values that a segment keeps within its budget: against all possible sets, with HiGHS and without it."""
+"""The values that a segment keeps within its budget are optimal among all sets, with HiGHS and without it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_no_joint_choice_without_highs(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_segments_are_chosen_jointly():
-    """Keep one value each: `late` can be recomputed only from what `early` makes, which has room for one of two."""
+    """Each segment keeps one value: `late` can be recomputed only from a value of `early`, which has room for one of
+    two."""
     if not together_module.available():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()

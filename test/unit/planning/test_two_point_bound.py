@@ -1,4 +1,4 @@
-"""The lower bound from pairs of operations: against exhaustive search, and where single operations prove less."""
+"""The lower bound from pairs of operations is valid, and exceeds that from single operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_no_schedule_peaks_below_bound():
 
 
 def test_bound_is_reached_by_schedules():
-    """Find schedules that need exactly the bound, on many problems, so that no higher bound would hold."""
+    """On many problems a schedule needs exactly the bound, so that no higher bound would hold."""
     reached = 0
     for seed in range(300):
         problem = random_problem(seed)
@@ -33,7 +33,8 @@ def test_bound_is_reached_by_schedules():
 
 
 def test_bound_of_a_small_problem_is_as_counted():
-    """Prove 24 bytes: `d` runs while `a` is alive, or `a` is recomputed from `i` while `d` is alive; 8 + 8 + 8 each."""
+    """The bound is 24 bytes: `d` runs while `a` is alive, or `a` is recomputed from `i` while `d` is alive; 8 bytes
+    each."""
     rows = [
         OperationRow("i", 1, [], [8], 0, True, False),
         OperationRow("a", 1, [0], [8], 0, True, False),

@@ -48,7 +48,7 @@ def main(body: str, others: str = "", attributes: str = "") -> str:
     return f"func.func @main(%x: {T}, %y: {T}) -> {T} {attributes}{{\n{body}\n}}\n{others}"
 
 
-def one(operation: str) -> str:
+def program_of_one(operation: str) -> str:
     """Return a module whose `@main` consists of a single operation."""
     return main(f"%a = {operation}\nreturn %a")
 

@@ -1,5 +1,4 @@
-"""Equality of attributes in the proof: two are equal if and only if their values are, bit for bit, in whichever
-class."""
+"""Two attributes are equal in the proof if and only if their values are equal bit for bit, whatever their class."""
 
 from __future__ import annotations
 
@@ -91,7 +90,7 @@ def parsed(text: str) -> Attribute:
 
 
 def test_attribute_keys_are_distinct_and_stable() -> None:
-    """Tell all attributes apart, and recognize each when another parser reads it."""
+    """All attributes have distinct keys, and equal ones when another parser reads them."""
     keys = AttributeKeys(frozenset())
     first, second = ({text: keys.number(parsed(text)) for text in TEXTS} for _ in range(2))
     assert first == second
@@ -109,7 +108,7 @@ def elements(type_: TensorType[Float32Type], raw: bytes) -> DenseIntOrFPElements
 
 @pytest.mark.parametrize("element", [b"\0\0\x80\x3f", b"\1\1\1\1", b"\1\2\1\2", b"\0\0\0\0"])
 def test_constant_has_one_key_in_every_form(element: bytes) -> None:
-    """Equate a splat, the same elements written out, and xDSL's own encoding, also where the bytes of one element
+    """A splat, the same elements written out, and xDSL's own encoding have one key, also if the bytes of an element
     repeat."""
     for count in (1, 2, 4):
         type_ = TensorType(f32, [count])
@@ -157,7 +156,7 @@ def test_long_constant_is_not_spelled_out(form: type[DenseAttr] | type[DenseIntO
 
 
 def test_splat_is_not_expanded() -> None:
-    """Number splats without expanding them, which would take terabytes."""
+    """Splats are numbered without expanding them, which would take terabytes."""
     texts = [f"dense<{value}> : {kind}<1099511627775x{type_}>" for value, kind, type_ in SPLATS]
     keys = AttributeKeys(frozenset())
     first, again = ([keys.number(one_attribute(text)) for text in texts] for _ in range(2))

@@ -7,7 +7,7 @@ import pytest
 from recompute.proof import value_numbering
 from recompute.proof.prove import ProofOptions, prove
 
-from .programs import GROUP, SQUARE, T, compare, load, main, one, private
+from .programs import GROUP, SQUARE, T, compare, load, main, private, program_of_one
 
 LOG = '{call_target_name = "log"}'
 
@@ -234,8 +234,8 @@ LOG_X, LOG_Y = f"%a = custom_call %x {LOG}", f"%b = custom_call %y {LOG}"
 # rule -> before, after, what the reason says
 UNEQUAL = {
     "operands have an order, in a commutative operation too": (
-        one("add %x, %y"),
-        one("add %y, %x"),
+        program_of_one("add %x, %y"),
+        program_of_one("add %y, %x"),
         "result #0 of @main differs: stablehlo.add operand 0: before argument 0 of @main, after argument 1 of @main",
     ),
     "another operation": (
@@ -244,18 +244,18 @@ UNEQUAL = {
         "stablehlo.subtract operand 1: before stablehlo.sine, after stablehlo.cosine",
     ),
     "another attribute": (
-        one("iota {iota_dimension = 0 : i64}"),
-        one("iota {iota_dimension = 1 : i64}"),
+        program_of_one("iota {iota_dimension = 0 : i64}"),
+        program_of_one("iota {iota_dimension = 1 : i64}"),
         "before stablehlo.iota with iota_dimension = 0 : i64, after stablehlo.iota with iota_dimension = 1 : i64",
     ),
     "an attribute lost": (
-        one('tanh %x {mhlo.sharding = "{replicated}"}'),
-        one("tanh %x"),
+        program_of_one('tanh %x {mhlo.sharding = "{replicated}"}'),
+        program_of_one("tanh %x"),
         'before stablehlo.tanh with mhlo.sharding = "{replicated}", after stablehlo.tanh with no mhlo.sharding',
     ),
     "an attribute of a barrier lost": (
-        one('optimization_barrier %x {mhlo.sharding = "{replicated}"}'),
-        one("optimization_barrier %x"),
+        program_of_one('optimization_barrier %x {mhlo.sharding = "{replicated}"}'),
+        program_of_one("optimization_barrier %x"),
         "before attributes of a barrier, after argument 0 of @main",
     ),
     "an attribute of a call lost by inlining": (
@@ -304,24 +304,24 @@ UNEQUAL = {
         "result #0 of @main differs",
     ),
     "the lowest bit of a constant": (
-        one("constant 1.0"),
-        one("constant [1.0,1.0,1.0,1.00000012]"),
+        program_of_one("constant 1.0"),
+        program_of_one("constant [1.0,1.0,1.0,1.00000012]"),
         "with value = dense<",
     ),
-    "the sign of zero": (one("constant 0.0"), one("constant -0.0"), "value"),
+    "the sign of zero": (program_of_one("constant 0.0"), program_of_one("constant -0.0"), "value"),
     "the bits of a NaN": (
-        one('constant "0x0000C07F0000C07F0000C07F0000C07F"'),
-        one('constant "0x0100C07F0100C07F0100C07F0100C07F"'),
+        program_of_one('constant "0x0000C07F0000C07F0000C07F0000C07F"'),
+        program_of_one('constant "0x0100C07F0100C07F0100C07F0100C07F"'),
         "value",
     ),
     "a NaN in a scalar attribute": (
-        one("batch_norm_inference %x {epsilon = 0x7FC00000 : f32}"),
-        one("batch_norm_inference %x {epsilon = 0x7FC00001 : f32}"),
+        program_of_one("batch_norm_inference %x {epsilon = 0x7FC00000 : f32}"),
+        program_of_one("batch_norm_inference %x {epsilon = 0x7FC00001 : f32}"),
         "epsilon",
     ),
     "a zero in a scalar attribute": (
-        one("batch_norm_inference %x {epsilon = 0.0 : f32}"),
-        one("batch_norm_inference %x {epsilon = -0.0 : f32}"),
+        program_of_one("batch_norm_inference %x {epsilon = 0.0 : f32}"),
+        program_of_one("batch_norm_inference %x {epsilon = -0.0 : f32}"),
         "epsilon",
     ),
     "another result of the same operation": (
@@ -525,8 +525,7 @@ def test_unequal_programs_are_not_proved(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", UNEQUAL)
 def test_each_of_two_different_programs_equals_itself(rule: str) -> None:
-    """Prove each program of the unequal pairs equal to itself, so that a pair can only be rejected for its
-    difference."""
+    """Each program of an unequal pair is proved equal to itself, so that only the difference can reject the pair."""
     for text in UNEQUAL[rule][:2]:
         proof = compare(text, text)
         assert proof.proved, proof.reason

@@ -1,4 +1,4 @@
-"""Repeated collectives in the proof: equal to the first where all devices reach them together, effects otherwise."""
+"""A repeated collective equals the first if all devices reach both together; otherwise it is an effect."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def inside(body: str) -> str:
 
 
 def test_collective_in_branch_is_an_effect():
-    """Treat a collective in a branch as an effect: one device may take the branch while another does not."""
+    """A collective in a branch is an effect: one device may take the branch while another does not."""
     assert compared(inside(ONCE), inside(ONCE)).proved
     assert not compared(inside(ONCE), inside(twice(reduced("%b", "%x", 2)))).proved
     assert not compared(inside(twice(reduced("%b", "%y", 2)).replace("%a, %b", "%a, %a")), inside(ONCE)).proved
@@ -132,6 +132,6 @@ def test_added_constraint_is_an_assumption() -> None:
 
 @pytest.mark.parametrize("attributes", ["", "{recompute.shards_kept}"])
 def test_added_sharding_constraint_is_not_proved(attributes: str) -> None:
-    """Reject an added sharding constraint, whether or not it has an attribute of the passes."""
+    """An added sharding constraint is rejected, whether or not it has an attribute of the passes."""
     plain, laid_out = (parse_module(MESH + module(body)) for body in (PLAIN, constrained(attributes=attributes)))
     assert not prove(plain, laid_out).proved and not prove(laid_out, plain).proved

@@ -139,7 +139,7 @@ INNER = """
 
 
 def test_indices_of_nested_loops_are_distinct() -> None:
-    """Distinguish `linalg.index` of two regions, although it has no operands."""
+    """The operations `linalg.index` of two regions are distinct, although they have no operands."""
     index, rest = (
         "%i = linalg.index 0 : index",
         """
@@ -156,7 +156,7 @@ def test_indices_of_nested_loops_are_distinct() -> None:
 
 
 def test_linalg_index_inside_branch_is_refused() -> None:
-    """Reject `linalg.index` in a branch inside the loops, which the verifier rejects as well."""
+    """An operation `linalg.index` in a branch inside the loops is refused; the verifier rejects it as well."""
     index = "%j = linalg.index 0 : index\nscf.yield %j : index"
     branches = f"%i = scf.if %p -> (index) {{\n{index}\n}} else {{\n{index}\n}}"
     text = generic(f"{branches}\n%s = arith.addf %a, %b : f32\nlinalg.yield %s : f32")

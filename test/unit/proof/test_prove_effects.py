@@ -1,5 +1,4 @@
-"""Effects in loops, and custom calls: effects keep their number and order; pure calls are functions of their
-operands."""
+"""Effects in loops keep their number and order, and pure custom calls are functions of their operands."""
 
 from __future__ import annotations
 
@@ -157,7 +156,7 @@ def test_declaration_does_not_override_side_effects() -> None:
 
 
 def test_kernel_may_not_be_hoisted_out_of_branch() -> None:
-    """Reject hoisting a kernel out of the branch that guards it."""
+    """A kernel that is hoisted out of the branch that guards it is rejected."""
     branch = (
         '    %a = "stablehlo.if"(%c) ({{\n  {call}      stablehlo.return %k : {V}\n    }}, {{\n'
         "      stablehlo.return %x : {V}\n    }}) : (tensor<i1>) -> {V}\n    %b = stablehlo.sine %a : {V}\n"
@@ -169,7 +168,7 @@ def test_kernel_may_not_be_hoisted_out_of_branch() -> None:
 
 
 def test_token_attribute_is_ignored_on_tokens_only() -> None:
-    """Ignore `jax.token` on a token, whose type it repeats, but compare it on any other value."""
+    """The attribute `jax.token` is ignored on a token, whose type it repeats, but compared on any other value."""
     text = """
 func.func public @main(%x: tensor<4xf32>, %t: !stablehlo.token) -> tensor<4xf32> {{
   %a, %u = func.call @f(%x, %t) : (tensor<4xf32>, !stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)

@@ -150,7 +150,7 @@ def pairs_outside_torch() -> list[Pair]:
 
 
 def test_no_pair_is_proved() -> None:
-    """Reject a sample of the generated pairs, and all pairs written by hand."""
+    """A sample of the generated pairs is rejected, and so are all pairs written by hand."""
     written = len(UNEQUAL_PROGRAMS) + len(tuple(wrapped_pairs()))
     pairs = pairs_outside_torch()
     sample = [*pairs[:written], *pairs[written::4]]
@@ -174,8 +174,7 @@ def test_no_pair_of_torch_is_proved() -> None:
 
 
 def test_each_program_is_equal_to_itself() -> None:
-    """Prove each program equal to itself: a program that cannot be compared would be rejected whatever its pair
-    says."""
+    """Each program is proved equal to itself: one that cannot be compared would be rejected whatever its pair says."""
     programs = [pair for pair in pairs_outside_torch() if not pair[0].endswith("results swapped")]
     assert [name for name, before, _ in programs[::7] if not is_proved((name, before, before))] == []
 

@@ -1,5 +1,4 @@
-"""The equivalence proof on training steps as JAX lowers them: against themselves, renamed, and with
-`jax.checkpoint`."""
+"""Training steps as JAX lowers them are proved equal to themselves, also if renamed or with `jax.checkpoint`."""
 
 from __future__ import annotations
 

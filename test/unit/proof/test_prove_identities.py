@@ -201,7 +201,7 @@ def test_residuals_of_another_branch_are_not_proved(other: str) -> None:
 
 
 def test_last_branch_runs_for_too_large_index() -> None:
-    """Equate a branch index of 2 with 1 where there are two regions, but not where there are three."""
+    """The branch indices 2 and 1 are equal if there are two regions, but not if there are three."""
     two = residual_between_conditionals()
     read = sine("%c", "%x", "exponential") + f"stablehlo.return %c : {M}"
     three = two.replace(f"}}) : (tensor<i32>) -> {M}\n%r", f"}}, {{\n{read}\n}}) : (tensor<i32>) -> {M}\n%r")
@@ -361,8 +361,8 @@ def test_two_level_scan_is_proved() -> None:
 
 
 def test_stack_rows_may_be_written_in_any_order() -> None:
-    """Equate stacks whose rows are written in another order, but not with another value or position, or a row left
-    out."""
+    """Stacks are equal if their rows are written in another order, but not with another value or position, or a row
+    missing."""
 
     def stack(place: Function, value: Function = jnp.sin, trips: int = 6) -> str:
         def step(x: Any) -> Any:
@@ -406,7 +406,7 @@ def counted(type_: str, body: str) -> str:
     ("type_", "chosen"), [("i32", "sine"), ("i64", "sine"), ("ui32", "neither"), ("i16", "neither")]
 )
 def test_comparison_is_decided_by_value_ranges(type_: str, chosen: str) -> None:
-    """Decide `i - 5 < 5` by ranges for signed counters, but not for unsigned ones, which wrap, nor for short ones."""
+    """Ranges decide `i - 5 < 5` for signed counters, but not for unsigned ones, which wrap, nor for short ones."""
     body = "%d = stablehlo.subtract %i, %five : N\n%c = stablehlo.compare LT, %d, %five : (N, N) -> tensor<i1>\n"
     body += "%s = stablehlo.sine %a : V\n%t = stablehlo.cosine %a : V\n%n = stablehlo.select %c, %s, %t : tensor<i1>, V"
     compared = counted(type_, body)

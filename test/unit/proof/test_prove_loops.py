@@ -1,4 +1,4 @@
-"""Tier 2 of the proof: the rules for loops, with what each accepts and the closest programs that it must reject."""
+"""Rules for loops in tier 2 of the proof: each accepts its rewrite, and rejects the closest unequal programs."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ func.func public @main(%s: tensor<6x4xf32>) -> tensor<4xf32> {{
 
 
 def test_index_beyond_the_stack_is_not_proved() -> None:
-    """Reject a second loop that runs longer than the stack is high, since its last indices are clamped."""
+    """A second loop that runs longer than the stack is high is rejected, since its last indices are clamped."""
     slices = "(tensor<{0}x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>"
     kept = f"%u = stablehlo.dynamic_slice %k, %j, %o, sizes = [1, 4] : {slices.format(3)}"
     again = (
@@ -252,7 +252,7 @@ EXCHANGED_AGAIN = CUT[:SECOND].replace(COSINE, summed(1)) + CUT[SECOND:].replace
 
 
 def test_collectives_of_counted_loops_may_be_repeated() -> None:
-    """Equate collectives of two loops with a constant trip count, which all devices reach together."""
+    """Collectives of two loops with a constant trip count are equal, since all devices reach them together."""
     proof = prove(module_of(EXCHANGED), module_of(EXCHANGED_AGAIN))
     assert proof and proof.tier == 2
     again = EXCHANGED_AGAIN.replace("handle = 2", "handle = 1")
@@ -262,7 +262,7 @@ def test_collectives_of_counted_loops_may_be_repeated() -> None:
 
 
 def test_collectives_of_dynamic_loops_are_effects() -> None:
-    """Treat collectives as effects in a loop with a data-dependent trip count: devices may differ in it."""
+    """Collectives in a loop with a data-dependent trip count are effects: the trip counts of devices may differ."""
     end = "%end = stablehlo.constant dense<6> : tensor<i32>\n"
     first = EXCHANGED.index(end)
 

@@ -1,4 +1,4 @@
-"""Pairs of nearly equal loops, from attacks on the proof: all are rejected."""
+"""Pairs of nearly equal loops, from attacks on the proof, are rejected."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ NOT_SEEN = {
 
 @pytest.mark.parametrize("name", [name for name in BODIES if name not in NOT_SEEN])
 def test_rejected_pairs_compute_different_results(name: str) -> None:
-    """Execute both programs of each pair, and find different results: otherwise the rejection would mean nothing."""
+    """The two programs of each pair compute different results when executed, so that their rejection is meaningful."""
     before, after = (parse_module(looped(body)) for body in BODIES[name])
     vectors = [np.array([-1.5, 0.75, 0.5, 1.25]), np.zeros(4), np.full(4, -0.0)]
     rest = [np.int32(3), np.array([1, 2], np.uint64)]

@@ -1,4 +1,4 @@
-"""Sensitivity of the proof: every part of every construct, changed alone, makes a difference."""
+"""Every part of every construct makes a difference to the proof if it alone is changed."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_each_part_makes_a_difference(construct: str, part: str) -> None:
 
 
 def test_effects_in_and_out_of_attributed_call_differ() -> None:
-    """Distinguish effects inside a call with attributes from the same effects outside: the attributes apply to them."""
+    """Effects inside a call with attributes differ from the same effects outside: the attributes apply to them."""
     call = '"func.call"(%x) <{callee = @g}> {mhlo.frontend_attributes = "a"} : ($) -> ()\n'
     log = LOG.replace("%p", "%x") + "\n"
     once, both = (f"func.func private @g(%p: $) {{\n{body}\nfunc.return\n}}" for body in (LOG, f"{LOG}\n{LOG}"))
@@ -224,6 +224,6 @@ def test_property_and_attribute_of_an_unknown_operation_differ() -> None:
 
 @pytest.mark.parametrize("kind", [Operation, Region, Block])
 def test_every_field_of_a_construct_is_tested(kind: type[object]) -> None:
-    """Compare the annotated fields of xDSL's class, with those it inherits, with the parts listed here."""
+    """The listed parts are the annotated fields of xDSL's class, including inherited ones."""
     annotated = {name for base in kind.__mro__ for name in get_annotations(base)}
     assert annotated == PARTS[kind.__name__].keys()

@@ -1,4 +1,4 @@
-"""Per-device bodies in the proof: where one ends and the next begins does not matter, any other difference does."""
+"""Where one per-device body ends and the next begins does not matter to the proof; any other difference does."""
 
 from __future__ import annotations
 

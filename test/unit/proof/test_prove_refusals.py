@@ -1,4 +1,4 @@
-"""Refusals of the equivalence check: programs whose text does not determine their meaning."""
+"""Programs whose text does not determine their meaning are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from recompute.proof.operation_parts import name_of
 from recompute.proof.prove import ProofOptions, prove
 
-from .programs import GROUP, SQUARE, T, compare, load, main, one, private
+from .programs import GROUP, SQUARE, T, compare, load, main, private, program_of_one
 
 PRIVATE = 'sym_name = "p", sym_visibility = "private"'
 NOTHING = "function_type = () -> ()"
@@ -33,23 +33,23 @@ REFUSED = {
         "func.func has a region of 2 blocks: the proof compares regions of one block only",
     ),
     "a resource": (
-        one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
+        program_of_one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
         "the content of the resource 'weights",
     ),
     "a resource in the text of an attribute": (
-        one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
+        program_of_one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
         "refers to an alias or resource outside its own text",
     ),
     "an alias in the text of an attribute": (
-        one("add %x, %y {value = #other.attr<[#map, 1]>}"),
+        program_of_one("add %x, %y {value = #other.attr<[#map, 1]>}"),
         "refers to an alias or resource outside its own text",
     ),
     "a numbered alias in the text of an attribute": (
-        one("add %x, %y {value = #other.attr<[#0, 1]>}"),
+        program_of_one("add %x, %y {value = #other.attr<[#0, 1]>}"),
         "refers to an alias or resource outside its own text",
     ),
     "a numbered alias in the text of a type": (
-        one("add %x, %y {value = #other.attr<!0>}"),
+        program_of_one("add %x, %y {value = #other.attr<!0>}"),
         "refers to an alias or resource outside its own text",
     ),
     "a function named by an attribute": (
@@ -210,7 +210,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("rule", REFUSED)
 def test_programs_of_undetermined_meaning_are_refused(rule: str) -> None:
-    """Refuse the program, even against itself with a private function added to either side."""
+    """The program is refused even against itself with a private function added to either side."""
     text, reason = REFUSED[rule]
     more = f"{text}\n{private('nobody', 'return %p')}"
     for before, after in ((text, more), (more, text)):

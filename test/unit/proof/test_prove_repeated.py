@@ -1,5 +1,5 @@
-"""Operations that repeat an earlier one except for one part: the proof shares the heads of equal operations, and must
-tell these apart."""
+"""Operations that differ from an earlier one in a single part are distinct, although the proof shares the heads of
+equal ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_operations_differing_in_one_part_are_distinct(part: str) -> None:
 
 
 def test_possibly_failing_division_is_distinguished() -> None:
-    """Repeat a division by a constant with a divisor that may be 0, which only the second program runs."""
+    """A division by a constant is repeated with a divisor that may be 0, which only the second program runs."""
     constant = "%two = stablehlo.constant dense<2> : tensor<4xi32>\n"
     safe, unsafe = (
         f"%{name} = stablehlo.divide %n, %{by} : tensor<4xi32>\n" for name, by in (("s", "two"), ("u", "m"))
@@ -61,7 +61,7 @@ def test_possibly_failing_division_is_distinguished() -> None:
 
 
 def test_splats_of_two_types_are_distinguished() -> None:
-    """Broadcast one constant to two types, of which the second program reads the other one."""
+    """One constant is broadcast to two types, and the second program reads the other one."""
     text = (
         "func.func @main() -> (tensor<4xf32>, tensor<2xf32>) {{\n%c = stablehlo.constant dense<1.0> : tensor<f32>\n"
         "%d = stablehlo.constant dense<2.0> : tensor<f32>\n"

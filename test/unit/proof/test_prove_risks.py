@@ -1,4 +1,4 @@
-"""Operations that may fail: they may be removed or repeated, but not moved to where they would not have run."""
+"""Operations that may fail may be removed or repeated, but not moved to where they would not have run."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_executed_risky_operation_may_repeat_and_move(risky: str) -> None:
 
 
 def test_risky_operation_may_not_appear_in_another_branch() -> None:
-    """Accept removing one of two divisions from the same branch, but not adding one to the other branch."""
+    """One of two divisions may be removed from a branch, but none added to the other branch."""
     other = step("", DIVIDE).replace("else {", f"else {{\n    {DIVIDE}")
     assert not proof(step("", DIVIDE), other) and proof(other, step("", DIVIDE))
 
@@ -97,7 +97,7 @@ func.func @f(%c: i1, %x: i32, %y: i32) -> i32 {
 
 
 def test_last_region_runs_for_too_large_indices() -> None:
-    """Run region 1 of two for the index 2 as well."""
+    """Of two regions, the last one runs for the index 2 as well."""
 
     def case(count: int) -> str:
         value = "stablehlo.constant dense<1> : tensor<i32>"

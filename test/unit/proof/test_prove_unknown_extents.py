@@ -52,7 +52,7 @@ def stacked(extent: str, size: str, again: bool) -> str:
 
 
 def test_slices_of_unknown_extent_are_not_proved() -> None:
-    """Reject a slice of eight columns of a stack with an unknown number of columns."""
+    """A slice of eight columns of a stack with an unknown number of columns is not the stored vector."""
     assert proof(stacked("8", "8", False), stacked("8", "8", True))
     assert not proof(stacked("?", "8", False), stacked("?", "8", True))
     assert not proof(stacked("?", "8", True), stacked("?", "8", False))
@@ -60,7 +60,7 @@ def test_slices_of_unknown_extent_are_not_proved() -> None:
 
 @pytest.mark.parametrize("loop", ["", stacked("8", "8", True).replace("@main", "@other")])
 def test_reshapes_of_unknown_extent_are_not_proved(loop: str) -> None:
-    """Reject a round trip of reshapes with unknown extents, in both tiers: the second one handles loops."""
+    """A reshape and its inverse with unknown extents are rejected in both tiers, of which the second handles loops."""
 
     def reshaped(type_: str, between: str, back: bool) -> str:
         there = f"  %y = stablehlo.reshape %x : ({type_}) -> {between}\n"

@@ -39,7 +39,7 @@ def test_attribute_on_a_counting_constant_is_not_dropped(old: str) -> None:
 
 @pytest.mark.parametrize("name", ["acme.hint", "value"])
 def test_attribute_on_an_index_sum_is_not_dropped(name: str) -> None:
-    """Reject an attribute of any name on either sum that computes the stack index."""
+    """An attribute of any name on either sum that computes the stack index is not dropped."""
     message = f'{{{name} = "x"}}'
     for old in (f"%rest = stablehlo.subtract %six, %j : {N}", f"%at = stablehlo.subtract %rest, %one : {N}"):
         noted = CUT.replace(old, old.replace(f" : {N}", f" {message} : {N}"))
@@ -47,7 +47,8 @@ def test_attribute_on_an_index_sum_is_not_dropped(name: str) -> None:
 
 
 def test_attribute_on_a_loop_that_fills_a_stack_is_not_dropped() -> None:
-    """Reject an attribute on a loop that only fills a stack, although the reading loop needs none of it."""
+    """An attribute on a loop that only fills a stack is not dropped, although the reading loop needs none of the
+    stack."""
     # `%t` is a function of the number and of the argument; the stack comes from a loop of its own.
     own = PLAIN.replace("%p = stablehlo.multiply %h, %wide", "%p = stablehlo.multiply %x, %wide")
     begins = own.index("  %n, %y, %s = "), own.index("  %m, %g = ")
@@ -62,7 +63,7 @@ def test_attribute_on_a_loop_that_fills_a_stack_is_not_dropped() -> None:
 
 
 def test_attribute_on_a_loop_that_passes_its_carry_is_not_dropped() -> None:
-    """Reject an attribute on a loop whose results are its initial carry and its trip count."""
+    """An attribute is not dropped on a loop whose results are its initial carry and its trip count."""
     given = f"""func.func public @main(%x: {V}) -> ({V}, {N}) {{
   %zero = stablehlo.constant dense<0> : {N}
   %n, %y = stablehlo.while(%i = %zero, %h = %x) : {N}, {V}

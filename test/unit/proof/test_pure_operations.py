@@ -1,4 +1,4 @@
-"""The list of pure operations in the proof, against independent statements about the same operations."""
+"""The list of pure operations in the proof agrees with independent statements about the same operations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_VALUES = frozenset(
 
 
 def test_pure_list_agrees_with_the_rules_of_the_passes() -> None:
-    """Compare two independently written lists: each difference is listed by name."""
+    """Two independently written lists agree, except for differences listed by name."""
     assert PURE_OPERATIONS <= BY_THE_RULES
     difference = BY_THE_RULES - PURE_OPERATIONS
     assert {name for name in difference if not name.startswith("torch.")} == NOT_VALUES

@@ -6,11 +6,9 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
-from typing_extensions import override
 
 from recompute.planning.solvers.problem import OperationRow, problem_of
 from recompute.planning.solvers.result import Infeasible, Result
@@ -19,6 +17,7 @@ from recompute.planning.solvers.solvers_by_name import solve
 from recompute.reports.curve import Curve, Marker, SegmentRecomputation, Sweep, curve_of, to_json
 from recompute.reports.curve_chart import to_png, to_svg
 from recompute.reports.curve_html import to_html
+from recompute.test.unit.reports.page_scripts import scripts_of
 
 LAYERS = 4
 
@@ -88,40 +87,18 @@ def height_of(picture: str) -> float:
 
 
 def test_picture_has_a_marker_for_each_point() -> None:
-    """Count matplotlib's markers in the SVG, which are `use` elements of one shape per line."""
+    """The SVG has a `use` element, matplotlib's form of a marker, for each point."""
     uses = to_svg([CURVE], "costs").count("<use ")
     fewer = Curve(CURVE.name, PLAIN, CURVE.minimum_bytes, (), CURVE.points[1:], CURVE.refused[1:])
     # A point found, a budget refused, a marker, and the marker's place in the legend.
     assert uses - to_svg([fewer], "costs").count("<use ") >= 3
 
 
-class Scripts(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.inside = False
-
-    @override
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = tag == "script"
-
-    @override
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = False
-
-    @override
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.found.append(data)
-
-
 PAGE = to_html([CURVE], "a < b")
 
 
 def scripts() -> tuple[str, str]:
-    reader = Scripts()
-    reader.feed(PAGE)
-    data, script = reader.found
+    data, script = scripts_of(PAGE)
     return data, script
 
 

@@ -1,4 +1,4 @@
-"""The list of what is alive at the peak: the largest values by name, and a total for the others."""
+"""The list of values at the peak names the largest ones, and gives a total for the others."""
 
 from __future__ import annotations
 

@@ -8,15 +8,14 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.memory_chart_data import COLUMNS, chart_data
 from recompute.reports.memory_html import PageFacts, to_html
+from recompute.test.unit.reports.page_scripts import scripts_of
 
 KIB = 2**10
 TIMELINE = Timeline(
@@ -35,32 +34,8 @@ TIMELINE = Timeline(
 PAGE = to_html([("f", TIMELINE)], "a < b")
 
 
-class Scripts(HTMLParser):
-    """A parser that collects the contents of the script elements, as a browser separates them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.inside = False
-
-    @override
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = tag == "script"
-
-    @override
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = False
-
-    @override
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.found.append(data)
-
-
 def scripts() -> list[str]:
-    reader = Scripts()
-    reader.feed(PAGE)
-    return reader.found
+    return scripts_of(PAGE)
 
 
 def test_page_contains_layers() -> None:
@@ -117,7 +92,7 @@ def test_pointer_selects_column_and_layer() -> None:
 
 
 def test_stacked_layers_reach_their_sum() -> None:
-    """Stack the layers: at 300 pixels for 24 KiB, one of 4 KiB ends at y = 250, and all of 12 KiB end at y = 150."""
+    """Layers are stacked: at 300 pixels for 24 KiB, a layer of 4 KiB ends at y = 250, and all 12 KiB end at y = 150."""
     lines = in_node("for (const line of polygons(timeline, 24 * 1024)) console.log(line);")
     highest = [min(float(point.split(",")[1]) for point in line.split()) for line in lines]
     assert highest == [250, 150, 150]
@@ -172,8 +147,7 @@ document.body.append(result);
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium to show the page with")
 def test_browser_renders_whole_page(tmp_path: Path) -> None:
-    """Show everything at a width of 1200 pixels without sideways scrolling; bands, labels, the pointer and the table
-    work."""
+    """The page fits into 1200 pixels without sideways scrolling; bands, labels, the pointer and the table work."""
     long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
     buffers = tuple(replace(buffer, module=f"{long}{at}") for at, buffer in enumerate(TIMELINE.buffers))
     modules = (("small", 1, 1, 1), ("large", 4096, 0, 8192))

@@ -88,7 +88,8 @@ def test_stages_follow_from_the_phases():
 
 
 def test_stages_allow_early_gradients_and_late_forward_operations():
-    """A schedule runs an operation when its operands exist: the transpose of a weight at once."""
+    """Stages follow a schedule that runs operations when their operands exist, such as the transpose of a weight at
+    once."""
     phases = ("gradient", *["primal"] * 4, "gradient", "primal", *["gradient"] * 3, "update")
     assert [(stage.name, stage.start, stage.end) for stage in stages(timeline_of(phases=phases))] == [
         ("forward", 0, 5),

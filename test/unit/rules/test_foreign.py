@@ -1,4 +1,4 @@
-"""An unknown dialect: recomputed once registered as docs/foreign_dialects.md describes, and refused before."""
+"""A dialect that docs/foreign_dialects.md registers is recomputed; without the registration it is refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_kernels_compute_the_gradient() -> None:
 
 
 def test_copies_wait_for_tokens() -> None:
-    """Run the passes without lowering: the verifier accepts the result, which has tokens."""
+    """Without lowering, the verifier accepts the result, whose copies wait for tokens."""
     load_the_rules()
     module = step()
     rewrite_in_place(module)

@@ -1,4 +1,4 @@
-"""The tables of facts: a missing entry fails here, rather than as a silent refusal to recompute."""
+"""The tables of facts are complete: a missing entry fails here, rather than as a silent refusal to recompute."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ ON_MEMORY = (MemoryReadEffect, MemoryWriteEffect, MemoryAllocEffect, MemoryFreeE
 
 @pytest.mark.parametrize("kind", [*OUR_KINDS, *OTHER_KINDS], ids=lambda kind: kind.name)
 def test_effects_of_bodies_and_memory_are_considered(kind: type[IRDLOperation]) -> None:
-    """Agree with the traits of xDSL's classes, which follow MLIR."""
+    """The tables agree with the traits of xDSL's classes, which follow MLIR."""
     if kind.get_irdl_definition().regions:
         assert kind.name not in PURE
     if any(kind.has_trait(effect) for effect in ON_MEMORY):
@@ -137,7 +137,7 @@ def test_registration_extends_effect_tables() -> None:
 
 
 def test_collectives_and_communication_are_listed() -> None:
-    """List collectives and communication explicitly, since other code relies on these classes."""
+    """Collectives and communication are listed explicitly, since other code relies on these classes."""
     for name in COLLECTIVES.split():
         facts = facts_by_name(f"stablehlo.{name}")
         assert facts is not None and facts.op_classes == {OpClass.COLLECTIVE}

@@ -22,12 +22,12 @@ def shape(*extents: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(extents, dtype)
 
 
-def _convolution(*given: tuple[int, ...], **how: Any) -> Program:
+def _convolution(*given: tuple[int, ...], **parameters: Any) -> Program:
     """Return a convolution in one to three dimensions, channels last, with stride 1 and no padding by default."""
     numbers = {3: ("NWC", "WIO", "NWC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NDHWC", "DHWIO", "NDHWC")}[len(given[0])]
     spatial = len(given[0]) - 2
-    how = {"window_strides": (1,) * spatial, "padding": "VALID", "dimension_numbers": numbers, **how}
-    return partial(lax.conv_general_dilated, **how), [shape(*item) for item in given]
+    parameters = {"window_strides": (1,) * spatial, "padding": "VALID", "dimension_numbers": numbers, **parameters}
+    return partial(lax.conv_general_dilated, **parameters), [shape(*item) for item in given]
 
 
 CONVOLUTIONS: dict[str, Program] = {
@@ -55,10 +55,10 @@ CONVOLUTIONS: dict[str, Program] = {
 }
 
 
-def _window(computation: Any, window: tuple[int, ...], **how: Any) -> Callable[..., Any]:
+def _window(computation: Any, window: tuple[int, ...], **parameters: Any) -> Callable[..., Any]:
     init = -jnp.inf if computation is lax.max else 0.0
-    how = {"window_strides": (1,) * len(window), "padding": "VALID", **how}
-    return lambda x: lax.reduce_window(x, init, computation, window, **how)
+    parameters = {"window_strides": (1,) * len(window), "padding": "VALID", **parameters}
+    return lambda x: lax.reduce_window(x, init, computation, window, **parameters)
 
 
 def _norm(x: Any, y: Any) -> Any:

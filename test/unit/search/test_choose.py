@@ -1,4 +1,4 @@
-"""Attempts at a step: which ones are made, and which one is chosen."""
+"""The search makes the expected attempts at a step, and chooses the smallest."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SELECTIONS = {
 @pytest.mark.parametrize("message", SELECTIONS)
 @pytest.mark.parametrize("name", SMALL)
 def test_first_attempt_matches_marks(name: str, message: str) -> None:
-    """Plan the same in the first attempt as the mark pass does on its own."""
+    """The first attempt has the plan of the mark pass."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
     planned = plan_attempt(
         step, SELECTIONS[message], DEFAULT_ATTEMPT, AttemptTargets.of(step, SELECTIONS[message], DEFAULT_ATTEMPT)
@@ -96,7 +96,7 @@ NOTHING_READ = GrowingXlaPeak(program_of(Block()), {})
 
 @pytest.mark.parametrize("message", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
 def test_higher_xla_peak_alone_rejects_no_plan(message: Selection) -> None:
-    """Choose a plan that needs less in program order although XLA gains nothing: other executors keep that order."""
+    """A plan is chosen for its peak in program order although XLA gains nothing: other executors keep that order."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     choice = choose(step, RecomputeOptions(message, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
     assert choice.chosen.peaks.in_order < choice.before.in_order
@@ -147,7 +147,7 @@ BY_TRUST = [
 
 @pytest.mark.parametrize(("sizes", "chosen"), BY_TRUST)
 def test_names_and_blocks_are_preferred_to_cuts_by_structure(sizes: dict[str, int], chosen: str) -> None:
-    """Prefer names, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
+    """Names are preferred, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
     tried = [
@@ -161,7 +161,7 @@ def test_names_and_blocks_are_preferred_to_cuts_by_structure(sizes: dict[str, in
 
 
 def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vary the copying of named segments for small steps, and where the user leaves the search nothing else."""
+    """The copying of named segments is varied for small steps, and if the user leaves the search no other choice."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     varied = {(False, False), (True, False), (True, True)}
 
@@ -177,8 +177,8 @@ def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("is_large", [True, False])
 def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Evaluate the model of XLA:CPU, for large steps, only for attempts that can win by the peaks that are cheap to
-    compute, and for one segment of everything."""
+    """For large steps the model of XLA:CPU is evaluated only for attempts that can win by the other peaks, and for one
+    segment of everything."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
     monkeypatch.setattr(best_attempt_module, "MANY_OPERATIONS", len(step.graph) + (not is_large))

@@ -1,4 +1,4 @@
-"""The loop schedules that a budget tries: a module without loops is prepared in one variant alone."""
+"""A budget tries several loop schedules, but only one for a module without loops."""
 
 from __future__ import annotations
 

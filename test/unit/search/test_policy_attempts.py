@@ -1,4 +1,4 @@
-"""Candidates of budgets under the policies of `jax.checkpoint`, and mixtures with attempts that save nothing inside."""
+"""Candidates of budgets include the policies of `jax.checkpoint`, and mixtures of them with other attempts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def least_work(share: float, policy: str = "") -> float:
 
 
 def test_budget_needs_at_most_the_work_of_a_policy() -> None:
-    """Without policies among the candidates, the budget took a third more work."""
+    """A budget needs no more work than a policy that keeps it, since policies are among the candidates."""
     assert least_work(0.7) <= least_work(0.7, POLICY)
     unmixed = [entry for entry in candidates(0.7) if POLICY not in entry.words and "dots" not in entry.words]
     assert least_work(0.7) < min(entry.prediction.work for entry in unmixed if entry.prediction.need <= 0.7)
@@ -50,7 +50,7 @@ def test_user_policy_excludes_other_policies() -> None:
 
 @pytest.mark.parametrize("words", ["inside", "the others with"])
 def test_candidates_with_policies_are_proved_equal(words: str) -> None:
-    """Apply the candidates as they are, to the operations that they name by number."""
+    """Candidates with policies, applied to the operations that they name by number, are proved equal."""
     of_kind = [entry for entry in candidates(0.3) if words in entry.words]
     assert of_kind
     for entry in of_kind[:: max(1, len(of_kind) // 3)]:

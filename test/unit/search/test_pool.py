@@ -51,7 +51,7 @@ def test_changed_options_or_step_make_a_new_pool(made: list[RecomputeOptions], t
 
 
 def test_source_positions_do_not_change_the_pool(made: list[RecomputeOptions]) -> None:
-    """A step that is called from another line, with another stack, has other positions but the same scopes."""
+    """A step that is called from another line or stack has the same pool: its positions differ, but not its scopes."""
     at = 'loc("jit(f)/jvp(layer0)/sin"(callsite("model.py":1:2 at "main.py":{line}:1)))'
     texts = [STEP.replace('loc("jit(f)/jvp(layer0)/sin")', at.format(line=line)) for line in (3, 4)]
     pools = [pool_of(parse_module(text, name), DEFAULT_OPTIONS) for text, name in zip(texts, "ab", strict=True)]

@@ -12,7 +12,7 @@ from recompute.search.unchanged_steps import (
 
 
 def test_remark_is_reworded_only_once() -> None:
-    """The rest of a step that is reworded again is not "the rest of the rest"."""
+    """A second rewording does not change "the rest of the step" to "the rest of the rest"."""
     remark = remark_on_unchanged_step(parse_module("builtin.module {}", "step.mlir"), "little is saved")
     assert remark.reason == f"little is saved: {UNCHANGED}"
     (reworded,) = reword_for_cut_loops([remark])

@@ -29,7 +29,7 @@ def stock_context() -> Context:
 
 
 def test_message_without_position_names_operation(capsys: pytest.CaptureFixture[str]) -> None:
-    """Name the function and the operation where stock xDSL provides no position."""
+    """A diagnostic names the function and the operation if stock xDSL provides no position."""
     module = Parser(stock_context(), TEXT, "step.mlir").parse_module()
     function, named, unnamed = list(module.walk())[1:4]
     tell(

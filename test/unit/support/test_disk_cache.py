@@ -1,4 +1,4 @@
-"""The disk cache: entries are read as they were written, and damaged ones are never returned."""
+"""Entries of the disk cache are read as they were written, and damaged ones are never returned."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ for number in range(150):
 
 
 def test_concurrent_processes_read_whole_entries(cache: DiskCache):
-    """Read only whole entries while other processes replace and delete them."""
+    """Processes read only whole entries while others replace and delete them."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITER, str(cache.folder)]
     writers = [subprocess.Popen(command, cwd=ROOT.parent, env=environment) for _ in range(3)]
@@ -121,7 +121,7 @@ def test_unusable_folder_disables_cache(tmp_path: Path):
 
 
 def test_folder_follows_setting_variable_and_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Take the folder from the setting, then the variable, then the user's cache folder; an empty value disables the
+    """The folder is that of the setting, the variable, or the user's cache, in this order; an empty value disables the
     cache."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

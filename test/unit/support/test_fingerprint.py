@@ -1,4 +1,4 @@
-"""Fingerprints: equal for equal content in every process, and different for different content."""
+"""Fingerprints are equal for equal content in every process, and different for different content."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_equal_values_agree():
 
 
 def test_fingerprint_is_equal_in_another_process():
-    """Compute the same fingerprint in another process, whose hash seed differs."""
+    """Another process with another hash seed computes the same fingerprint."""
     code = (
         "from recompute.support.fingerprint import fingerprint\n"
         "print(fingerprint(({'a', 'b', 'c'}, {'x': 1, 'y': 2}, 1.5, fingerprint)))"

@@ -1,4 +1,4 @@
-"""Interruption of a search: it ends at its time limit or at the first Ctrl-C; a second Ctrl-C raises."""
+"""A search ends at its time limit or at the first Ctrl-C; a second Ctrl-C raises."""
 
 from __future__ import annotations
 

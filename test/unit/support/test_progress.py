@@ -99,7 +99,7 @@ def test_phases_are_logged(caplog: pytest.LogCaptureFixture):
 
 
 def test_estimated_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
-    """A share that stays the same would raise the estimate with every second."""
+    """The estimate does not rise while the share stays the same."""
     line, texts = ProgressLine("step", start=0.0), list[str]()
     for seconds, share in ((10.0, 0.5), (30.0, 0.5), (40.0, 0.9)):
         monkeypatch.setattr(module, "monotonic", lambda seconds=seconds: seconds)

@@ -74,7 +74,7 @@ def test_budget_is_printed_as_given(budget: float | str, text: str):
     [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB (1024 bytes)"), (2130792, "2.0 MiB (2130792 bytes)")],
 )
 def test_readable_bytes_include_the_exact_number(count: int, text: str):
-    """Print the exact number of bytes as well, so that it can be given as a budget."""
+    """The exact number of bytes is printed as well, so that it can be given as a budget."""
     assert readable_bytes(count) == text
 
 

@@ -1,4 +1,4 @@
-"""Types of arguments that no array can have: one located error line from each tool, never a traceback."""
+"""For arguments whose type no array can have, each tool prints one located error line and no traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing of MLIR bytecode, through jaxlib."""
+"""MLIR bytecode is read and written through jaxlib."""
 
 from __future__ import annotations
 

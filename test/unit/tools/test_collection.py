@@ -1,4 +1,4 @@
-"""The state of the garbage collector: restored when a tool ends, in whatever way."""
+"""The state of the garbage collector is restored when a tool ends, whether it succeeds or fails."""
 
 from __future__ import annotations
 

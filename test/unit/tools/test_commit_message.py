@@ -1,4 +1,4 @@
-"""The hook that checks commit messages."""
+"""The commit hook accepts valid messages and rejects invalid ones."""
 
 from __future__ import annotations
 

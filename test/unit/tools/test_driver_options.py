@@ -180,7 +180,7 @@ def test_dumps_of_unknown_passes_are_refused(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_dumps_of_passes_that_do_not_run_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Warn at the end about a dump of a pass that does not run, with exit code 0."""
+    """A dump of a pass that does not run gives a warning at the end, and exit code 0."""
     step, output = tmp_path / "step.mlir", str(tmp_path / "out.mlir")
     gradient = '  %g = stablehlo.sine %a {recompute.phase = "gradient"} : tensor<4xf32>\n'
     step.write_text(STEP.replace("  func.return %a", f"{gradient}  func.return %g"))

@@ -1,4 +1,4 @@
-"""The exit codes of all tools, as the table in docs/driver.md and the help of each tool have them."""
+"""The exit codes of all tools are those of the table in docs/driver.md and of the help of each tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments that state expected diagnostics: each must be reported, and nothing else."""
+"""Diagnostics that comments state as expected must be reported, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Atomic writing of files: after any failure a file has its old or its new contents, and no temporary file remains."""
+"""Files are written atomically: after any failure a file has its old or its new contents, and no temporary file
+remains."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_killed_process_leaves_old_or_new_file(tmp_path: Path) -> None:
 
 
 def test_kill_tears_file_written_in_place(tmp_path: Path) -> None:
-    """Check that killing a process tears a file written in place, so that the atomic case means something."""
+    """Killing a process tears a file that is written in place, so that the atomic case is meaningful."""
     path, end = tmp_path / "out.mlir", time.monotonic() + SECONDS
     path.write_bytes(OLD)
     for seed in range(ROUNDS):
@@ -103,7 +104,7 @@ def test_kill_tears_file_written_in_place(tmp_path: Path) -> None:
 
 
 def test_full_disk_keeps_the_old_file(source: Path, tmp_path: Path) -> None:
-    """Keep the old file where a write fails halfway; a limit on file size stands for a full disk."""
+    """The old file is kept if a write fails halfway; a limit on file size stands for a full disk."""
     output = tmp_path / "out.mlir"
     output.write_text("old")
     completed = subprocess.run(
@@ -183,7 +184,7 @@ def test_read_only_folder_gives_one_error_line(
 
 @on_linux
 def test_folder_without_room_for_files_is_reported(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report a folder that accepts no files, not even from root."""
+    """A folder that accepts no files, not even from root, is reported."""
     line = refused([str(source), "-o", "/proc/out.mlir"], capsys)
     assert line.startswith("/proc/out.mlir: error: cannot be written: ")
 
@@ -214,7 +215,8 @@ def test_impossible_output_paths_are_rejected(
 
 
 def test_output_may_be_a_symbolic_link(source: Path, tmp_path: Path) -> None:
-    """Replace the target of a symbolic link and keep the link; recognize a link to the input as the input."""
+    """The target of a symbolic link is replaced and the link is kept; a link to the input is recognized as the
+    input."""
     link, other = tmp_path / "link", tmp_path / "new"
     link.symlink_to("in/step.mlir")
     other.symlink_to("in/other.mlir")
@@ -237,7 +239,7 @@ def test_mode_is_kept_and_longest_name_is_accepted(source: Path, tmp_path: Path)
 def test_error_before_writing_keeps_the_output(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Keep the file where input and output are the same and a pass refuses."""
+    """The file is kept if input and output are the same and a pass refuses."""
     assert "no gradient found" in refused([str(source), "-p", "recompute", "-o", str(source)], capsys)
     assert source.read_text() == MODULE
 
@@ -278,7 +280,7 @@ def test_different_names_of_one_file_are_detected(tmp_path: Path) -> None:
 @on_linux
 @pytest.mark.parametrize("bad", ["/dev/full", "missing/plan"])
 def test_plan_is_written_only_with_its_program(bad: str, tmp_path: Path) -> None:
-    """Write plan and program together or not at all."""
+    """Plan and program are written together or not at all."""
     good = tmp_path / "good"
     good.write_text("old")
     bad = bad if bad.startswith("/") else str(tmp_path / bad)

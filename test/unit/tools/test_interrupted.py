@@ -1,4 +1,4 @@
-"""Ctrl-C during the search for a plan: the best plan so far is printed and written, with the exit code of a plan."""
+"""After Ctrl-C in the search, the best plan so far is printed and written, with the exit code of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remarks that repeat are printed once, with their number and places; amounts are raw in JSON."""
+"""Repeated remarks are printed once, with their number and places; amounts in JSON are exact."""
 
 from __future__ import annotations
 

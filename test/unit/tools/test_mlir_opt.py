@@ -1,4 +1,4 @@
-"""Compatibility with mlir-opt: it reads our dialect as IRDL, and every output of the lit suite in generic form."""
+"""mlir-opt reads our dialect as IRDL, and every output of the lit suite in generic form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics about operations whose location is only a name: at their place in the text, with the name."""
+"""Diagnostics on operations whose location is only a name state their place in the text and the name."""
 
 from __future__ import annotations
 

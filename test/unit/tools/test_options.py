@@ -1,4 +1,4 @@
-"""Help texts of options: every option of a pass, a target or a command line is described."""
+"""Every option of a pass, a target or a command line is described in the help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--pass-statistics`: the time_parts parts and their order, and no cost where it is off."""
+"""`--pass-statistics` prints the timed parts in their order, and costs nothing if it is off."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def test_unproved_result_is_not_written(
 
 
 def test_failing_verifier_gives_located_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Locate the bare exception that xDSL raises for a load with the wrong number of indices."""
+    """The bare exception that xDSL raises for a load with the wrong number of indices becomes a located error."""
     source = tmp_path / "load.mlir"
     source.write_text("""func.func @f(%m: memref<4xf32>) -> f32 {
   %r = "memref.load"(%m) : (memref<4xf32>) -> f32
@@ -354,7 +354,7 @@ def test_unreadable_plan_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_function_of_several_blocks_is_rejected_at_its_location(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Refuse a function of several blocks at its own location, whatever terminates the first block."""
+    """A function of several blocks is refused at its own location, whatever terminates the first block."""
     path = tmp_path / "blocks.mlir"
     branch = '"test.branch"() [^bb1] : () -> ()\n^bb1:\n  func.return %x : tensor<4xf32>'
     path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
@@ -365,7 +365,7 @@ def test_function_of_several_blocks_is_rejected_at_its_location(
 def test_target_options_are_checked_before_any_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check the options of targets before the input is read, which here does not exist."""
+    """The options of targets are checked before the input is read, which here does not exist."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     missing = str(tmp_path / "missing.mlir")
     assert main([missing, "-p", "recompute", "-t", "memory-timeline{format=svg}"]) == 2
@@ -377,7 +377,7 @@ def test_target_options_are_checked_before_any_pass(
 
 
 def test_path_note_needs_locations_in_the_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the passes have made locations with the paths of copies, which attributes state too."""
+    """There is no note if the only locations are those of copies, whose paths are also in attributes."""
     source = tmp_path / "step.mlir"
     source.write_text(re.sub(r" loc\(.*", "", training_step("block")))
     assert main([str(source), "-p", "recompute"]) == 0

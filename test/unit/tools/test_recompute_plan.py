@@ -93,7 +93,7 @@ def test_sweep_prints_a_curve(graph: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_curve_includes_given_orders_and_points(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Plot an order that was found here on the curve, and a point of a list with the costs of the graph."""
+    """The curve includes a given order, and a point of a list with the costs of the graph."""
     order, listed, curve = tmp_path / "greedy.txt", tmp_path / "theirs.json", tmp_path / "curve.json"
     assert main([graph, "--budget", "0.6", "--solver", "greedy", "--sequence", str(order), "-q"]) == 0
     match = re.search(r"peak: .* \((\d+) bytes\).*\nextra cost: (\S+) %", capsys.readouterr().out)

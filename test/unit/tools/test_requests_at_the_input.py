@@ -1,5 +1,4 @@
-"""Locations of diagnostics about options and functions: in the input file, not in the source that its locations
-name."""
+"""Diagnostics about options and functions are located in the input file, not in the source of its locations."""
 
 from __future__ import annotations
 
@@ -100,7 +99,7 @@ def test_other_tools_locate_errors_at_the_function(step: str, capsys: pytest.Cap
 def test_recompute_plan_locates_a_step_without_gradient(
     step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Refuse a step without a gradient at its function."""
+    """A step without a gradient is refused at its function."""
     forward = tmp_path / "forward.mlir"
     forward.write_text(STEP.replace("transpose(jvp", "again((jvp"))
     assert plan([str(forward), "--sweep", "2"]) == 2
@@ -108,7 +107,7 @@ def test_recompute_plan_locates_a_step_without_gradient(
 
 
 def test_missing_function_error_names_its_file(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Name the second program where only the first one has the function."""
+    """The error names the second program if only the first one has the function."""
     other = tmp_path / "other.mlir"
     other.write_text(STEP.replace("@main", "@step"))
     assert check([step, str(other), "--execute", "--function", "main"]) == 2

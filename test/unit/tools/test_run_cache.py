@@ -1,4 +1,4 @@
-"""`recompute-opt --cache`: the same output as without it, and no pass run a second time."""
+"""With `--cache`, `recompute-opt` has the same output, and no pass runs a second time."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_runs_with_passes_of_other_packages_are_not_stored(runs: Runs, monkeypat
 
 
 def test_interrupted_search_is_not_cached(runs: Runs, monkeypatch: pytest.MonkeyPatch):
-    """Store no result of a search cut short by a time limit or an interrupt: another run may find more."""
+    """The result of a search that a time limit or an interrupt ends is not stored, since another run may find more."""
     for _ in range(2):
         runs(str(STEP), "-p", "recompute{budget=90% memory-model=order time-limit=4.0}", "--cache")
     assert runs.modules == 2 and runs.entries == 0

@@ -1,4 +1,4 @@
-"""Startup of the console scripts: requests that need no dialect are answered at once, others are passed on."""
+"""The console scripts answer requests that need no dialect at once, and pass on all others."""
 
 from __future__ import annotations
 

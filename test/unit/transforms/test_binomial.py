@@ -113,7 +113,7 @@ def test_iterations_are_as_few_as_revolve_needs(iterations: int, slots: int) -> 
 
 
 def test_byte_limit_determines_the_number_of_slots() -> None:
-    """Fit as many slots as the byte limit allows; a carry has 20 bytes, as has the slice of one iteration."""
+    """As many slots are used as the byte limit allows; a carry and the slice of an iteration have 20 bytes each."""
     module = step(30)
     rolled = recompute_loops(module, loops="binomial(130B)")
     assert any("in 4 slots: 120 bytes, and its stacks were 600 bytes" in str(remark) for remark in rolled.remarks), (

@@ -1,4 +1,4 @@
-"""Repeated calls for an executor in program order: only where they need no more memory than inlined copies."""
+"""For an executor in program order, calls are repeated only if they need no more memory than inlined copies."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def test_functions_stay_inlined_if_calls_need_more_memory(text: str) -> None:
     [(WAITS.replace("%g, %o : ", "%g, %a : "), 4, 1), (TWINS.replace("sine %x", "negate %x", 1), 5, 4)],
 )
 def test_calls_are_repeated_if_the_peak_is_unaffected(text: str, peak: int, calls: int) -> None:
-    """Repeat calls where every operation of the gradient's function waits for a copy, and the calls compute other
+    """Calls are repeated if every operation of the gradient's function waits for a copy, and the calls compute other
     values."""
     assert rewritten_with(text, "none")[:2] == (peak, calls)
     assert rewritten_with(text, "none", calls=False)[:2] == (peak, 0)
 
 
 def test_calls_are_always_repeated_for_xla() -> None:
-    """Repeat calls for XLA, which inlines them and merges duplicates itself; results keep the bits of the plain
+    """Calls are repeated for XLA, which inlines them and merges duplicates itself; results keep the bits of the plain
     step."""
     assert rewritten_with(TWINS, "stablehlo")[:2] == (5, 4)
     assert rewritten_with(TWINS, "stablehlo", calls=False)[:2] == (4, 0)

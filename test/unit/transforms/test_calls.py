@@ -60,7 +60,7 @@ func.func @step({arguments}) -> (tensor<1024xf32>, tensor<1024xf32>) {{
 class Restored:
     before: ModuleOp
     after: ModuleOp
-    done: Recomputation
+    recomputation: Recomputation
 
     @property
     def calls(self) -> list[CallOp]:
@@ -124,7 +124,11 @@ def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
 def test_call_and_copy_call_original_function() -> None:
     result = with_calls(step())
     assert result.called == [("f", False), ("f", True)]
-    assert (result.done.restored.calls, result.done.restored.whole, result.done.restored.left) == (2, 2, {})
+    assert (
+        result.recomputation.restored.calls,
+        result.recomputation.restored.whole,
+        result.recomputation.restored.left,
+    ) == (2, 2, {})
     original, copy = result.calls
     assert original.attributes[Names.ID] == copy.attributes[Names.ID]
     assert copy.attributes[Names.SEGMENT] == StringAttr("block0")
@@ -163,7 +167,7 @@ func.func private @f(%x: tensor<1024xf32>, %k: tensor<1024xf32>) -> tensor<1024x
 
 
 def test_constant_arguments_stay_arguments() -> None:
-    """Keep an argument that in one call equals a constant of the body."""
+    """An argument stays an argument if in one call it equals a constant of the body."""
     result = with_calls(step(TWO_CONSTANTS, SCALED))
     assert result.called == [("f", False), ("f", False), ("f", True), ("f", True)]
     assert result.functions == ["step", "f"]
@@ -206,7 +210,8 @@ cond {
 
 
 def test_calls_in_loops_are_restored() -> None:
-    """Restore the calls in a loop and in its copy; the copied loop is one copy, so its call has no mark of its own."""
+    """The calls in a loop and in its copy are restored; the copied loop is one copy, so its call has no mark of its
+    own."""
     result = with_calls(step(LOOP, SINE))
     assert result.called == [("f", False), ("f", False)]
     assert result.functions == ["step", "f"]
@@ -255,15 +260,15 @@ CALLED_FOR_SEVERAL = """
 
 
 def test_unread_results_reduce_the_called_function() -> None:
-    """Call a reduced function where one result is unread, in original and copy alike: the operations behind it were
-    dead."""
+    """If one result is unread, original and copy call a reduced function, without the operations that were dead."""
     result = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL))
     assert result.called == [("f_1", False), ("f_1", True)]
     assert result.functions == ["step", "f_1"]
 
 
 def test_call_of_reduced_function_makes_only_needed_results() -> None:
-    """Call a reduced function in the original, which needs the sine alone; its copy also makes the local derivative."""
+    """The original calls a reduced function, since it needs the sine alone; its copy also makes the local
+    derivative."""
     more = 'stablehlo.multiply %h, %local : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")'
     text = step(CALLED_FOR_SEVERAL, SEVERAL, more=f"%k = {more}").replace(
         "%i = stablehlo.multiply %h", "%i = stablehlo.multiply %k"
@@ -290,7 +295,7 @@ def test_taken_function_name_is_avoided() -> None:
 
 
 def test_partly_copied_function_stays_inlined() -> None:
-    """Return the saved product from the function called, and leave inlined the copy of what remains."""
+    """The called function returns the saved product, and the copy of the remaining operations stays inlined."""
     matrices = """
 func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %0 = stablehlo.sine %x : tensor<32x32xf32> loc("sin")
@@ -305,7 +310,7 @@ func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
     assert result.called == [("f_1", False)]
     copied = [op.name for op in function(result.after, "step").walk() if Names.COPY in op.attributes]
     assert "stablehlo.cosine" in copied and "stablehlo.dot_general" not in copied
-    assert sum(result.done.restored.left.values()) == 1
+    assert sum(result.recomputation.restored.left.values()) == 1
 
 
 def test_equal_operations_inside_and_outside_a_call_stay_distinct() -> None:
@@ -356,7 +361,7 @@ def test_attributes_of_functions_arguments_and_calls_are_kept() -> None:
     ],
 )
 def test_effects_keep_their_place(effect: str) -> None:
-    """Keep the results of effects by returning them from the functions; copy the pure call between them whole."""
+    """The results of effects are returned from the functions, and the pure call between them is copied whole."""
     functions = (
         SINE
         + f"""
@@ -391,7 +396,7 @@ func.func private @f(%key: tensor<2xui64>) -> tensor<1024xf32> {
 
 
 def test_function_that_draws_random_bits_is_restored() -> None:
-    """Restore a call in which an operation has an unread second result."""
+    """A call is restored although an operation in it has an unread second result."""
     called = """
 %r = func.call @f(%key) : (tensor<2xui64>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
 %a = stablehlo.multiply %x, %r : tensor<1024xf32> loc("jit(s)/jvp(block0)/mul")
@@ -401,8 +406,7 @@ def test_function_that_draws_random_bits_is_restored() -> None:
 
 
 def test_copy_made_in_two_stages_stays_inlined() -> None:
-    """Leave a copy inlined where a barrier divides it: first the random bits, then a sine that could run beside
-    them."""
+    """A copy that a barrier divides stays inlined: first the random bits, then a sine that could run beside them."""
     taking = BITS.replace("(%key:", "(%x: tensor<1024xf32>, %key:").replace("return %0", "return %2")
     beside = '  %1 = stablehlo.sine %x : tensor<1024xf32> loc("sin")\n'
     behind = '  %2 = stablehlo.multiply %1, %0 : tensor<1024xf32> loc("mul")\n'
@@ -410,11 +414,11 @@ def test_copy_made_in_two_stages_stays_inlined() -> None:
     called = CALLED.replace("(%x)", "(%x, %key)").replace("(tensor<1024xf32>)", "(tensor<1024xf32>, tensor<2xui64>)")
     result = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
     assert result.called == [("f", False)]
-    assert sum(result.done.restored.left.values()) == 1
+    assert sum(result.recomputation.restored.left.values()) == 1
 
 
 def test_marks_inside_a_function_are_kept_on_originals_only() -> None:
-    """Keep the user's marks inside a function on originals: a copy must not carry them."""
+    """The user's marks inside a function are kept on originals, since a copy must not have them."""
     marked = SINE.replace('tensor<1024xf32> loc("sin")', 'tensor<1024xf32> loc("sin")').replace(
         "stablehlo.sine %0 :", "stablehlo.sine %0 {recompute.recompute = true} :"
     )
@@ -423,7 +427,7 @@ def test_marks_inside_a_function_are_kept_on_originals_only() -> None:
 
 
 def test_restored_calls_lose_their_mark() -> None:
-    """Drop the mark of a call: it was for everything in it, of which parts that depend only on constants may be
+    """The mark of a call is dropped: it was for everything in it, and parts that depend only on constants may be
     kept."""
     result = with_calls(step(CALLED.replace("@f(%x) :", "@f(%x) {recompute.recompute = true} :")))
     original, copy = result.calls

@@ -1,4 +1,4 @@
-"""Restored calls in XLA: results keep their bits, which inlining alone would change."""
+"""Restored calls keep the bits of results in XLA, which inlining alone would change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def test_inlining_and_restoring_calls_gives_plain_step(forms: Any, distances: An
 
 @pytest.mark.slow
 def test_results_equal_those_of_checkpoint(forms: Any, distances: Any) -> None:
-    """Give the bits of `jax.checkpoint` on the vision transformer, every result of which inlining changes."""
+    """Results on the vision transformer have the bits of `jax.checkpoint`, although inlining changes every one of
+    them."""
     result = distances.forms_of("vision_transformer")
     results = dict[str, Any]()
     for name in (forms.PLAIN, forms.INLINED, forms.OURS, forms.CHECKPOINT):

@@ -107,7 +107,7 @@ def test_returned_result_of_two_is_kept(returned: str, marks: str, reason: str |
 
 @pytest.mark.parametrize(("first", "marks"), [("%v", "[false, true]"), ("%u", "[true, false]")])
 def test_early_read_result_of_two_is_kept(first: str, marks: str) -> None:
-    """Keep a result read before any gradient value exists, whether or not it is an output of its segment."""
+    """A result that is read before any gradient value exists is kept, whether or not it is an output of its segment."""
     for outside in ("%w", first):
         module = of_two_results(first=first, outside=outside)
         result = clone(module)
@@ -118,7 +118,8 @@ def test_early_read_result_of_two_is_kept(first: str, marks: str) -> None:
 
 
 def test_early_read_output_is_kept_and_region_named() -> None:
-    """Copy %a and %b but keep %v, which %b reads: no token could hold back its copy until %g0."""
+    """The operations %a and %b are copied; %v, which %b reads, is kept, since no token could delay its copy until
+    %g0."""
     module = parse_module(f"""
 func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
   %a = stablehlo.sine %x {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/sin")

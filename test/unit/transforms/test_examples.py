@@ -1,4 +1,4 @@
-"""The rules that a rewritten step obeys, on every example at both sizes."""
+"""A rewritten step obeys these rules on every example at both sizes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_peak_falls_and_result_is_proved(name: str) -> None:
 
 
 def test_step_without_peak_reduction_is_unchanged() -> None:
-    """Leave a step alone whose optimizer update holds as much as its backward pass; only XLA would need less."""
+    """A step is unchanged if its optimizer update needs as much as its backward pass; only XLA would need less."""
     plain = original(PEAK_IN_UPDATE)
     module = plain.clone()
     assert (
@@ -126,7 +126,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
 @pytest.mark.slow("gpt_train", "unet", "branches")
 @pytest.mark.parametrize("name", SMALL)
 def test_restored_calls_keep_peaks(name: str) -> None:
-    """Read the result with calls back from its text, and find the same peaks and copies."""
+    """The result with calls, read from its text, has the same peaks and copies."""
     module = with_calls(name)
     assert prove(original(name), module)
     text = print_module(module, debuginfo=True)
@@ -142,7 +142,7 @@ def test_restored_calls_keep_peaks(name: str) -> None:
 
 
 def test_without_attributes_cse_merges_copies() -> None:
-    """Strip attributes and tokens, and find copies merged with originals: the check that CSE keeps copies can fail."""
+    """Without attributes and tokens, CSE merges copies with originals, so that the check of kept copies can fail."""
     module = with_tokens("chain.large.mlir").clone()
     lower(module, "none")
     for op in module.walk():

@@ -54,7 +54,7 @@ def test_result_is_proved_and_equal_and_the_peak_falls(name: str, target: str) -
 
 @pytest.mark.parametrize("name", NAMES)
 def test_printed_result_round_trips(name: str) -> None:
-    """Print and read the result without loss: xDSL drops attributes of some operations, ours must not be among them."""
+    """The result is printed and read without loss, although xDSL drops attributes of some operations."""
     module = load(name)
     rewrite_in_place(module)
     text = print_module(module)
@@ -113,7 +113,7 @@ def test_perceptron_gradients_equal_numpy() -> None:
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_loop_gradient_equals_finite_differences(flag: bool) -> None:
-    """Compare the gradient with finite differences, which do not depend on how it is computed."""
+    """The gradient equals finite differences, which do not depend on how it is computed."""
     x = np.linspace(0.5, 3, 256, dtype=np.float32)
     first, step = np.ones_like(x), np.float32(5e-3)
     module, which = load("loop.mlir"), np.asarray(flag)

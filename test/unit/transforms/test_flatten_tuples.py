@@ -24,7 +24,7 @@ PIPELINE = "recompute-flatten-tuples,recompute{primal-results=0}"
 
 
 def test_torch_xla_step_is_proved_and_saves_memory() -> None:
-    """Prove the result, compare it bit for bit, and need less memory, by prediction and by measurement."""
+    """The result is proved, equal bit for bit, and needs less memory, by prediction and by measurement."""
     text = torch_xla_step(8)
     before, plain = parse_module(text), parse_module(text)
     assert flatten_tuples(plain) == 1
@@ -39,7 +39,7 @@ def test_torch_xla_step_is_proved_and_saves_memory() -> None:
 
 
 def test_recomputed_step_reads_elements_without_tuples() -> None:
-    """Keep the function's result a tuple unless flattening is requested, but read elements without tuples."""
+    """The function still returns a tuple unless flattening is requested, but elements are read without tuples."""
     result = recompute.rewrite(torch_xla_step(3), RecomputeOptions(pipeline="recompute{primal-values=%loss}"))
     assert result.proof is not None and result.proof.proved and result.proof.flattened_results == 0
     assert [type(op) for op in every_operation(result.module) if isinstance(op, TupleOp | GetTupleElementOp)] == [

@@ -26,7 +26,7 @@ from recompute.transforms.verify import verify
 
 @pytest.mark.parametrize("name", ["tied.small.mlir", "branches.small.mlir", "chain.small.mlir", "unet.small.mlir"])
 def test_peaks_are_below_the_plain_step_and_steady(name: str) -> None:
-    """Lower both peaks on a scope entered twice, blocks with many branches, unary chains, and skip connections."""
+    """Both peaks fall on a scope entered twice, blocks with many branches, unary chains, and skip connections."""
     before, after = peaks_before(name), peaks_after(name)
     assert after.in_order < before.in_order
     assert after.eager < before.eager
@@ -48,7 +48,7 @@ def outputs_too(copies: int) -> float:
 
 
 def test_two_copies_save_more_than_one() -> None:
-    """Check that recomputed outputs are copied twice: with one copy of each, the whole chain would be live at once."""
+    """Recomputed outputs are copied twice: with one copy of each, the whole chain would be live at once."""
     assert outputs_too(copies=1) > 0.9
     assert outputs_too(copies=2) <= 0.40
 
@@ -72,7 +72,8 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<f32>, tensor<1024xf32>) {
 
 
 def test_mean_of_cos_of_sin_is_recomputed() -> None:
-    """Recompute where the cotangent is constant: %d is needed at once, while %c waits for %h, which depends on %d."""
+    """The step is recomputed although its cotangent is constant: %d is needed at once, but %c waits for %h, which
+    depends on %d."""
     before = parse_module(COSINE_OF_SINE)
     after = before.clone()
     result = rewrite_in_place(after)

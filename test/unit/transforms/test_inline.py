@@ -1,4 +1,4 @@
-"""Inlining: properties that a small MLIR file cannot express."""
+"""Properties of inlining that a small MLIR file cannot express."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_too_many_calls_are_refused_before_inlining() -> None:
 
 
 def test_deep_chain_of_calls_is_inlined() -> None:
-    """Inline 3000 functions, each of which calls the next, without recursion."""
+    """A chain of 3000 functions, each of which calls the next, is inlined without recursion."""
     count, type_ = 3000, "tensor<4xf32>"
     ends = [f"%0 = call @f{n + 1}(%x) : ({type_}) -> {type_}" for n in range(count - 1)]
     bodies = [*ends, f"%0 = stablehlo.sine %x : {type_}"]

@@ -1,4 +1,4 @@
-"""Phases after copying: updated incrementally, since every new operation waits for the gradient."""
+"""Phases after copying can be updated incrementally, since every new operation waits for the gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of many blocks: no function recurses over their length."""
+"""No function recurses over the length of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of loops that keep carries in place of stacks, and the reasons why others stay as they are."""
+"""Pairs of loops keep carries in place of stacks, or stay unchanged with a reason."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_loops_of_different_lengths_are_unchanged() -> None:
 
 
 def test_loop_that_reads_in_another_order_is_unchanged() -> None:
-    """Leave a loop alone that reads every slice one position further, with the first one clamped."""
+    """A loop that reads every slice one position further, with the first one clamped, is unchanged."""
     other = TEXT.replace("dense<29>", "dense<28>")
     assert "holds its carries" not in loop_remarks(other, "periodic(5)")
 

@@ -22,12 +22,12 @@ from recompute.transforms.loops import Rolled, recompute_loops
 V, S, ONE = "tensor<4xf32>", "tensor<5x4xf32>", "tensor<1x4xf32>"
 
 
-def step(number: str = "i32", said: str = "") -> str:
+def step(number: str = "i32", loop_attributes: str = "") -> str:
     """Return a step with two stacks per iteration, the second of which is read first; both are read twice."""
     n, sign = f"tensor<{number}>", "UNSIGNED" if number.startswith("u") else "SIGNED"
 
     def until(counter: str) -> str:
-        return f"""{said} cond {{
+        return f"""{loop_attributes} cond {{
     %end = stablehlo.constant dense<5> : {n}
     %c = stablehlo.compare LT, {counter}, %end, {sign} : ({n}, {n}) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
@@ -102,7 +102,7 @@ def test_written_loops_keep_counter_signedness(loops: Loops) -> None:
 
 @pytest.mark.parametrize("through", ["ui32", "i64"])
 def test_index_that_loses_its_sign_leaves_the_loop_unchanged(through: str) -> None:
-    """Leave a loop alone whose negative index becomes 2**32 - 5 when converted: 4 - j then lies beyond the stack."""
+    """A loop is unchanged if its negative index becomes 2**32 - 5 when converted: 4 - j then lies beyond the stack."""
     n, m = "tensor<i32>", f"tensor<{through}>"
     chain = f"""    %five = stablehlo.constant dense<-1> : {n}
     %low = stablehlo.subtract %five, %j : {n}
@@ -125,7 +125,7 @@ SAID = 'attributes {acme.hint = "x"}'
 
 @pytest.mark.parametrize("loops", WAYS)
 def test_loop_with_attributes_is_unchanged(loops: Loops) -> None:
-    before, after, result = rolled(step(said=SAID), loops)
+    before, after, result = rolled(step(loop_attributes=SAID), loops)
     assert not result.copies and str(before) == str(after)
     assert f"the loop is left as it is: {WRITTEN_ON}" in [remark.reason for remark in result.remarks]
 
@@ -146,7 +146,7 @@ def test_attributes_on_the_terminator_leave_the_loop_unchanged() -> None:
 
 @pytest.mark.parametrize(("handle", "taken"), [(1, 2), (7, 8), (0, 0)])
 def test_copy_gets_channel_only_if_original_has_one(handle: int, taken: int) -> None:
-    """Give a copied collective a new channel where it has one; handle zero means no channel and stays."""
+    """A copied collective gets a new channel if the original has one; handle zero means no channel and stays."""
     message = f"channel_handle = #stablehlo.channel_handle<handle = {handle}, type = 1>"
     module = parse_module(
         f"""func.func @main(%x: {V}) -> {V} {{
@@ -159,12 +159,12 @@ def test_copy_gets_channel_only_if_original_has_one(handle: int, taken: int) -> 
     assert f"handle = {taken}," in str(op)
 
 
-def carried(said: str) -> str:
+def carried(loop_attributes: str) -> str:
     """Return a loop that stacks 24 carries, and one, with attributes, that reads them from the last one on."""
     n, stack = "tensor<i32>", "tensor<24x4xf32>"
 
-    def until(counter: str, said: str = "") -> str:
-        return f"""{said} cond {{
+    def until(counter: str, loop_attributes: str = "") -> str:
+        return f"""{loop_attributes} cond {{
     %end = stablehlo.constant dense<24> : {n}
     %c = stablehlo.compare LT, {counter}, %end, SIGNED : ({n}, {n}) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
@@ -182,7 +182,7 @@ def carried(said: str) -> str:
     %a1 = stablehlo.dynamic_update_slice %a, %h1, %i, %o : ({stack}, {ONE}, {n}, {n}) -> {stack}
     stablehlo.return %next, %p, %a1 : {n}, {V}, {stack}
   }}
-  %m, %g = stablehlo.while(%j = %zero, %d = %ct) : {n}, {V} {until("%j", said)}
+  %m, %g = stablehlo.while(%j = %zero, %d = %ct) : {n}, {V} {until("%j", loop_attributes)}
     %last = stablehlo.constant dense<23> : {n}
     %at = stablehlo.subtract %last, %j : {n}
     %u1 = stablehlo.dynamic_slice %s, %at, %o, sizes = [1, 4] : ({stack}, {n}, {n}) -> {ONE}

@@ -1,4 +1,4 @@
-"""Marks as a value: the attributes that decisions would write, without writing them."""
+"""Computed marks are the attributes that the mark pass would write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps nested in loops: moved to functions for the passes, and moved back unchanged."""
+"""Steps in loops are moved to functions for the passes, and moved back unchanged."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_loop_copies_are_in_body_and_results_are_equal() -> None:
 
 
 def test_constant_read_only_by_body_is_kept() -> None:
-    """Keep a constant outside the loop while its only reader, the body, is moved away."""
+    """A constant outside the loop is kept while its only reader, the body, is moved away."""
     module = parse_module(ACCUMULATED)
     inline(module)
     with outline_temporarily(module):

@@ -1,4 +1,4 @@
-"""Offloading to the host: proved and executed equal, counted as measured, and chosen by cost."""
+"""Offloading to the host is proved, executed with equal results, counted as measured, and chosen by cost."""
 
 from __future__ import annotations
 
@@ -140,7 +140,8 @@ BUDGET = "55%"
 
 
 def test_budget_offloads_expensive_values() -> None:
-    """Offload products, which take long on a CPU, over a fast link: the budget is met for a fraction of the time."""
+    """Products, which take long on a CPU, are offloaded over a fast link: the budget is met for a fraction of the
+    time."""
     text = chain()
     without, moved = (budgeted(text, BUDGET, options, "roofline(cpu)") for options in ("", "20GB/s"))
     assert any(map(is_to_host, moved.module.walk())) and not any(map(is_to_host, without.module.walk()))
@@ -161,7 +162,7 @@ def test_slow_link_offloads_nothing_with_remark() -> None:
 
 
 def test_unrecomputable_values_can_be_offloaded() -> None:
-    """Offload numbers of a hidden random state, and stay below the minimum of recomputation alone."""
+    """Numbers from a hidden random state are offloaded, and the peak is below the minimum of recomputation alone."""
     uniform = "rng_distribution = #stablehlo<rng_distribution UNIFORM>"
     drawn = re.sub(
         r"%p(\d) = stablehlo.dot_general %h[^{]*\{([^}]*)\}[^\n]*",
@@ -187,7 +188,7 @@ def test_unrecomputable_values_can_be_offloaded() -> None:
 
 
 def test_marked_values_are_offloaded_in_any_case() -> None:
-    """Offload marked values in any case, and compare with that in the remark."""
+    """Marked values are offloaded even if recomputation is cheaper, and the remark compares both."""
     product = "contracting_dims = [1] x [0] {"
     some = chain().replace(product, f'{product}recompute.recompute = "offload", ', 1)
     result = budgeted(some, BUDGET, "20GB/s", "roofline(cpu)")
@@ -224,7 +225,7 @@ def test_bad_offload_option_is_refused(offload: str, cost: str, words: str) -> N
 
 
 def test_unmatched_selection_is_refused_at_the_step() -> None:
-    """Refuse a policy that skips a missing segment before anything is marked."""
+    """A policy that skips a missing segment is refused before anything is marked."""
     result = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
     with pytest.raises(Refusal, match="there is no segment 7 to skip") as refused:
         rewrite(chain(), RecomputeOptions(result, offload="marked"))

@@ -78,7 +78,8 @@ def test_mismatched_bodies_are_not_paired(name: str) -> None:
 
 
 def test_scalar_residual_is_passed_as_a_row() -> None:
-    """Pass a scalar between the bodies as a row of one element: a sharded array over the devices cannot be a scalar."""
+    """A scalar is passed between the bodies as a row of one element, since an array over the devices cannot be a
+    scalar."""
     text = TEXT.replace(
         "    %b = stablehlo.exponential %a :",
         "    %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
@@ -135,7 +136,7 @@ def test_unsupported_residual_is_refused_with_location() -> None:
 
 
 def test_gradient_reading_only_results_is_not_paired() -> None:
-    """Pair the forward pass with its own gradient, although that of the loss comes first."""
+    """The forward pass is paired with its own gradient, although that of the loss comes first."""
     loss = f"""  %z = sdy.manual_computation(%y, %ct) in_shardings=[{IN}, {IN}] out_shardings=[{IN}]
     manual_axes={{"a", "b"}} (%u: tensor<1024xf32>, %v: tensor<1024xf32>) {{
     %w = stablehlo.multiply %u, %v : tensor<1024xf32>

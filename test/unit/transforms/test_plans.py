@@ -1,4 +1,4 @@
-"""Plans as data: passed between runs, made by an external planner, and compared with the emitted program."""
+"""Plans are data: they are passed between runs, made by an external planner, and compared with the emitted program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls restored after changes by hand: barriers inside, other values, and effects."""
+"""Calls are restored after manual changes only if barriers, values and effects permit it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_argument_seen_behind_barrier_keeps_barrier() -> None:
 
 
 def test_barrier_on_inner_value_leaves_call_inlined() -> None:
-    """Leave a function inlined if a barrier in front of its argument waits for a value inside it."""
+    """A function stays inlined if a barrier in front of its argument waits for a value inside it."""
     result = Inlined.of(TEXT)
     product = result.op("stablehlo.multiply")
     barrier = result.barrier(product, product.operands[1], product.operands[0])
@@ -108,7 +108,7 @@ def test_argument_with_two_values_leaves_call_inlined() -> None:
 
 @pytest.mark.parametrize("between", [True, False])
 def test_effects_are_not_passed(between: bool) -> None:
-    """Leave a function inlined if another effect stands between its own two: the call could stand on neither side."""
+    """A function stays inlined if another effect is between its own two: the call could be on neither side."""
     effect = '"somebody.effect"(%x) : (tensor<4xf32>) -> tensor<4xf32>'
     text = f"""
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {{

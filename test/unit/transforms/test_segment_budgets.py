@@ -65,13 +65,13 @@ def test_bytes_and_copies_are_as_counted_by_hand():
 
 
 def test_segment_may_be_recomputed_from_a_value_of_another():
-    """Save %c in layer0, in place of its own values, to recompute half of layer1 from it."""
+    """The value %c is saved in layer0, in place of its own values, to recompute half of layer1 from it."""
     after, result = rewritten({"layer0": "50%", "layer1": "2KiB"})
     assert after["layer0"] <= 1024 and after["layer1"] <= 2048 and result.copies >= 2
 
 
 def test_jointly_infeasible_budgets_are_rejected():
-    """Refuse two budgets that fit one at a time: layer1 needs %c of layer0, which may keep nothing."""
+    """Two budgets that fit one at a time are refused together: layer1 needs %c of layer0, which may keep nothing."""
     with pytest.raises(Refusal, match="no plan meets the budgets of all segments together, which is proved"):
         rewritten({"layer0": "1B", "layer1": "1KiB"})
     after, _ = rewritten({"layer0": "1B"})
@@ -169,7 +169,7 @@ def test_random_programs_keep_segment_budgets_and_bits():
 
 
 def test_empty_plan_leaves_saved_bytes_unchanged():
-    """Count the same bytes before and after an empty plan, so that a fall in the count means something."""
+    """The saved bytes are the same before and after an empty plan, so that a fall of the count is meaningful."""
     program = generate(0)
     result = rewrite(program.text, RecomputeOptions(planner=lambda _: Plan(), calls=False))
     before, after = saved(program.text, result, program.scopes)

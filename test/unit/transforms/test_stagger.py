@@ -1,4 +1,4 @@
-"""Staggering of the forward pass: less memory for an executor that runs breadth first, with unchanged numbers."""
+"""Staggering the forward pass saves memory on an executor that runs breadth first, without changing numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def xla_bytes(module: ModuleOp) -> int:
 @pytest.mark.slow("gpt")
 @pytest.mark.parametrize("example", ["gpt", "mlp"])
 def test_staggering_reduces_breadth_first_peak(example: str) -> None:
-    """Hold less with dropout in every block; XLA:CPU itself falls from 294 to 122 and 152 to 88 MiB at the large
-    size."""
+    """The peak falls with dropout in every block; under XLA:CPU from 294 to 122 and 152 to 88 MiB at the large size."""
     name = f"{example}.large.mlir"
     unstaggered = original(name).clone()
     rewrite_in_place(unstaggered, RecomputeOptions(stagger=False, calls=False))
@@ -32,7 +31,7 @@ def test_staggering_reduces_breadth_first_peak(example: str) -> None:
 
 
 def test_stagger_without_random_draws_adds_no_barriers() -> None:
-    """Add no barriers but those of copies to the chain, which draws no random numbers that could run ahead."""
+    """Without random numbers that could run ahead, the only barriers are those of copies."""
     unstaggered = original("chain.small.mlir").clone()
     result = rewrite_in_place(unstaggered, RecomputeOptions(stagger=False))
     barriers = [op for op in recomputed("chain.small.mlir").walk() if name_of(op) == "stablehlo.optimization_barrier"]

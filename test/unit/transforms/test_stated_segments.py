@@ -1,4 +1,4 @@
-"""Segments stated in the step itself: combined with options, and used where no option is given."""
+"""Segments stated in the step are combined with options, and used where no option is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments and gradients as regions: the same result as in the flat form, with several gradients in one function."""
+"""Segments and gradients as regions give the result of the flat form, also with several gradients in one function."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_xdsl_interpreter_and_meter_run_regions(tmp_path: Path, capsys: pytest.C
 
 
 def test_views_returned_by_a_region_are_views() -> None:
-    """Copy a reshape of a transpose, also where the transpose stands in a segment."""
+    """A reshape of a transpose is copied, also if the transpose is in a segment."""
     text = """
 func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
   %a = recompute.segment {
@@ -173,12 +173,12 @@ def early_gates(module: ModuleOp) -> list[int]:
 
 
 def test_gates_are_not_from_an_earlier_gradient() -> None:
-    """Take no gate from the first gradient for the second step: it is computed before the second forward pass."""
+    """A value of the first gradient is no gate for the second step: it is computed before the second forward pass."""
     assert not early_gates(structured())
 
 
 def test_disabled_gate_rules_allow_early_gates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable both rules, and find a value of the first gradient as a gate of the second step, so that the test can
+    """With both rules disabled, a value of the first gradient is a gate of the second step, so that the test can
     fail."""
     find = gates.find_gates
 
@@ -195,7 +195,7 @@ def test_disabled_gate_rules_allow_early_gates(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("segments", [True, False])
 def test_microbatches_are_recomputed_in_own_gradients(segments: bool) -> None:
-    """Recompute independent microbatches, f1 b1 f2 b2, each in its own gradient; marks outside segments are shared."""
+    """Independent microbatches are recomputed each in its own gradient; marks outside segments are shared."""
     module = flat(parse_module(microbatches(2)))
     if not segments:
         for op in module.walk():
@@ -236,7 +236,7 @@ def microbatches(count: int) -> str:
 
 
 def test_eager_schedule_keeps_producers_before_readers() -> None:
-    """Keep updates between two steps in their place, and run the last ones at the end."""
+    """Updates between two steps keep their place, and the last ones run at the end."""
     for module in (flat(structured(3)), with_tokens(structured(3)), flat(after(structured(3)))):
         before = classified(module)
         order = eager(before).order
@@ -287,7 +287,7 @@ def test_cleanups_keep_copies_inside_regions() -> None:
 
 
 def test_flattening_before_or_after_gives_the_same_program() -> None:
-    """Give the same program whether the step is flattened before or after recomputation."""
+    """The program is the same whether the step is flattened before or after recomputation."""
     from_flat = after(flat(structured()))
     assert flat(after(structured())).is_structurally_equivalent(from_flat)
     assert not flat(structured()).is_structurally_equivalent(from_flat)

@@ -185,5 +185,5 @@ def in_a_branch(weights: Any, x: Any) -> Any:
 if __name__ == "__main__":
     if "inside a scan" in sys.argv[1:]:
         check_reason_for_unchanged_step()
-    for one in sys.argv[1:] or STEPS:
-        check(one)
+    for case in sys.argv[1:] or STEPS:
+        check(case)

@@ -1,4 +1,4 @@
-"""Varied steps: the step that runs needs no more memory than that of `jax.jit`, and has the same results."""
+"""Steps of every kind need no more memory than under `jax.jit`, and have the same results."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -95,7 +95,7 @@ def raw_keys_of_rbg(request: pytest.FixtureRequest):
 @pytest.mark.slow("raw key")
 @pytest.mark.parametrize("name", [*NEW, *KNOWN])
 def test_step_needs_no_more_memory_than_the_plain_step(name: str):
-    """Compare the results of all cases, and the memory where no other test does."""
+    """All cases have equal results, and none needs more memory than the plain step."""
     case = {**NEW, **KNOWN}[name]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)

@@ -1,4 +1,4 @@
-"""Compiler option that keeps barriers on CPU, combined with passes that others disable."""
+"""The compiler option that keeps barriers on CPU is combined with passes that the user disables."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -95,7 +95,7 @@ def test_disabled_passes_reach_the_compiler(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_compiled_step_keeps_its_barriers():
-    """Keep the saving; where XLA:CPU merges copies, it is lost without the option."""
+    """The compiled step keeps its saving, which would be lost if XLA:CPU merged the copies."""
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     steps = lowered.compile(), lowered.less.compile(), lowered.plain.compile()
     kept, without, plain = map(temporary_bytes, steps)

@@ -1,4 +1,4 @@
-"""Bridge to JAX's modules: every known operation, attribute, type and location, in both directions, as in text."""
+"""Every known operation, attribute, type and location crosses the bridge in both directions as in text."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_examples_cross_in_both_directions(path: Path):
 
 @pytest.mark.slow
 def test_lit_inputs_cross_in_both_directions():
-    """Convert all lit inputs that MLIR reads; the others use the recompute dialect or unknown operations."""
+    """All lit inputs cross that MLIR reads; the others use the recompute dialect or unknown operations."""
     refused = Counter[bool]()
     for name, text in lit_inputs():
         try:
@@ -155,7 +155,7 @@ def test_hand_written_modules_cross_in_both_directions(text: str):
 
 @pytest.mark.parametrize("name", sorted(DEFAULT_PROPERTIES.keys() - {"chlo.top_k", "stablehlo.custom_call"}))
 def test_default_properties_are_dropped(name: str):
-    """Drop default properties, which the text omits."""
+    """Default properties, which the text omits, are dropped."""
     ((default, value),) = DEFAULT_PROPERTIES[name].items()
     given = f'%1 = "{name}"(%0) <{{{default} = {value}}}> : (tensor<4xf32>) -> tensor<4xf32>'
     module = crosses(theirs(f"func.func @f(%0: tensor<4xf32>) {{ {given} return }}"))
@@ -205,7 +205,7 @@ def test_generic_form_only_text_round_trips(text: str):
 
 
 def test_locations_missing_from_the_short_form_cross():
-    """Keep the locations in the body of a reduction, which the short form cannot express."""
+    """The locations in the body of a reduction, which the short form cannot express, are kept."""
     module = theirs(
         """func.func @f(%0: tensor<4x5xf32>, %1: tensor<f32>) -> tensor<4xf32> {
             %3 = stablehlo.reduce(%0 init: %1) across dimensions = [1] : (tensor<4x5xf32>, tensor<f32>) -> tensor<4xf32>
@@ -223,7 +223,7 @@ def test_locations_missing_from_the_short_form_cross():
 
 
 def test_read_module_can_be_modified():
-    """Check that the lists of uses and operations are complete, so that each can be removed."""
+    """The lists of uses and operations are complete, so that every operation can be removed."""
     text = "%1 = stablehlo.add %0, %0 : tensor<f32> %2 = stablehlo.add %0, %1 : tensor<f32>"
     module = read(theirs(f"func.func @f(%0: tensor<f32>) {{ {text} return }}"))
     (function,) = module.body.block.ops

@@ -104,7 +104,7 @@ def test_special_numbers_cross_unchanged(kind: type[Attribute]):
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
 def test_dense_attributes_outside_constants_cross(element: Attribute):
-    """Convert dense attributes outside constants, for which xDSL has another form."""
+    """Dense attributes outside constants, which xDSL represents by another class, cross unchanged."""
     type_ = TensorType(element, [7])
     values = [to_standard(type_, random_bytes(element, 7)), to_standard(type_, random_bytes(element, 1))]
     text = ", ".join(f"a{index} = {attribute_text(value)}" for index, value in enumerate(values))
@@ -114,7 +114,7 @@ def test_dense_attributes_outside_constants_cross(element: Attribute):
 
 
 def test_booleans_cross_from_any_nonzero_byte():
-    """Read a true `i1`, which is any nonzero byte in memory."""
+    """A true `i1` is read from any nonzero byte."""
     for text in ("true", "false", "[true, false, true]", "[[true], [false]]"):
         shape = {"[true, ": "3x", "[[true]": "2x1x"}.get(text[:7], "5x")
         module = crosses(

@@ -1,4 +1,4 @@
-"""Fallback to text for modules that the bridge refuses, with equal results."""
+"""Modules that the bridge refuses are passed as text, with equal results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_bridge_uses_no_text(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_rewritten_module_differs_from_the_plain_one():
-    """Hand the rewritten module to JAX without an earlier executable."""
+    """JAX receives the rewritten module, without an executable of the plain one."""
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert lowered.rewritten is not None
     module: Any = lowered.less.compiler_ir()
@@ -67,7 +67,7 @@ def test_rewritten_module_differs_from_the_plain_one():
 
 
 def test_resource_falls_back_to_text(monkeypatch: pytest.MonkeyPatch):
-    """Refuse a resource, whose content follows the module; JAX's text contains it, and our parser reads it."""
+    """The bridge refuses a resource, whose content follows the module; the text contains it."""
     module = theirs(RESOURCE)
     with pytest.raises(NotBridged, match="dialect resource"):
         read(module)
@@ -91,7 +91,7 @@ def test_resource_falls_back_to_text(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_unreadable_attribute_is_refused():
-    """Refuse a typed string, which xDSL cannot represent."""
+    """The bridge refuses a typed string, which xDSL cannot represent."""
     with pytest.raises(NotBridged, match="the text is not read to its end"):
         read(theirs('func.func private @f() attributes {a = "x" : i32}'))
 
@@ -106,7 +106,7 @@ def test_unreadable_attribute_is_refused():
     ids=["unknown dialect", "verifier", "no body"],
 )
 def test_module_invalid_in_mlir_is_refused(text: str, words: str):
-    """Refuse the module before compilation; the text, which is tried next, is refused with MLIR's message."""
+    """The bridge refuses an invalid module before compilation, and MLIR refuses its text with a message."""
     module = parse_module(text)
     if words:
         with pytest.raises(NotBridged, match=words):
@@ -140,7 +140,7 @@ def test_value_before_its_definition_is_refused():
 
 
 def test_any_failure_raises_one_error_type(monkeypatch: pytest.MonkeyPatch):
-    """Raise one kind of error for any exception of the bindings or of this code."""
+    """Any exception of the bindings or of the bridge becomes one type of error."""
     nothing: Any = object()
     with pytest.raises(NotBridged, match="AttributeError"):
         read(nothing)
@@ -156,7 +156,7 @@ def test_missing_bindings_fall_back_to_text(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_changed_xdsl_fields_fall_back_to_constructors(monkeypatch: pytest.MonkeyPatch):
-    """Build objects by xDSL's constructors if its fields have changed."""
+    """Objects are built by xDSL's constructors if the fields of its classes have changed."""
     assert making.has_expected_fields()
     monkeypatch.setitem(making.EXPECTED_FIELDS, StringAttr, "text")
     assert not making.has_expected_fields()

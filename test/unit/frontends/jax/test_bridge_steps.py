@@ -1,4 +1,4 @@
-"""Bridge for complete steps as JAX lowers them."""
+"""Complete steps, as JAX lowers them, cross the bridge."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false
@@ -169,7 +169,7 @@ print("crossed")
 
 
 def test_step_for_several_devices_crosses():
-    """Convert `sdy.mesh`, shardings and manual computations, and `mhlo.sharding` instead of them."""
+    """Meshes, shardings and manual computations of Shardy cross, and so does `mhlo.sharding` in their place."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}
     completed = subprocess.run(

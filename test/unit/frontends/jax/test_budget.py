@@ -98,7 +98,7 @@ def test_min_budget_needs_less_than_the_default(plain: Any) -> None:
 
 
 def test_min_budget_never_exceeds_choice_without_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare with the choice without a budget even if no candidate of the pool is compiled."""
+    """The budget `min` needs no more than the choice without a budget, even if no candidate of the pool is compiled."""
     monkeypatch.setattr(budgets, "pool_of", lambda *_: Pool())
     lowered = recompute.jax.jit(STEP, budget="min").lower(weights(), batch())
     ordinary = recompute.jax.jit(STEP).lower(weights(), batch()).compile()
@@ -198,7 +198,7 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
 
 
 def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Announce the candidates of other kinds, which are compiled if no candidate fits."""
+    """The announced number includes candidates of other kinds, which are compiled if no candidate fits."""
     predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MORE + 1)]
     origin = PlanOrigin(PlanSource.SOLVER)
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
@@ -308,7 +308,7 @@ def accumulated(parameters: Any, batches: Any) -> Any:
 @pytest.mark.slow("xla")
 @pytest.mark.parametrize("model", ["order", "xla"])
 def test_budget_covers_memory_around_a_loop(model: str) -> None:
-    """Count the memory around the loop as part of the budget."""
+    """The memory around a loop counts as part of the budget."""
     lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
     text = lowered.as_text(debug_info=True)
     result = recompute.rewrite(text, recompute.RecomputeOptions(budget="60%", memory_model=model))
@@ -336,7 +336,7 @@ def test_invalid_budget_options_are_rejected(options: dict[str, Any], error: typ
 
 
 def test_segment_budgets_are_kept(plain: Any) -> None:
-    """Keep the budgets of segments, counted by independent code, and never fall back to the plain step."""
+    """Independent code finds the budgets of segments kept, and the plain step is not chosen instead."""
     lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
     result, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
     assert result is not None and result.proof is not None and result.proof.proved and lowered.module is not None
@@ -375,7 +375,7 @@ def test_errors_name_the_limit_that_has_a_wrong_type() -> None:
 
 
 def test_later_budgets_reuse_measurements() -> None:
-    """Do not refuse a budget that an earlier one reached; `min` needs no more than that."""
+    """A budget that an earlier one reached is not refused, and `min` needs no more than the earlier measurements."""
     forget_pools()
     first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
     reached = first.less.temporaries
@@ -414,7 +414,7 @@ def test_explain_finds_plan_within_budget(share: float | str) -> None:
 
 @pytest.mark.parametrize("budget", ["8GiB", 0.9])
 def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: float | str) -> None:
-    """The step without a budget needs less than both budgets: neither the call nor the report is about it."""
+    """The call and the report use the same step: the plain one if it fits, otherwise the rewritten one."""
     forget_pools()
     explained = recompute.jax.explain(STEP, *five_layers(), budget=budget)
     forget_pools()
@@ -461,7 +461,7 @@ def checkpointed_blocks(parameters: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("budget", [0.5, "min"])
 def test_budget_merges_checkpoint_copies_of_the_step(budget: float | str) -> None:
-    """Search from the step without its `jax.checkpoint`, which left nothing to recompute."""
+    """The search starts from the step without its `jax.checkpoint`, which left nothing to recompute."""
     step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
     plain = jax.jit(step).lower(*arguments).compile()
     lowered = recompute.jax.jit(step, budget=budget).lower(*arguments)
@@ -474,7 +474,8 @@ def test_budget_merges_checkpoint_copies_of_the_step(budget: float | str) -> Non
 
 
 def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The step with its own `jax.checkpoint` is a candidate, also where a search finds only worse ones, or none."""
+    """The step with its own `jax.checkpoint` is a candidate for `min`, even if the search finds only larger ones or
+    none."""
     step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
     ordinary = recompute.jax.jit(step).lower(*arguments)
     if not ordinary.drops_barriers:
@@ -499,7 +500,7 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
 
 
 def test_refusal_states_smallest_candidate_of_all_variants() -> None:
-    """Merged or not, no candidate fits: the error has the least bytes of both."""
+    """If no candidate fits, merged or not, the error states the smallest of both variants."""
     step, arguments = jax.value_and_grad(checkpointed_blocks), five_layers()
     with pytest.raises(budgets.BudgetNotReached) as refused:
         recompute.jax.jit(step, budget=0.01).lower(*arguments)
@@ -509,7 +510,7 @@ def test_refusal_states_smallest_candidate_of_all_variants() -> None:
 
 
 def test_step_that_keeps_its_own_copies_gives_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plain step runs, but with barriers that `jax.jit` would drop: that saves memory."""
+    """There is no warning if the step runs with its own barriers, which save memory and which `jax.jit` would drop."""
     monkeypatch.setattr(Lowered, "drops_barriers", True)
     step = recompute.jax.jit(jax.value_and_grad(checkpointed_blocks))
     with warnings.catch_warnings():

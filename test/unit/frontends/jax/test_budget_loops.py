@@ -106,7 +106,7 @@ def test_min_budget_states_how_loops_are_cut() -> None:
 
 
 def test_keeping_fewer_stacks_needs_less_memory() -> None:
-    """Check that XLA's temporaries fall by what is dropped."""
+    """XLA's temporaries fall with the share of the stacks that is kept."""
     matches = [temporaries(plain())]
     for loops in ("keep(60%)", "keep(30%)", True):
         matches.append(temporaries(recompute.jax.jit(STEP, loops=loops).lower(*given()).compile()))
@@ -119,7 +119,7 @@ def test_invalid_loop_options_are_rejected() -> None:
 
 
 def test_refusals_of_one_step_state_the_same_minimum() -> None:
-    """Check that the minimum includes the measurements of earlier searches."""
+    """The stated minimum includes the measurements of earlier searches."""
 
     def step(weights: Any, batches: Any) -> Any:
         def accumulate(total: Any, x: Any) -> tuple[Any, None]:

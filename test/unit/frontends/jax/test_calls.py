@@ -1,4 +1,4 @@
-"""Calls: similar ones share a compilation, others have their own, and JAX's transformations run the plain step."""
+"""Similar calls share a compilation, unlike calls do not, and transformations of JAX run the plain step."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -111,7 +111,7 @@ def test_transformations_around_the_step_warn_and_run_it_plain():
 
 
 def test_traced_value_in_the_closure_runs_the_plain_step():
-    """Treat the call as part of an enclosing program although none of its arguments is traced."""
+    """A call that captures a traced value belongs to the enclosing program, although no argument is traced."""
 
     def outer(scale: Any) -> Any:
         return recompute.jax.jit(lambda x: scale * x)(np.ones(3, np.float32))
@@ -121,7 +121,7 @@ def test_traced_value_in_the_closure_runs_the_plain_step():
 
 
 def test_disable_jit_runs_the_python_function():
-    """Run the Python function operation by operation under `jax.disable_jit`."""
+    """Under `jax.disable_jit` the Python function runs operation by operation."""
     ran: list[bool] = []
 
     def step(x: Any) -> Any:

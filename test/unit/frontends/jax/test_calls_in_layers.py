@@ -105,7 +105,7 @@ def test_layers_with_calls_need_no_more_than_checkpoint(layer) -> None:
 
 @pytest.mark.parametrize("layer", [watched, watched_in_order, watched_in_a_branch], ids=lambda layer: layer.__name__)
 def test_callbacks_run_once_per_layer(layer) -> None:
-    """Run a callback once for each layer, and in order if requested."""
+    """A callback runs once for each layer, and in order if requested."""
     given, result = arguments(), list[list[float]]()
     for jit in (jax.jit, recompute.jax.jit):
         seen.clear()

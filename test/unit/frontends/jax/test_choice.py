@@ -1,4 +1,4 @@
-"""Choice of the step to run: it needs less memory than the plain step, or a warning gives the reason."""
+"""The step that runs needs less memory than the plain step, or a warning gives the reason."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -65,7 +65,7 @@ def test_locations_point_to_user_code():
 
 
 def test_plain_and_rewritten_executables_stay_distinct():
-    """Keep executables apart, although JAX shares lowerings and caches what it compiles from them."""
+    """Executables stay distinct, although JAX shares lowerings and caches what it compiles from them."""
     step = mlp().step
     plain = jax.jit(step).lower(weights(), batch())
     plain.compile()
@@ -73,20 +73,6 @@ def test_plain_and_rewritten_executables_stay_distinct():
     less = lowered.less.compile()
     assert less.as_text() != plain.compile().as_text()
     assert "opt-barrier" not in str(plain.compile().as_text())
-
-
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Record for each compiled step whether it is a rewritten one."""
-    seen: list[bool] = []
-    compile = jax.stages.Lowered.compile
-
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append("optimization_barrier" in self.as_text())
-        return compile(self, *args, **kwargs)
-
-    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
-    return seen
 
 
 @pytest.mark.parametrize(
@@ -129,7 +115,7 @@ def useless(graph: recompute.Graph) -> recompute.Plan:
 
 
 def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
-    """Follow the compiler's measurement, here that the rewritten step needs more, not the model's prediction."""
+    """The plain step runs if the compiler measures more for the rewritten step, whatever the model predicts."""
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
     sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
@@ -141,7 +127,7 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_useless_copies_fall_back_to_plain_step():
-    """Run the plain step if a planner's copies save nothing when measured."""
+    """The plain step runs if the copies of a planner save nothing when measured."""
     step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
         results = step(weights(), batch())
@@ -172,7 +158,7 @@ def test_step_without_gradient_warns():
 
 
 def test_refusal_falls_back_to_plain_step(monkeypatch: pytest.MonkeyPatch):
-    """Run the plain step and give the reason, or raise an error in strict mode."""
+    """After a refusal the plain step runs with the reason as a warning; in strict mode the refusal is an error."""
 
     def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
         raise recompute.Refusal(module, "sizes that are unknown")
@@ -195,7 +181,7 @@ def test_step_without_recomputation_warns():
 
 
 def test_most_specific_remark_is_reported():
-    """Report the most specific remark, here that no gradient reads the block's values."""
+    """The warning gives the most specific remark, here that no gradient reads the values of the block."""
 
     def step(w: Any, x: Any) -> Any:
         with recompute.jax.block("block0"):
@@ -246,7 +232,7 @@ needs_merging = pytest.mark.skipif(
 @needs_merging
 @pytest.mark.parametrize("measure", ["auto", True, False])
 def test_step_with_own_barriers_needs_no_more_memory(measure: bool | str):
-    """Check that a step needs no more memory than under `jax.jit`, and no more than with the barriers kept."""
+    """A step with its own barriers needs no more memory than under `jax.jit`, nor than with the barriers kept."""
     arguments = eight_layers()
     plain = jax.jit(checkpointed()).lower(*arguments)
     dropped, kept = (temporaries(plain.compile(options)) for options in (None, {DISABLED: DROPS_BARRIERS}))
@@ -273,7 +259,7 @@ ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
 def test_at_most_two_variants_are_compiled(
     predicted: tuple[int, ...], expected: list[Variant], monkeypatch: pytest.MonkeyPatch
 ):
-    """Compile the variant with the lowest prediction, and a second one if the predictions are close."""
+    """The variant with the lowest prediction is compiled, and a second one if the predictions are close."""
     table = dict(zip(ALL, (*predicted, None), strict=True))
     monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
     lowered: Any = None
@@ -317,7 +303,7 @@ def test_variant_that_is_only_measured_is_unoptimized(
 
 
 def test_unoptimized_compilation_measures_the_same_bytes():
-    """Check that XLA:CPU's temporaries and FLOPs do not depend on the optimization level."""
+    """The temporaries and FLOPs of XLA:CPU do not depend on the optimization level."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
     for way in (Variant.RECOMPUTED, Variant.PLAIN):
         full, measured = (choice._compile(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Switch that disables recomputation, time limits, and positions in the user's code."""
+"""Recomputation can be disabled and limited in time, and remarks are located in the user's code."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -78,7 +78,7 @@ def test_invalid_time_limits_are_rejected(options: dict[str, Any], error: type[E
 
 
 def test_remarks_are_located_in_the_model():
-    """Place remarks at the user's model, not at the report's call, an installed library, or this package."""
+    """Remarks are located in the user's model, not at the call of the report, in a library, or in this package."""
     linen: Any = pytest.importorskip("flax.linen", reason="a library with operations of its own")
     model = linen.Sequential([linen.Dense(64), jax.nn.gelu, linen.Dense(16)] * 3)
     params = model.init(jax.random.key(0), batch())

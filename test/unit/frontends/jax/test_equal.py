@@ -1,4 +1,4 @@
-"""Equal results of `recompute.jax.jit` and `jax.jit`, with recomputation in each case."""
+"""The results of `recompute.jax.jit` and `jax.jit` are equal, and each case recomputes."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -177,7 +177,7 @@ def test_results_equal_those_of_jax_jit(name: str):
 
 
 def test_step_without_arguments_runs_plain():
-    """Run the plain step if everything is computed from constants."""
+    """The plain step runs if everything is computed from constants."""
     given, x = weights(), batch()
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: .* are not recomputed: "):
         step = recompute.jax.jit(lambda: descent(forward())(given, x))()
@@ -197,7 +197,7 @@ def test_donated_buffers_are_deleted():
 
 @pytest.mark.slow
 def test_consecutive_steps_have_equal_bits():
-    """Pass the state through three steps with equal bits, compiling only once."""
+    """Three steps that pass on their state have equal bits, and are compiled once."""
     case = adamw()
     ours, theirs = (jit(case.step, **case.options) for jit in (recompute.jax.jit, jax.jit))
     state, other, x = case.arguments()[0], case.arguments()[0], batch()

@@ -1,4 +1,4 @@
-"""First contact of a new user: one cache for all entry points, printable explanations, flax nnx, no numba."""
+"""All entry points share one rewrite; explanations print as tables; flax nnx and a missing numba are handled."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownLambdaType=false
@@ -20,7 +20,7 @@ from .steps import batch, jax, jnp, mlp, weights
 
 
 def test_step_is_rewritten_once_for_all_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share the rewrite between `report`, `lower` and calls, including a call for shapes."""
+    """The methods `report` and `lower`, calls, and calls for shapes share one rewrite."""
     module: Any = import_module("recompute.frontends.jax.jitted")
     rewritten, result = module.rewritten, list[str]()
 
@@ -63,7 +63,7 @@ def nnx_step() -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("options", [{}, {"budget": 0.6}, {"measure": True}, {"measure": False}])
 def test_report_and_call_share_their_work(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rewrite once, and compile each program once, in either order and after a call that donated the state."""
+    """Report and call rewrite once and compile each program once, in either order, also after a donating call."""
     forget_pools()
     module: Any = import_module("recompute.frontends.jax.jitted")
     rewritten, result = module.rewritten, list[str]()
@@ -106,7 +106,7 @@ def compilations() -> Generator[list[str], None, None]:
 
 
 def test_step_that_updates_its_module_is_rejected() -> None:
-    """Refuse a step that updates its module, since `jax.jit` would lose the update."""
+    """A step that updates its module is refused, since `jax.jit` would lose the update."""
     _, model, step = nnx_step()
     with pytest.raises(LostUpdate, match=r"step changes Linear(.|\n)*step = recompute\.nnx\.jit\(step\)"):
         recompute.jax.jit(step)(model, jnp.ones((4, 8)))

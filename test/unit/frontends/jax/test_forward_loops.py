@@ -84,7 +84,7 @@ def test_forward_loops_need_no_more_than_checkpoint(loss) -> None:
 
 
 def test_loops_without_gradient_are_unchanged() -> None:
-    """Leave loops without a gradient unchanged, and give no copy a backward location."""
+    """Loops without a gradient are unchanged, and no copy has a backward location."""
 
     def measured(p, X):
         codes = lax.map(lambda x: jnp.tanh(jnp.sin(x @ p["u"]) @ p["d"]), X)
@@ -96,7 +96,7 @@ def test_loops_without_gradient_are_unchanged() -> None:
 
 
 def test_optimizer_loops_are_unchanged() -> None:
-    """Leave loops over stacked weights after the gradient unchanged, although one reads what another wrote."""
+    """Loops over stacked weights after the gradient are unchanged, although they read each other's results."""
 
     def step(p, X):
         value, gradient = jax.value_and_grad(partial(reference_then_policy, wrap=same))(p, X)

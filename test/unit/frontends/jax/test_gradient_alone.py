@@ -1,4 +1,4 @@
-"""`jax.grad` without the loss: no result needs the end of the forward pass, and segments are found all the same."""
+"""Segments are found for `jax.grad` without the loss, where no result needs the end of the forward pass."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false

@@ -1,4 +1,4 @@
-"""Import frontends and public names at their first use, and nothing else with them."""
+"""Frontends and public names are imported at their first use, without other modules."""
 
 from __future__ import annotations
 

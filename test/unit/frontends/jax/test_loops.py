@@ -64,7 +64,7 @@ def flops(compiled: Any) -> float:
 
 
 def test_minimum_cut_keeps_expected_bytes():
-    """Keep stacks of a quarter of the carry, which is all that the gradient needs."""
+    """The stacks that are kept have a quarter of the bytes of the carry, which is all that the gradient needs."""
     given = arguments()
     lowered = recompute.jax.jit(step_of("large_carry", plainly), measure=False).lower(*given)
     (row,) = rows_of(lowered)
@@ -81,7 +81,7 @@ def rows_of(lowered: Any) -> tuple[LoopRow, ...]:
 
 @pytest.mark.parametrize("length", [0, 1])
 def test_loops_of_zero_or_one_iteration_keep_results(length: int):
-    """Keep the results of loops with zero or one iteration, which XLA unrolls."""
+    """Loops of zero or one iteration, which XLA unrolls, keep their results."""
 
     def loss(w: Any, x: Any) -> Any:
         return layers(plainly, w[:length], x)
@@ -108,7 +108,7 @@ def test_policy_applies_inside_the_body():
 
 
 def test_only_the_named_scope_in_the_body_is_recomputed():
-    """Keep what is outside the scope."""
+    """Values outside the named scope are kept."""
 
     def loss(w: Any, x: Any) -> Any:
         def body(h: Any, w: Any) -> Any:
@@ -128,7 +128,7 @@ def test_only_the_named_scope_in_the_body_is_recomputed():
 
 
 def test_remark_names_effect_in_loop():
-    """Keep an effect in a loop, recompute the layer around it, and name the effect in a remark."""
+    """An effect in a loop is kept and named in a remark, and the layer around it is recomputed."""
 
     def loss(w: Any, x: Any) -> Any:
         def body(h: Any, w: Any) -> Any:

@@ -73,7 +73,7 @@ def test_code_size_is_independent_of_the_length():
 
 @pytest.mark.parametrize(("length", "every"), [(64, 8), (256, 16), (60, 6), (61, 7)])
 def test_auto_chooses_period_of_fewest_bytes(length: int, every: int):
-    """Use chunks of about the square root of the length; 61 iterations leave a remainder of five."""
+    """The chosen chunks are about the square root of the length; 61 iterations leave a remainder of five."""
     message = lowered_with(lambda w, x: plain(w, x, length), arguments(), "periodic(auto)").remarks
     assert any(f"holds its carries every {every} iterations:" in str(text) for text in message), message
 
@@ -159,7 +159,7 @@ LOSSES = (
 @pytest.mark.slow("with_dropout-", "in_bf16", "lstm", "with_dropout_of_the_index")
 @pytest.mark.parametrize(("loss", "every"), [(backwards, 6), *((loss, 7) for loss in LOSSES)])
 def test_periodic_loop_keeps_results(loss: Any, every: int):
-    """Run thirty iterations in five chunks of six, or in four of seven with a remainder of two."""
+    """Results are kept for thirty iterations in five chunks of six, and in four of seven with a remainder of two."""
     given = arguments(16)
     lowered = lowered_with(loss, given, f"periodic({every})")
     assert not far_apart(lowered.compile()(*given), jax.jit(jax.value_and_grad(loss))(*given))

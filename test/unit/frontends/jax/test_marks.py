@@ -1,4 +1,4 @@
-"""Marks in a model: they determine what is kept and what is recomputed, and change nothing else."""
+"""Marks in a model determine which values are kept and recomputed, and change nothing else."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -134,7 +134,7 @@ def test_marks_have_no_effect_in_jax(mark: Mark):
 
 
 def test_mark_applies_to_an_argument_of_an_inner_function():
-    """Mark a value that is computed outside the function with the mark."""
+    """A mark in an inner function applies to the value that is computed outside."""
 
     @jax.jit
     def second(h: Any, w: Any) -> Any:
@@ -150,7 +150,7 @@ def test_mark_applies_to_an_argument_of_an_inner_function():
 
 
 def test_mark_applies_to_the_result_of_an_inner_function():
-    """Keep only the result of a call, not its inner values."""
+    """Only the result of the call is kept, not the values inside."""
 
     @jax.jit
     def first(x: Any, w: Any) -> Any:
@@ -181,7 +181,7 @@ def test_useless_mark_on_step_argument_is_reported():
 
 
 def test_marks_in_an_unchanged_loop_are_dropped():
-    """Drop marks in a forward body that is not recomputed, and keep the results."""
+    """Marks in a forward body that is not recomputed are dropped, and the results are kept."""
 
     def loss(w: Any, x: Any) -> Any:
         def layer(x: Any, _: Any) -> Any:

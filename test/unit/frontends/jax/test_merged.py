@@ -1,4 +1,4 @@
-"""Merging of the user's `jax.checkpoint` copies if this needs least memory; all other code of the user stays."""
+"""The user's `jax.checkpoint` copies are merged if this needs the least memory; other code of the user is kept."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -63,7 +63,7 @@ def is_proved(actual: recompute.jax.Lowered) -> bool:
 
 
 def test_merged_variant_is_chosen_if_smallest():
-    """Merge every fourth layer, with a policy that saves products."""
+    """The merged variant is chosen for a checkpoint of every fourth layer, with a policy that saves products."""
     actual = lowered(every=4, policy=DOTS)
     assert is_proved(actual)
     chosen = choice.choose_variant(actual)
@@ -90,7 +90,7 @@ def test_rewritten_step_is_chosen_if_smaller_than_merged():
 
 
 def test_ahead_of_time_compilation_does_not_measure():
-    """Return the rewritten step from `compile`, without a choice by measurement."""
+    """The method `compile` returns the rewritten step without a choice by measurement."""
     actual = lowered(every=4, policy=DOTS)
     compiled = actual.compile()
     assert temporaries(compiled) == temporaries(actual.less.compile(keeping_barriers(("cpu",))))
@@ -99,18 +99,18 @@ def test_ahead_of_time_compilation_does_not_measure():
 
 @pytest.mark.parametrize("tied", [Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN])
 def test_merged_variant_loses_ties(tied: Variant, monkeypatch: pytest.MonkeyPatch):
-    actual, ways = lowered(every=2), list[Variant]()
+    actual, variants = lowered(every=2), list[Variant]()
     if tied is Variant.PLAIN and not actual.drops_barriers:
         pytest.skip("XLA keeps the barriers of the plain step, so that it is the variant KEEPING")
     compiled_variant = choice._compile  # pyright: ignore[reportPrivateUsage]
 
     def compiled(lowered: Any, way: Variant, options: Any = None) -> Any:
-        ways.append(way)
+        variants.append(way)
         return compiled_variant(lowered, way, options)
 
     monkeypatch.setattr(choice, "_compile", compiled)
-    monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if ways[-1] in (Variant.MERGED, tied) else 200)
-    monkeypatch.setattr(choice, "rank_variants", lambda lowered, ways: ways)
+    monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if variants[-1] in (Variant.MERGED, tied) else 200)
+    monkeypatch.setattr(choice, "rank_variants", lambda lowered, variants: variants)
     assert choice.choose_variant(actual).variant is tied
 
 
@@ -154,7 +154,7 @@ def test_user_barriers_are_kept():
 
 
 def test_barriers_without_copies_are_not_merged():
-    """Merge nothing if barriers enclose no copies."""
+    """Barriers that enclose no copies are not merged."""
 
     def loss(parameters: Any, x: Any) -> Any:
         for w in parameters:
@@ -167,7 +167,7 @@ def test_barriers_without_copies_are_not_merged():
 
 @pytest.mark.slow
 def test_masks_drawn_again_are_merged():
-    """Merge masks that are drawn again from the same key."""
+    """Masks that are drawn again from the same key are merged."""
 
     def dropped(w: Any, x: Any) -> Any:
         mask = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), 7), 0.8, (512, 128))
@@ -199,7 +199,7 @@ def test_merging_keeps_the_number_of_effects():
 
 @pytest.mark.slow
 def test_merging_keeps_the_number_of_loops():
-    """Keep the number of loops: a loop that runs again to return more values cannot be merged."""
+    """The number of loops is kept: a loop that runs again to return more values is not merged."""
 
     def looped(w: Any, x: Any) -> Any:
         return jax.lax.scan(lambda x, _: (gelu(w, x), None), x, length=2)[0]

@@ -1,4 +1,4 @@
-"""MindSpore's interfaces on JAX functions: what is recomputed, and that nothing else changes."""
+"""MindSpore's interfaces on JAX functions recompute the configured blocks, and change nothing else."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -68,7 +68,7 @@ def test_segment_per_call_matches_jax_checkpoint_memory():
 
 
 def test_retracing_gives_equal_text():
-    """Compile equal text in two traces, although scopes are numbered as they are traced."""
+    """Two traces compile equal text, although scopes are numbered as they are traced."""
     texts = {lowered(lambda w, x: ms.recompute(layer, w, x)).as_text() for _ in range(2)}
     assert len(texts) == 1
 
@@ -85,7 +85,7 @@ def test_unwrapped_calls_are_not_recomputed():
 @pytest.mark.slow("True")
 @pytest.mark.parametrize("outputs", [False, True])
 def test_output_recompute_keeps_blocks_apart(outputs: bool):
-    """Keep ten blocks apart; MindSpore merges them into one segment and saves nothing."""
+    """Ten blocks stay ten segments; MindSpore merges them into one and saves nothing."""
     for call in (
         lambda w, x: ms.recompute(layer, w, x, output_recompute=outputs),
         cell(layer, output_recompute=outputs),
@@ -99,7 +99,8 @@ def test_output_recompute_keeps_blocks_apart(outputs: bool):
 
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_nested_arguments_are_differentiated(reentrant: bool):
-    """Differentiate lists, tuples and dictionaries, keyword arguments, integers, and None."""
+    """Lists, tuples, dictionaries, keyword arguments, integers and None are accepted under either way to
+    differentiate."""
 
     def block(pair: Any, *, how: dict[str, Any], times: int, nothing: None) -> Any:
         x, (w, _) = pair

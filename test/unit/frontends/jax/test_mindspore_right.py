@@ -71,19 +71,20 @@ def rrelu(x: Any, key: Any) -> Any:
 @pytest.mark.slow("gumbel", "rrelu", "uniform")
 @pytest.mark.parametrize("block", [dropout, uniform, gumbel, rrelu])
 def test_recomputed_random_draws_are_equal(block: Callable[..., Any]):
-    """Draw equal masks; in MindSpore 2,000 of 4,000 elements differ, and so do the gradients."""
+    """Recomputed masks are equal; in MindSpore 2,000 of 4,000 elements differ, and so do the gradients."""
     saved(block)
 
 
 def test_no_gate_is_empty():
-    """Gate every copy; in MindSpore the first gradient reads only recomputed values, so its gate is empty."""
+    """Every copy has a gate; in MindSpore the first gradient reads only recomputed values, so that its gate is
+    empty."""
     saved_value = saved(lambda x, key: jnp.tanh(jnp.cos(jnp.exp(jnp.sin(x)))))
     groups = groups_of(saved_value)
     assert len(groups) >= BLOCKS - 1 and all(group.gates for group in groups)
 
 
 def test_equal_blocks_merge_only_within_a_pass():
-    """Merge equal operations of the forward pass and of copies, but never a copy with its original."""
+    """Equal operations of one pass are merged, but never a copy with its original."""
 
     def both(x: Any, key: Any) -> Any:
         def half(x: Any) -> Any:
@@ -160,7 +161,7 @@ def test_loop_in_a_block_is_recomputed():
 
 
 def test_call_in_a_loop_is_recomputed():
-    """Repeat the block in the backward loop; in MindSpore the call is ignored silently."""
+    """The backward loop repeats the block; MindSpore ignores the call silently."""
 
     def block(x: Any, key: Any) -> Any:
         def inside(x: Any) -> Any:
@@ -176,7 +177,7 @@ def test_call_in_a_loop_is_recomputed():
 
 
 def test_running_statistics_are_updated_once():
-    """Update running statistics once; MindSpore updates those of a recomputed BatchNorm twice."""
+    """Running statistics are updated once; MindSpore updates those of a recomputed BatchNorm twice."""
     nnx: Any = pytest.importorskip("flax.nnx")
 
     class Block(nnx.Module):

@@ -1,4 +1,4 @@
-"""Steps that are called in another `jax.jit`: rewritten there, with equal results."""
+"""Steps that are called in another `jax.jit` are rewritten there, with equal results."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -59,7 +59,7 @@ def test_nested_step_saves_memory_with_equal_results(around: Callable[[Step], St
 
 @pytest.mark.parametrize("merges", [True, False])
 def test_dropped_barriers_are_reported(merges: bool, monkeypatch: pytest.MonkeyPatch):
-    """Warn only for versions of XLA:CPU that merge the copies once the barriers are gone."""
+    """There is a warning only for versions of XLA:CPU that merge the copies when barriers are dropped."""
     monkeypatch.setattr(nested, "merges_copies", lambda _: merges)
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     with warnings.catch_warnings(record=True) as caught:
@@ -147,7 +147,7 @@ def test_nested_step_without_gradient_warns():
     ],
 )
 def test_other_transformations_run_the_plain_step_with_a_warning(transform: Callable[[Step], Step]):
-    """Run the plain step with a warning, as for `jax.grad` around a loss."""
+    """The plain step runs under other transformations, with a warning as for `jax.grad` around a loss."""
     x = jnp.stack([batch(), batch() * 2])
     expected = transform(jax.jit(mlp().step))(x)
     with pytest.warns(recompute.jax.NothingSaved, match="is called under jax.grad, jax.vmap"):
@@ -176,7 +176,7 @@ def test_nested_step_keeps_effects(capfd: pytest.CaptureFixture[str]):
 
 
 def test_each_gradient_is_a_step_of_its_own():
-    """Treat each gradient as a step of its own, as in adversarial networks."""
+    """Each gradient is a step of its own, as in adversarial networks."""
     value, step = jax.value_and_grad(forward()), recompute.jax.jit(jax.value_and_grad(forward()))
 
     def both(take: Step) -> Step:
@@ -195,7 +195,7 @@ def test_each_gradient_is_a_step_of_its_own():
 
 
 def test_unfitting_plan_is_an_error_in_a_nested_step():
-    """Raise the planner's error instead of silently running the plain step."""
+    """The error of the planner is raised; the plain step does not run silently."""
 
     def fails(graph: recompute.Graph) -> recompute.Plan:
         raise ValueError("no plan today")
@@ -216,7 +216,7 @@ def test_unfitting_plan_is_an_error_in_a_nested_step():
 
 @pytest.mark.slow
 def test_nested_step_keeps_no_tracers():
-    """Keep no traced values after the enclosing trace, although the step persists."""
+    """No traced value outlives the enclosing trace, although the step does."""
     step = recompute.jax.jit(mlp().step)
     kept: list[Any] = []
 
@@ -230,7 +230,7 @@ def test_nested_step_keeps_no_tracers():
 
 
 def test_nested_step_joins_outer_step() -> None:
-    """Save as much as one step does, with equal results and without a warning about barriers."""
+    """The nested steps save as much as one step, with equal results and without a warning about barriers."""
     inner = recompute.jax.jit(jax.value_and_grad(forward()))
 
     def train_step(w: Any, x: Any) -> Any:

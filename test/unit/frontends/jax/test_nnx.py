@@ -43,8 +43,8 @@ def test_scanned_blocks_train_in_less_memory():
 
 @pytest.mark.slow
 def test_gradients_agree_where_adam_amplifies_rounding():
-    """A bias before a BatchNorm has the gradient 0, computed as rounding noise, which Adam scales to a step of the
-    learning rate. So the gradients are compared, over steps that also update statistics and random streams."""
+    """Gradients agree over several steps where parameters differ. The gradient of a bias before a BatchNorm is rounding
+    noise, which Adam scales to a step of the learning rate."""
     (gradients, norms), (expected, expected_norms) = (_gradients_of_steps(jit) for jit in (recompute.nnx.jit, nnx.jit))
     largest = max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(expected))
     differences = jax.tree.map(lambda a, b: float(jnp.abs(a - b).max()), gradients, expected)
@@ -107,7 +107,7 @@ def arrays_of(node: Any) -> list[Any]:
 
 
 def test_all_state_is_updated_in_place():
-    """Update weights, optimizer moments and counter, and the counters of random streams."""
+    """Weights, the optimizer's moments and counter, and the counters of random streams are updated in place."""
     after = dict[str, list[Any]]()
     for name, jit in (("ours", recompute.nnx.jit), ("theirs", nnx.jit)):
         model, optimizer, x = built()
@@ -130,7 +130,7 @@ def test_donated_modules_are_deleted():
 
 
 def test_shared_modules_and_new_variables_are_kept():
-    """Keep a shared block shared, and return a variable that the step creates."""
+    """A shared block stays shared, and a variable that the step creates is returned."""
 
     class Shared(nnx.Module):
         def __init__(self, rngs: Any):

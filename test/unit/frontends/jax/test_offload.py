@@ -1,4 +1,4 @@
-"""Offload to the host in JAX's form for GPU and TPU; on CPU it has no effect, as a remark states."""
+"""Values are offloaded to the host in JAX's form for GPU and TPU; on CPU a remark states that this has no effect."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -69,7 +69,7 @@ def marked() -> recompute.Rewritten:
 
 
 def test_xla_compiles_offload_moves() -> None:
-    """Compile the moves with XLA:CPU, which drops them; the results equal the plain step's bit for bit."""
+    """XLA:CPU compiles the moves and drops them; the results equal those of the plain step bit for bit."""
     result = marked()
     assert result.proof is not None and result.proof.proved and len(moves(result.module)) == 2 * 5
     plain = recompute.jax.jit(jax.value_and_grad(loss)).lower(*operands())

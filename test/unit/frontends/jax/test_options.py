@@ -1,4 +1,4 @@
-"""Options: wrong ones are refused before lowering, and valid ones reach the rewrite."""
+"""Invalid options are refused before lowering, and valid ones reach the rewrite."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -173,7 +173,7 @@ STAGES = "recompute-inline,recompute-mark{segments=block*},recompute-clone,recom
 
 
 def test_pipeline_is_given_by_name_or_as_passes():
-    """Combine a user's own pass with the project's passes."""
+    """A pipeline may combine a user's pass with the passes of this project."""
 
     @dataclass(frozen=True)
     class KeepSines(ModulePass):
@@ -230,8 +230,8 @@ def test_keywords_are_the_fields_of_the_options():
 
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_pipeline_that_does_not_lower_is_rejected(is_nested: bool):
-    """Name a remaining recompute operation and its line; `jax.export` drops the lines of a nested step up to jax
-    0.11."""
+    """The error names a remaining recompute operation and its line; `jax.export` up to jax 0.11 drops the lines of a
+    nested step."""
     step = recompute.jax.jit(mlp().step, pipeline="recompute-inline,recompute-mark{segments=block*},recompute-clone")
     called: Any = jax.jit(step) if is_nested else step
     line = r"\.py:\d+:\d+"

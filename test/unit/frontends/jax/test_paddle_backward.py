@@ -52,17 +52,17 @@ CHOICES: dict[str, tuple[Any, Any, list[str]]] = {
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_gradients_of_chosen_parameters_are_returned(name: str, optimizer: Any, program: Any):
-    """Return gradients of the chosen parameters that equal JAX's bit for bit."""
-    wanted, unwanted, expected = CHOICES[name]
-    wanted, unwanted = (item(program.parameters) if callable(item) else item for item in (wanted, unwanted))
-    pairs = optimizer.backward(of_x, program, wanted, unwanted)
+    """The gradients of the chosen parameters equal JAX's bit for bit."""
+    requested, unwanted, expected = CHOICES[name]
+    requested, unwanted = (item(program.parameters) if callable(item) else item for item in (requested, unwanted))
+    pairs = optimizer.backward(of_x, program, requested, unwanted)
     assert names_of(pairs, program) == expected
     whole = dict(zip(NAMES, tree.leaves(jax.grad(of_x)(program.parameters)), strict=True))
     assert all(same_bits(gradient, whole[name]) for name, (_, gradient) in zip(expected, pairs, strict=True))
 
 
 def test_unrequested_gradients_are_not_computed(optimizer: Any, program: Any):
-    """Compute only the requested gradients; Paddle runs the whole backward pass."""
+    """Only the requested gradients are computed; Paddle runs the whole backward pass."""
 
     def products(*chosen: str) -> int:
         step = jax.jit(lambda program: optimizer.backward(of_x, program, chosen or None))
@@ -75,7 +75,7 @@ def test_unrequested_gradients_are_not_computed(optimizer: Any, program: Any):
 
 @pytest.mark.parametrize("jit", [lambda f: f, jax.jit])
 def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: Any):
-    """Call the callbacks, which Paddle never does."""
+    """The callbacks are called for each pair; Paddle never calls them."""
     seen: list[Any] = []
 
     def note(name: str, parameter: Any, gradient: Any) -> None:
@@ -186,7 +186,7 @@ def test_apply_gradients_needs_one_backward_before(optimizer: Any, program: Any)
 
 @pytest.mark.parametrize("of_traced", [True, False])
 def test_backward_alone_leaks_no_tracers(of_traced: bool, optimizer: Any, program: Any):
-    """Leak no tracers, with the program as an argument or in the closure."""
+    """No tracers leak, whether the program is an argument or in the closure."""
 
     def step(given: Any, x: Any) -> Any:
         return optimizer.backward(partial(loss, x=x), given if of_traced else program)[0][1]

@@ -31,7 +31,7 @@ LAYERS = 3
 
 
 def test_nested_calls():
-    """Nest calls; Paddle's hooks allow "only one pair of hooks ... at a time"."""
+    """Calls may be nested; Paddle's hooks allow "only one pair of hooks ... at a time"."""
 
     def loss(call: Any) -> Any:
         def pair(first: Any, second: Any, x: Any) -> Any:
@@ -49,7 +49,7 @@ def test_nested_calls():
 
 
 def test_two_calls_of_one_function_are_two_segments():
-    """Make two segments; Paddle's PIR pass makes one, including everything in between."""
+    """Two calls make two segments; Paddle's PIR pass makes one, including everything in between."""
 
     def loss(call: Any) -> Any:
         def weighted_loss(w: Any, x: Any) -> Any:
@@ -65,7 +65,7 @@ def test_two_calls_of_one_function_are_two_segments():
 
 
 def test_function_with_a_condition_is_recomputed():
-    """Recompute a condition; Paddle raises "Recompute don't support ops with sub_block"."""
+    """A condition is recomputed; Paddle raises "Recompute don't support ops with sub_block"."""
 
     def block(w: Any, x: Any) -> Any:
         hidden = jnp.tanh(jnp.sin(x @ w["up"]))
@@ -88,7 +88,7 @@ def test_calls_in_branches_are_recomputed():
 
 
 def test_each_call_of_jitted_function_is_a_segment():
-    """Make each call a segment, although the function is traced once."""
+    """Each call is a segment, although the function is traced once."""
 
     def loss(call: Any) -> Any:
         inner = jax.jit(lambda w, x: call(wave, w, x))
@@ -111,7 +111,7 @@ def test_calls_work_under_vmap_of_grad():
 
 
 def test_calls_around_and_inside_loops_save_memory():
-    """Keep smaller stacks either way; recomputing a whole loop from outside would save nothing."""
+    """The stacks are smaller either way, although recomputing a whole loop from outside would save nothing."""
 
     def loss(w: Any, x: Any, around: bool) -> Any:
         def body(x: Any, _: Any) -> Any:

@@ -115,7 +115,7 @@ def test_failing_loss_leaves_no_state():
 
 
 def test_loss_runs_outside_a_step():
-    """Set no checkpoints and remove none if the loss runs outside a step."""
+    """A loss that runs outside a step neither sets nor removes checkpoints."""
     optimizer = optimizer_with("h1")
     with_values = partial(loss, name_checkpoints=lambda hidden: optimizer._set_checkpoints([hidden[0], hidden[2]]))
     with jax.checking_leaks():
@@ -125,7 +125,7 @@ def test_loss_runs_outside_a_step():
 
 
 def test_checkpoint_values_set_outside_loss_warn():
-    """Warn about values from outside the loss, as in Paddle's order of network, checkpoints, step."""
+    """Values from outside the loss cause a warning, as in Paddle's order of network, checkpoints, step."""
     optimizer = optimizer_with()
     optimizer._set_checkpoints([jnp.ones(3)])
     with pytest.warns(UserWarning, match="values outside the loss, .*: call it inside") as caught:
@@ -172,7 +172,7 @@ STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", STEPS)
 def test_checkpoints_apply_to_any_requested_result(name: str):
-    """Apply checkpoints even if JAX drops the loss because no result needs it."""
+    """Checkpoints apply even if JAX drops the loss because no result needs it."""
     optimizer = optimizer_with("h1")
     step = recompute.jax.jit(lambda p, x: STEPS[name](optimizer, partial(loss, x=x), p), measure=False)
     assert sines(step.lower(optimizer.startup(weights(LAYERS)), batch())) == LAYERS + 2
@@ -190,7 +190,7 @@ def test_checkpoints_argument_applies_to_one_call():
 
 
 def test_parameter_list_limits_copies():
-    """Make no copies for other parameters; Paddle recomputes everything."""
+    """There are no copies for parameters outside the list; Paddle recomputes everything."""
     assert sines(lowered(optimizer_with("h0", "h2"), parameter_list=["3/down"])) == LAYERS
     assert sines(lowered(optimizer_with("h0", "h2"), parameter_list=["3/up", "3/down", "2/up"])) == LAYERS + 2
 

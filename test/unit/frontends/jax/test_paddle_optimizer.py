@@ -55,7 +55,7 @@ def test_minimize_equals_a_step_of_the_inner_optimizer(name: str):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_parameters_keep_their_type(dtype: str):
-    """Add a float32 update in float32 and round the sum once."""
+    """A float32 update is added in float32, and the sum is rounded once."""
     inner = optax.chain(
         optax.sgd(0.01), optax.stateless(lambda updates, _: tree.map(lambda u: u.astype("f4"), updates))
     )
@@ -97,7 +97,7 @@ def test_pairs_are_in_the_order_of_the_leaves():
 
 
 def test_pairs_may_be_clipped_reordered_or_none():
-    """Match pairs by identity after clipping, reordering, and replacing a gradient by None."""
+    """Pairs are matched by identity after clipping, reordering, and replacing a gradient by None."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(1.0))
     program = optimizer.startup(weights())
     pairs = optimizer.backward(partial(loss, x=batch()), program)
@@ -111,7 +111,7 @@ def test_pairs_may_be_clipped_reordered_or_none():
 
 @pytest.mark.parametrize("name", INNER)
 def test_unpaired_parameters_are_unchanged(name: str):
-    """Keep parameters, momentum and moments without a pair bit for bit, despite weight decay; only the count
+    """Parameters, momentum and moments without a pair are unchanged bit for bit, despite weight decay; only the count
     advances."""
     optimizer, x = paddle.RecomputeOptimizer(INNER[name]()), batch()
     before, _ = optimizer.minimize(partial(loss, x=x), optimizer.startup(weights()))
@@ -180,7 +180,7 @@ def test_hand_written_optimizer_is_accepted():
 
 
 def test_gradients_of_two_batches_may_be_summed():
-    """Sum the gradients of two backward passes; the program is that of the last one."""
+    """The gradients of two backward passes may be summed; the program is that of the last one."""
     optimizer = paddle.RecomputeOptimizer(optax.sgd(0.01))
     program = optimizer.startup(weights())
     first, second = (optimizer.backward(partial(loss, x=x), program) for x in (batch(), 2 * batch()))

@@ -56,17 +56,18 @@ KEYS = {"key": jax.random.key, "PRNGKey": jax.random.PRNGKey, "rbg": lambda seed
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("noise", [dropout, uniform, gumbel, rrelu])
 def test_recomputed_noise_equals_the_first_draw(noise: Noise, kind: str):
-    """Draw equal noise; in Paddle the parameters differ after one step with `gumbel_softmax` and `rrelu`."""
+    """Recomputed noise equals the first draw; in Paddle `gumbel_softmax` and `rrelu` change the parameters after one
+    step."""
     check(lambda call: loss_with(noise, call), weights(LAYERS), batch(), KEYS[kind](3))
 
 
 def test_preserve_rng_state_has_no_effect_on_keys():
-    """Ignore the option, since a key is a value; Paddle's losses differ."""
+    """The option is ignored, since a key is a value; in Paddle the losses differ."""
     check(lambda call: loss_with(dropout, call, preserve_rng_state=False), weights(LAYERS), batch(), jax.random.key(3))
 
 
 def test_backward_mask_equals_forward_mask():
-    """Assert that the gradient is zero exactly where the forward mask is; Paddle's PIR pass draws another mask."""
+    """The gradient is zero exactly where the forward mask is; Paddle's PIR pass draws another mask."""
 
     def step(call: Any) -> Any:
         def block(x: Any, key: Any) -> Any:
@@ -87,7 +88,7 @@ def test_backward_mask_equals_forward_mask():
 
 
 def test_later_random_draws_are_unaffected():
-    """Draw the same number after the segment with and without recomputation: it takes no key from the stream."""
+    """The draw after the segment is the same with and without recomputation, which takes no key from the stream."""
 
     def step(call: Any) -> Any:
         def of(parameters: Any, x: Any, key: Any) -> Any:
@@ -103,8 +104,8 @@ def test_later_random_draws_are_unaffected():
 
 @pytest.mark.parametrize(("preserve", "proof", "draws"), [(True, True, LAYERS), (False, False, 2 * LAYERS)])
 def test_hidden_state_draw_is_repeated_only_on_request(preserve: bool, proof: bool, draws: int):
-    """Keep the draw of `lax.rng_uniform`, which has a hidden state; repeat it, unproved, only where the call permits
-    that."""
+    """The draw of `lax.rng_uniform`, which has a hidden state, is kept, and repeated without proof only on request of
+    the call."""
 
     def noise(key: Any, x: Any) -> Any:
         return x * jax.lax.rng_uniform(0.0, 1.0, x.shape)
@@ -210,7 +211,7 @@ def of_equinox(call: Any) -> Callable[..., Any]:
 @pytest.mark.slow("of_equinox", "of_linen", "of_nnx")
 @pytest.mark.parametrize("framework", [of_linen, of_nnx, of_equinox])
 def test_module_statistics_are_updated_once(framework: Callable[[Any], Any]):
-    """Update running statistics once per step; Paddle silently updates them twice."""
+    """Running statistics are updated once per step; Paddle silently updates them twice."""
     x, key = batch(), jax.random.key(5)
     expected = jax.jit(framework(plainly))(x, key)
     assert same_bits(jax.jit(framework(paddle.recompute))(x, key), expected)

@@ -55,7 +55,7 @@ def test_switches_have_no_effect_without_randomness(preserve_rng_state: bool, us
 
 
 def test_call_options_are_encoded_in_scope():
-    """Encode the options of the call in the scope name: collectives always repeat, stateful operations only on
+    """The scope name encodes the options of the call: collectives always repeat, stateful operations only on
     request."""
     step = jax.jit(jax.grad(loss_of(paddle.recompute, preserve_rng_state=False)))
     text = step.lower(weights(1), batch()).as_text(debug_info=True)
@@ -73,7 +73,7 @@ def parts(w: Any, x: Any, kind: Any) -> Any:
 
 @pytest.mark.parametrize("kind", [tuple, list, dict])
 def test_tuples_lists_and_dicts_are_accepted(kind: Any):
-    """Accept tuples, lists and dicts. In Paddle a list is a ValueError in the backward pass, and a dict silently has no
+    """Tuples, lists and dicts are accepted; in Paddle a list is an error of the backward pass, and a dict has no
     gradient."""
 
     def loss(call: Any) -> Any:
@@ -105,7 +105,7 @@ def test_mixed_arguments_without_gradient_are_accepted():
 
 
 def test_keyword_arguments_are_passed_by_name():
-    """Pass keyword arguments by name; Paddle appends their values to the positional arguments."""
+    """Keyword arguments are passed by name; Paddle appends their values to the positional arguments."""
 
     def block(**given: Any) -> Any:
         return wave(given["w"], given["function"])
@@ -122,8 +122,7 @@ def test_keyword_arguments_are_passed_by_name():
 
 
 def test_non_float_results_are_returned_unchanged():
-    """Return results that are not floating-point arrays unchanged; Paddle fails with an AssertionError without a
-    message."""
+    """Results that are not floating-point arrays are returned unchanged; Paddle fails with an AssertionError."""
 
     def block(w: Any, x: Any) -> Any:
         y = wave(w, x)
@@ -143,7 +142,7 @@ def test_non_float_results_are_returned_unchanged():
 
 
 def test_captured_values_alone_get_gradients():
-    """Differentiate with respect to captured values alone; in Paddle every such gradient is None."""
+    """Captured values alone may have gradients; in Paddle each of these gradients is None."""
 
     def loss(call: Any) -> Any:
         def of(parameters: Any, x: Any) -> Any:
@@ -160,7 +159,7 @@ def test_captured_values_alone_get_gradients():
 
 
 def test_segment_without_differentiable_result_is_accepted():
-    """Accept a segment none of whose results has a gradient; Paddle raises an OSError."""
+    """A segment may have no result with a gradient; Paddle raises an OSError."""
 
     def loss(call: Any) -> Any:
         def of(parameters: Any, x: Any) -> Any:

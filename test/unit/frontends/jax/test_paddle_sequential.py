@@ -39,8 +39,8 @@ def lowered(ctx: Any, *arguments: Any) -> Any:
 @pytest.mark.parametrize("segments", range(1, STAGES + 1))
 @pytest.mark.parametrize("rows", [1, 2, 5, 256])
 def test_any_batch_size_and_segment_count_is_accepted(rows: int, segments: int):
-    """Accept any batch size and number of segments. Paddle iterates over the batch of a result: a TypeError for two
-    rows, and a lost dimension for one."""
+    """Every batch size and number of segments is accepted. Paddle iterates over the batch of a result: a TypeError for
+    two rows, and a lost dimension for one."""
     expected = jax.jit(jax.value_and_grad(partial(loss, ctx=None)))(weights(STAGES), batch(rows))
     marked = jax.jit(jax.value_and_grad(partial(loss, ctx={"segments": segments})))
     assert same_bits(marked(weights(STAGES), batch(rows)), expected)
@@ -48,7 +48,7 @@ def test_any_batch_size_and_segment_count_is_accepted(rows: int, segments: int):
 
 @pytest.mark.parametrize("ctx", [{}, {"segments": 1}, {"segments": 2}, {"segments": STAGES}])
 def test_every_segment_is_recomputed(ctx: Any):
-    """Recompute every segment. Paddle leaves out the last one, although the default is a single segment."""
+    """Every segment is recomputed. Paddle leaves out the last one, although the default is a single segment."""
     actual = lowered(ctx, weights(STAGES), batch())
     assert actual.why is None
     assert sines(actual) == 2 * STAGES
@@ -66,7 +66,7 @@ def test_segments_differ_by_one_stage():
 
 
 def test_more_segments_need_less_memory():
-    """Save memory by dividing the stages into more segments: a single one recomputes all values at once."""
+    """More segments need less memory; a single segment recomputes all values at once."""
     sizes = [
         lowered({"segments": segments}, weights(8), batch(2048)).compile().memory_analysis().temp_size_in_bytes
         for segments in (1, 4)

@@ -103,7 +103,8 @@ for name in ("mesh automatic", "mesh explicit"):
 
 @pytest.mark.slow
 def test_shardings_on_a_mesh():
-    """Keep shardings on a mesh of eight devices, in a separate process: devices are requested before JAX starts."""
+    """Shardings on a mesh of eight devices are kept. The process is separate, since devices are requested before JAX
+    starts."""
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -122,7 +123,7 @@ def test_random_programs_depend_on_the_seed_only():
 
 
 def test_random_programs_vary():
-    """Cover all kinds of layers, losses and optimizers within a hundred seeds."""
+    """A hundred seeds cover all kinds of layers, losses and optimizers."""
     drawn = [program(seed) for seed in range(100)]
     assert {node.kind for actual in drawn for node in actual.nodes} >= {
         "attention",

@@ -1,4 +1,4 @@
-"""Use of JAX's private interfaces: in a single module, which checks that they exist before use."""
+"""Private interfaces of JAX are used in a single module, which checks that they exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = ROOT / "frontends" / "jax"
 
 @pytest.mark.parametrize("index", range(len(private.OF_MODULES)))
 def test_renamed_module_attribute_is_refused(index: int, monkeypatch: pytest.MonkeyPatch):
-    """Refuse to rewrite where JAX has renamed an attribute that is needed."""
+    """The rewrite is refused if JAX has renamed an attribute that is needed."""
     module, name = private.OF_MODULES[index]
     renamed = list(private.OF_MODULES)
     renamed[index] = (module, f"{name}_of_old")
@@ -50,7 +50,7 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_private_module_uses_private_names():
-    """Find no private name, accessed or imported, outside `private.py`."""
+    """No private name is accessed or imported outside `private.py`."""
     matches = [
         f"{path.name}: {ast.unparse(node)}"
         for path in FOLDER.glob("*.py")

@@ -1,4 +1,4 @@
-"""Recurrent states: memory is saved only if the cotangents that join later pass through the token as well."""
+"""Recurrent states save memory only if the cotangents that are added later pass through the token as well."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

@@ -1,4 +1,4 @@
-"""The contents of `.report()` and `.explain()`, against measurements."""
+"""The contents of `.report()` and `.explain()` agree with measurements."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -136,8 +136,8 @@ def test_report_shows_memory_and_reasons():
 
 
 def test_summary_fits_in_25_lines(tmp_path: Path):
-    """Summarize in about 25 lines of 100 columns: one row per module, what is still saved and why, and what to do
-    next."""
+    """The summary has about 25 lines of 100 columns: a row per module, the values still saved with reasons, and the
+    next step."""
     report = recompute.jax.jit(mlp().step).report(weights(10), batch())
     lines = str(report).splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 100
@@ -212,7 +212,7 @@ def test_explanation_has_a_summary():
 
 
 def test_report_and_explain_agree_on_plain_bytes():
-    """Compile the plain step once for both, in either order, and name the step as the user does."""
+    """Both compile the plain step only once, in either order, and name the step as the user does."""
     step = recompute.jax.jit(mlp().step)
     explained = str(step.explain(weights(), batch())).splitlines()
     reported = step.report(weights(), batch())
@@ -314,7 +314,7 @@ def accumulated(blocks: Any, batches: Any) -> Any:
 
 
 def test_copies_in_loops_are_counted():
-    """Count the copies of all iterations, and name them by module, although no segment contains them."""
+    """The copies of all iterations are counted and named by module, although no segment contains them."""
     report = recompute.jax.jit(jax.grad(scanned)).report(jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((256, 32)))
     assert report.copies > 0 and report.has_loops
     again = {row.module: row.recomputed_bytes for row in report.modules}

@@ -1,4 +1,4 @@
-"""Steps that compute several gradients in sequence: each is recomputed as a step of its own."""
+"""In steps that compute several gradients in sequence, each gradient is recomputed as a step of its own."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false

@@ -20,8 +20,8 @@ ROOT = Path(recompute.__file__).resolve().parent
     "names", [("inside", "inside a scan"), ("one each", "loss inside", "scan inside")], ids=["some", "more"]
 )
 def test_shard_map_needs_no_more_memory_than_checkpoint(names: tuple[str, ...]) -> None:
-    """Check that the step needs no more memory than `jax.checkpoint`, in a process of its own: devices are requested
-    before JAX starts."""
+    """The step needs no more memory than `jax.checkpoint`. The process is separate, since devices are requested before
+    JAX starts."""
     environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT.parent)}
     call = [sys.executable, "-m", "recompute.test.unit.frontends.jax.on_devices", *names]
     completed = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)

@@ -1,4 +1,4 @@
-"""The step cache: a rewritten step is not rewritten again, in this process or another, and gives the same answer."""
+"""A step is rewritten once, also across processes, and the cached answer equals the fresh one."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -170,20 +170,6 @@ def test_empty_cache_folder_disables_the_cache(tmp_path: Path, monkeypatch: pyte
     assert rewrites == ["rewrite_lowered"] * 2
 
 
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that records of each later compilation whether its step was rewritten."""
-    seen: list[bool] = []
-    compile = jax.stages.Lowered.compile
-
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append("optimization_barrier" in self.as_text())
-        return compile(self, *args, **kwargs)
-
-    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
-    return seen
-
-
 def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
     chosen = [lower(mlp().step, weights(), batch(), measure=True).choice for _ in range(2)]
     assert compiled == [True, False, True]
@@ -192,7 +178,7 @@ def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
 
 
 def test_unconfirmed_choice_is_measured_again(folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch):
-    """Measure both forms again where the compiler reports other sizes than the cached choice has."""
+    """Both forms are measured again if the compiler reports other sizes than the cached choice has."""
     lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
     result = lower(mlp().step, weights(), batch(), measure=True).choice
@@ -229,7 +215,7 @@ def test_merged_step_is_cached(folder: Path, rewrites: list[str]):
 def test_budgeted_step_is_compiled_once_from_cache(
     share: float, folder: Path, rewrites: list[str], compiled: list[bool]
 ):
-    """Compile once from the cache: the step that kept the budget, or the plain step for a share of 1."""
+    """One step is compiled from the cache: the one that kept the budget, or the plain step for a share of 1."""
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(mlp().step, *arguments, budget=share)
     expected = answer(fresh)
@@ -272,7 +258,7 @@ print(count, sum(event.endswith("/cache_hits") for event in hits) > 0, float(val
 
 
 def test_second_process_reuses_the_cache(tmp_path: Path):
-    """Rewrite nothing in a second process, whose compilations come from JAX's own cache."""
+    """A second process rewrites nothing, and its compilations come from JAX's own cache."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),

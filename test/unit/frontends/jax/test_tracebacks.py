@@ -60,7 +60,7 @@ def test_format_errors_show_only_user_lines() -> None:
 
 
 def test_model_errors_show_model_lines() -> None:
-    """Show the lines of the model."""
+    """An error of the model shows the lines of the model."""
 
     def model(w: Any, x: Any) -> Any:
         raise KeyError("inside the model")
@@ -81,13 +81,13 @@ def test_all_frames_are_shown_on_request() -> None:
 
 
 def test_every_package_is_hidden() -> None:
-    """Hide the frames of each package of the compiler, a new one too."""
+    """The frames of every package of the compiler are hidden, including new packages."""
     hidden: Any = vars(tracebacks)["_OURS"]
     assert set(hidden) == MAY_IMPORT.keys() - {"tools"}
 
 
 def test_internal_errors_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the frames of a defect of this package, which its report needs."""
+    """The frames of an internal error are kept, since a bug report needs them."""
     module: Any = import_module("recompute.frontends.jax.jitted")
 
     def defect(call: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Options that match nothing: errors with suggestions."""
+"""Options that match nothing are errors with suggestions."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false
@@ -35,7 +35,7 @@ def test_unknown_names_are_rejected_with_suggestions(option: dict[str, Any], mes
 
 
 def test_names_in_called_functions_match():
-    """Match a name inside a called function together with its caller's scope, inlined or not."""
+    """A name inside a called function matches together with its caller's scope, inlined or not."""
 
     def layer(w: Any, x: Any, index: int) -> Any:
         def activation(x: Any) -> Any:
@@ -77,7 +77,7 @@ def named_loss(w: Any, x: Any) -> Any:
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit])
 @pytest.mark.parametrize("policy", ["save_only_these_names", "save_any_names_but_these"])
 def test_unmatched_policy_names_are_rejected_or_warned(wrap: Any, policy: str) -> None:
-    """Refuse a policy of which no name matches; warn if some match and others do not."""
+    """A policy is refused if none of its names matches, and causes a warning if only some match."""
 
     def call(*names: str) -> None:
         result = getattr(jax.checkpoint_policies, policy)(*names)

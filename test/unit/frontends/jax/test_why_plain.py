@@ -1,4 +1,4 @@
-"""The message on a step that runs unchanged: which remark is the reason, and the remedy for it."""
+"""The message on an unchanged step gives the most important remark as the reason, and a remedy."""
 
 from __future__ import annotations
 

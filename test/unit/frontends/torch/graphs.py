@@ -23,7 +23,7 @@ LEAST = RecomputeOptions(budget="min", target="none", stagger=False, proof=False
 
 @cache
 def joint(name: str) -> tuple[Any, int]:
-    """The joint graph of a step, and the number of its forward outputs."""
+    """Return the joint graph of a step, and the number of its forward outputs."""
     captured = list[tuple[Any, int]]()
 
     def partition(graph: Any, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Any:
@@ -38,12 +38,13 @@ def joint(name: str) -> tuple[Any, int]:
 
 
 def described(node: Any) -> tuple[Any, ...]:
-    """All of a node but its metadata."""
+    """Return a description of a node without its metadata."""
     return node.op, node.name, node.target, str(node.args), str(node.kwargs)
 
 
 def same_nodes(graph: Any, other: Any) -> bool:
-    """Whether two graphs have the same nodes in the same order; elements of tuples may be taken at another place."""
+    """Return whether two graphs have the same nodes in the same order; elements of tuples may be taken at another
+    place."""
     return sorted(map(described, graph.graph.nodes)) == sorted(map(described, other.graph.nodes)) and [
         described(node) for node in graph.graph.nodes if "getitem" not in node.name
     ] == [described(node) for node in other.graph.nodes if "getitem" not in node.name]
@@ -51,7 +52,7 @@ def same_nodes(graph: Any, other: Any) -> bool:
 
 @cache
 def exported(name: str) -> tuple[Any, Any, int]:
-    """The imported step, and the graph of its rewrite for the least peak."""
+    """Return the imported step, and the graph of its rewrite for the least peak."""
     graph, outputs = joint(name)
     module = read_joint(graph, outputs)
     return module, write_joint(rewrite(module, LEAST).module, graph), outputs
@@ -68,7 +69,7 @@ def is_proved(module: Any, graph: Any, outputs: int) -> bool:
 
 
 def cloned(graph: Any) -> Any:
-    """The graph with nodes of its own, which a test may change."""
+    """Return a graph with nodes of its own, which a test may change."""
     fresh = torch.fx.Graph()
     fresh.output(fresh.graph_copy(graph.graph, {})).meta = dict(graph.graph.output_node().meta)
     return torch.fx.GraphModule(graph, fresh)

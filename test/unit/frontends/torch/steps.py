@@ -1,4 +1,4 @@
-"""Small training steps in PyTorch, and what they compute and hold when they run."""
+"""Small training steps in PyTorch, their results, and the memory that their runs need."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportMissingTypeStubs=false, reportUntypedBaseClass=false
@@ -131,7 +131,7 @@ STEPS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
 
 
 class Meter(TorchDispatchMode):
-    """The peak bytes of storages that operations have made, by finalizers; without those that are `there` before."""
+    """Meter of the peak bytes of storages that operations make, by finalizers. Storages in `there` are not counted."""
 
     def __init__(self, there: Iterable[Any]):
         super().__init__()
@@ -165,7 +165,7 @@ class Meter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class Ran:
-    """What a step has computed, and the peak bytes that it made."""
+    """Results of a step, and the peak bytes of the storages that it made."""
 
     loss: Any
     gradients: list[Any]
@@ -174,20 +174,20 @@ class Ran:
     peak_bytes: int
 
     def same_as(self, other: Ran) -> bool:
-        """Whether loss, gradients, buffers and the state of the generator are equal, bit for bit."""
+        """Return whether loss, gradients, buffers and the state of the generator are equal, bit for bit."""
         pairs = zip([*self.gradients, *self.buffers], [*other.gradients, *other.buffers], strict=True)
         same = torch.equal(self.loss, other.loss) and torch.equal(self.random_state, other.random_state)
         return same and all(torch.equal(ours, theirs) for ours, theirs in pairs)
 
 
 def made(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """The model of a step, with the same weights each time, and its arguments."""
+    """Return the model of a step, with the same weights each time, and its arguments."""
     torch.manual_seed(0)
     return STEPS[name]()
 
 
 def run(model: Any, step: Callable[..., Any], args: tuple[Any, ...]) -> Ran:
-    """Run one training step from the same random state each time."""
+    """Run one training step, from the same random state each time."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(7)
     meter = Meter([*model.parameters(), *model.buffers(), *args])
@@ -200,7 +200,7 @@ def run(model: Any, step: Callable[..., Any], args: tuple[Any, ...]) -> Ran:
 
 
 def compiled(model: Any, args: tuple[Any, ...], compile_step: Callable[[Any], Any]) -> tuple[Any, Ran]:
-    """The compiled step, and what its second run computes: it starts from the state of the first one."""
+    """Return the compiled step, and the results of its second run, which starts from the state of the first one."""
     torch._dynamo.reset()
     own = copy.deepcopy(model)
     step = compile_step(own)

@@ -1,4 +1,5 @@
-"""Each line of the first table of docs/coming_from_pytorch.md: what PyTorch's control does, and what ours does."""
+"""Each line of the first table of docs/coming_from_pytorch.md holds for PyTorch's control and for that of this
+project."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -32,13 +33,13 @@ LINES: set[str] = set()
 
 
 def line(text: str) -> Any:
-    """Mark a test as that of the line whose first cell begins with the text."""
+    """Return the mark of a test of the line whose first cell begins with the text."""
     LINES.add(text)
     return lambda test: test
 
 
 class Stack(nn.Module):
-    """Blocks one after the other, each called through `around`."""
+    """Consecutive blocks, each called through `around`."""
 
     def __init__(self, block: Any, around: Any = None, count: int = 4):
         super().__init__()
@@ -65,7 +66,8 @@ AROUND = partial(checkpoint, use_reentrant=False)
 
 
 def run(model: Any, **options: Any) -> tuple[Any, Any, Any]:
-    """Results, measured cost, and the report of the graph, under `rt.compile`; without options, of the eager run."""
+    """Return results, measured cost, and the report of the graph, under `rt.compile`; without options those of the
+    eager run."""
     torch._dynamo.reset()
     own = copy.deepcopy(model)
     step = rt.compile(own, **options) if options else own
@@ -177,7 +179,7 @@ def test_running_statistics_are_updated_once():
 
 
 class Counting(nn.Module):
-    """Scales by a buffer, then changes the buffer."""
+    """Module that scales by a buffer, then changes the buffer."""
 
     def __init__(self):
         super().__init__()

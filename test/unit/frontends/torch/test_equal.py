@@ -1,4 +1,5 @@
-"""Compiled steps compute what eager ones do, bit for bit, within their budgets, at the peak that the model says."""
+"""Compiled steps have the results of eager steps bit for bit, within their budgets, at the peak that the model
+predicts."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -47,7 +48,7 @@ def test_equal_to_eager_within_the_budget(name: str, options: dict[str, Any]) ->
 
 
 def test_result_cotangents_count_while_read() -> None:
-    """The loss is outside the graph: PyTorch makes the gradient of the result when the backward pass begins."""
+    """The cotangent of a result counts while it is read: PyTorch makes it when the backward pass begins."""
     torch._dynamo.reset()
     weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
     x = torch.linspace(-1, 1, 256 * 64).view(256, 64)
@@ -87,7 +88,8 @@ def test_step_within_budget_is_unchanged() -> None:
 
 
 def test_least_peak_is_below_that_of_the_greedy_search() -> None:
-    """Two networks with two losses: the greedy search alone ends at 38.7 % of the plain peak."""
+    """On two networks with two losses, the search needs less than 38.7 % of the plain peak, where the greedy search
+    ends."""
     torch.manual_seed(0)
 
     def layers(*sizes: int) -> Any:

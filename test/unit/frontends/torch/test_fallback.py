@@ -1,4 +1,4 @@
-"""What cannot be handled runs as it would without this package: one warning, the same numbers, no error of ours."""
+"""Unsupported steps run as without this package: with one warning, equal results, and no error of this package."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false, reportUnknownParameterType=false, reportMissingParameterType=false
@@ -22,7 +22,7 @@ def _gradient(step: Any, x: Any) -> Any:
 
 
 def _branches(x: Any) -> Any:
-    """A higher-order operation, which has no encoding."""
+    """Return the result of a higher-order operation, which has no encoding."""
     return torch.cond(x.sum() > 0, lambda y: y.sin() * y, lambda y: y.cos() * y, (x,)).exp().sum()
 
 
@@ -62,7 +62,7 @@ def test_impossible_budget_error_reports_minimum() -> None:
 
 
 def test_unknown_operation_runs_once() -> None:
-    """A custom operation with a hidden counter: its effects are unknown, so there is no copy of it."""
+    """A custom operation with a hidden counter is not copied, since its effects are unknown."""
     torch._dynamo.reset()
     runs = list[int]()
 
@@ -144,7 +144,8 @@ def test_two_graphs_are_both_reported() -> None:
 
 
 def test_other_sizes_are_planned_for_the_sizes_at_hand() -> None:
-    """The second batch is of another size, for which Dynamo makes the size symbolic; the third needs no new graph."""
+    """A second batch of another size, for which Dynamo makes the size symbolic, is planned; a third one needs no new
+    graph."""
     torch._dynamo.reset()
     weight = torch.linspace(-1, 1, 64 * 64).view(64, 64).requires_grad_()
 
@@ -170,7 +171,7 @@ def test_other_sizes_are_planned_for_the_sizes_at_hand() -> None:
 
 
 def test_flex_attention_runs_as_in_pytorch() -> None:
-    """On the CPU it has no gradient: its operands need none."""
+    """The operation runs as in PyTorch; on the CPU it has no gradient, so its operands need none."""
     from torch.nn.attention.flex_attention import flex_attention
 
     torch._dynamo.reset()
@@ -190,7 +191,8 @@ def test_flex_attention_runs_as_in_pytorch() -> None:
 
 
 def test_report_of_step_without_graphs_gives_the_reason() -> None:
-    """A gradient that the compiled function takes itself, and a module that Dynamo leaves to Python."""
+    """The reason is given for a gradient inside the compiled function, and for a module that Dynamo leaves to
+    Python."""
     torch._dynamo.reset()
     whole = rt.compile(lambda x: torch.func.grad(lambda y: y.sin().exp().sum())(x), budget="50%")
     assert str(whole.report()) == "nothing with a backward pass has been compiled yet"
@@ -204,7 +206,7 @@ def test_report_of_step_without_graphs_gives_the_reason() -> None:
 
 
 def test_an_operation_with_an_ordered_effect_runs_once() -> None:
-    """PyTorch orders the effects of such operations by tokens, which the step takes and returns."""
+    """An operation with an ordered effect runs once; PyTorch orders it by tokens, which the step takes and returns."""
     from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 
     torch._dynamo.reset()

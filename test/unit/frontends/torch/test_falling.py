@@ -1,4 +1,4 @@
-"""The benchmark of falling budgets: what it reads from refusals, what it calls a fault, and one program."""
+"""The benchmark of falling budgets reads refusals, detects faults, and finds none in one program."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -42,7 +42,8 @@ def test_rising_peaks_and_wrong_results_are_faults():
 
 
 def test_falling_budgets_of_one_program_have_no_fault(monkeypatch: pytest.MonkeyPatch):
-    """pytorch 190717 in program order: right at each budget that is kept, and the others state the least peak."""
+    """PyTorch's issue 190717 in program order: results are equal within each kept budget, and refusals state the least
+    peak."""
     monkeypatch.setattr(falling, "SHARES", (0.7, 0.5, 0.4))
     reference, plain_bytes = plain("pytorch 190717", "aot_eager")
     steps = list(falling.steps_of("pytorch 190717", "aot_eager", reference))

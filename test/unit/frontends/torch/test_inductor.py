@@ -1,4 +1,4 @@
-"""Under Inductor: budgets are kept by the compiled step as measured, and results are those of Inductor's own step."""
+"""Under Inductor, the compiled step keeps budgets as measured, and has the results of Inductor's own step."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -35,7 +35,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inducto
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No step comes from a cache: a cached one is not planned again; and nothing was measured before."""
+    """Empty the caches, so that no step is loaded instead of planned, and forget earlier measurements."""
     torch._dynamo.reset()
     monkeypatch.setattr(measurements, "_KNOWN", OrderedDict())
     with torch._functorch.config.patch(enable_autograd_cache=False):
@@ -76,7 +76,7 @@ def test_peak_of_the_allocator_is_measured() -> None:
     ],
 )
 def test_next_plan_is_bounded_by_measurements(measured: list[tuple[int, int]], expected: int) -> None:
-    """A limit of 100 bytes; the plain step needs 200 bytes in program order, and 120 as compiled at least."""
+    """The limit is 100 bytes; the plain step needs 200 bytes in program order, and at least 120 as compiled."""
     predictions = [Prediction(planned, 0.0, PLAN) for planned, _ in measured]
     needs = {position: float(peak) for position, (_, peak) in enumerate(measured)}
     search = CalibratedSearch(predictions, 100.0, (200.0, 201.0 if not measured else 120.0), needs)
@@ -119,7 +119,8 @@ def test_a_budget_is_kept_by_the_compiled_step() -> None:
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
 def test_stand_ins_need_exactly_the_memory_of_the_step() -> None:
-    """The gradient of the result, which has the size of the result, is held until the backward pass ends."""
+    """Stand-ins need the memory of the step, including the gradient of the result, which is held to the end of the
+    backward pass."""
     layers = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()) for _ in range(4)))
     x = torch.linspace(-1, 1, 256 * 64).view(256, 64)
     step = rt.compile(layers, budget="80%", backend="inductor")
@@ -202,7 +203,8 @@ def test_unmeasurable_step_is_planned_in_program_order(monkeypatch: pytest.Monke
 
 
 def _split(monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any], peaks: Callable[[str], int]) -> Any:
-    """The report of a step whose candidates need these peaks, by their words; nothing is compiled to measure."""
+    """Return the report of a step whose candidates need these peaks, by their words. Nothing is compiled to measure
+    them."""
     search = replan._Search  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(search, "_compiled_peak", lambda _, candidate: peaks(candidate.words))
     step = rt.compile(function, budget="50%", backend="inductor")
@@ -246,8 +248,8 @@ def test_pytorch_partitions_that_redraw_are_not_tried(monkeypatch: pytest.Monkey
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
 def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Peaks never rise when budgets fall: a choice for a larger budget that keeps a smaller one is taken again, and
-    nothing is compiled for it. A refusal states the least peak of all budgets."""
+    """Peaks never rise when budgets fall: a measured choice that keeps a smaller budget is taken again without
+    compilation. A refusal states the least peak of all budgets."""
     peaks = {"PyTorch's partitioner": 1000}
 
     def peak_of(_: Any, candidate: Candidate) -> int:
@@ -307,7 +309,8 @@ def test_masks_are_kept_without_a_budget() -> None:
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
 def test_symbolic_sizes_are_measured_at_the_sizes_at_hand() -> None:
-    """The second batch is of another size, for which Dynamo makes the size symbolic; the third needs no new graph."""
+    """A second batch of another size, for which Dynamo makes the size symbolic, is measured; a third one needs no new
+    graph."""
     step, plain = rt.compile(_dropouts, budget="85%", backend="inductor"), torch.compile(_dropouts)
     for rows in (128, 160, 192):
         ours, state = _gradient(step, rows)

@@ -1,4 +1,4 @@
-"""A mistake of ours is a warning, not an error of the step; with `strict` it is one."""
+"""An internal error of this package is a warning, and an error of the step only with `strict`."""
 
 # pyright: basic, reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""The meter of the PyTorch benchmark: peaks and FLOPs of steps that can be counted by hand."""
+"""The meter of the PyTorch benchmark counts the peaks and FLOPs of steps that can be counted by hand."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -15,7 +15,7 @@ KIB = 1024
 
 
 def vector() -> torch.Tensor:
-    """A tensor of 1 KiB."""
+    """Return a tensor of 1 KiB."""
     return torch.ones(256)
 
 

@@ -1,4 +1,4 @@
-"""Options are checked before anything is compiled, and the offline export is what the command line reads."""
+"""Options are checked before anything is compiled, and the command line reads the offline export."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 

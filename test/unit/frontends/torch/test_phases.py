@@ -1,4 +1,4 @@
-"""Phases of operations: by the tags of AOTAutograd, and by position where it sets none."""
+"""Operations have the phases of AOTAutograd's tags, and without tags those of their position."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -30,7 +30,8 @@ class _Scaled(torch.autograd.Function):
 
 
 def test_custom_backward_is_in_gradient_phase() -> None:
-    """PyTorch does not tag its operations, some of which read no gradient: `cos`."""
+    """The operations of a custom backward are in the gradient, although PyTorch does not tag them, and some read no
+    gradient: `cos`."""
 
     def step(x: Any) -> Any:
         for _ in range(4):

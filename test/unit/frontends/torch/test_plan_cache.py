@@ -1,4 +1,4 @@
-"""The disk cache of plans: the second process searches nothing, and still exports and proves."""
+"""With the disk cache of plans, a second process does not search, but still exports and proves."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -34,7 +34,7 @@ def model() -> Any:
 
 
 def run(**options: Any) -> tuple[Any, list[Any]]:
-    """Run a step as a new process would. Returns its report, and its gradients."""
+    """Run a step as a new process would, and return its report and its gradients."""
     torch._dynamo.reset()
     net = model()
     step = rt.compile(net, **options)

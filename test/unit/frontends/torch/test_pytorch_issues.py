@@ -23,12 +23,13 @@ BUDGETS = 8
 
 
 def compiled(model: Any, budget: Any) -> Any:
+    """Return the compiled model under a budget."""
     torch._dynamo.reset()
     return rt.compile(model, budget=budget)
 
 
 def budgets(name: str) -> list[int]:
-    """Bytes of the device from the least that a plan needs to what the plain step needs, in equal distances."""
+    """Return bytes of the device at equal distances, from the least that a plan needs to those of the plain step."""
     model, inputs = cases.make(name)
     step = compiled(model, "min")
     training_step(model, step, inputs)
@@ -57,8 +58,8 @@ def test_budgets_are_kept_and_peaks_never_rise(name: str):
 
 
 def test_least_peak_is_close_to_its_bound():
-    """pytorch 190717: the search of all sets of live storages reaches what the greedy search misses by a seventh, and a
-    budget below is refused with this peak and the proven bound."""
+    """PyTorch's issue 190717: the search of all sets of live storages needs a seventh less than the greedy search, and
+    the refusal of a smaller budget states this peak and the proven bound."""
     model, inputs = cases.make("pytorch 190717")
     step = compiled(model, "min")
     training_step(model, step, inputs)
@@ -74,7 +75,7 @@ def test_least_peak_is_close_to_its_bound():
 
 @pytest.mark.parametrize("budget", ["90%", "min"])
 def test_training_with_dropout_follows_the_eager_run(budget: str):
-    """pytorch 190717: over several steps, the losses of the two runs are the same bits."""
+    """PyTorch's issue 190717: over several steps, the losses of both runs have equal bits."""
     model, inputs = cases.make("pytorch 190717")
     losses = [trained(copy.deepcopy(model), wrap, inputs) for wrap in (lambda m: m, lambda m: compiled(m, budget))]
     assert losses[0] == losses[1]
@@ -95,7 +96,7 @@ def trained(model: Any, wrap: Any, inputs: Any) -> list[float]:
 
 
 def test_backward_mask_equals_forward_mask():
-    """pytorch 190758: a gradient is zero exactly where dropout made the value zero."""
+    """PyTorch's issue 190758: a gradient is zero exactly where dropout made the value zero."""
     weight = torch.ones(64, 64, requires_grad=True)
 
     @rt.compile(budget="min")

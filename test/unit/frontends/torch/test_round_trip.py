@@ -1,4 +1,4 @@
-"""Import and export: an unchanged graph comes back node by node, and an exported rewrite is proved."""
+"""An unchanged graph is exported node by node as it was imported, and an exported rewrite is proved."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportPrivateUsage=false
@@ -49,7 +49,7 @@ def test_an_exported_rewrite_is_proved(name: str) -> None:
 
 
 def test_a_copy_without_its_own_node_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two draws at one time: the exporter does not guess which operation advances the generator."""
+    """If two draws are at one time, the exporter does not guess which operation advances the generator."""
     graph, outputs = joint("gpt")
     module = read_joint(graph, outputs)
     first, second = [op for op in module.walk() if op.name == "torch.draw"][:2]
@@ -61,14 +61,14 @@ def test_a_copy_without_its_own_node_is_unsupported(monkeypatch: pytest.MonkeyPa
 
 
 def _of_flat_weights() -> tuple[Any, Any, int]:
-    """The imported convolutions, and their graph whose backward pass reads weights through flat views."""
+    """Return the imported convolutions, and their graph whose backward pass reads weights through flat views."""
     graph, outputs = joint("convolutions")
     module = read_joint(graph, outputs)
     return module, write_joint(rewrite(module, LEAST).module, graph, for_inductor=True), outputs
 
 
 def test_weights_of_convolutions_are_read_through_flat_views() -> None:
-    """Inductor saves a weight that both passes read in another layout, as a copy; a flat view has one layout."""
+    """A flat view of a weight has one layout, so that Inductor does not save a copy in another layout."""
     module, graph, outputs = _of_flat_weights()
     assert is_proved(module, graph, outputs)
     flat = [node for node in graph.graph.nodes if node.meta.get(layout_views.FLAT)]
@@ -94,7 +94,7 @@ def test_a_flat_view_of_another_weight_is_not_proved() -> None:
 
 @pytest.mark.parametrize("shape", [[-1], [2, 2]])
 def test_another_view_is_no_flat_view(shape: list[int]) -> None:
-    """An operation that reads a view in another shape is not imported as one that reads the argument."""
+    """An operation that reads a view in another shape is not imported as a reader of the argument."""
     _, graph, _ = _of_flat_weights()
     graph = cloned(graph)
     view = next(node for node in graph.graph.nodes if layout_views.restored_argument(node) is not None)
@@ -104,7 +104,8 @@ def test_another_view_is_no_flat_view(shape: list[int]) -> None:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_the_backward_pass_makes_views_again(name: str) -> None:
-    """Inductor saves a view of a value as a copy if it gives the value another layout."""
+    """The backward pass makes views again, since Inductor saves a view as a copy if it gives the value another
+    layout."""
     graph, outputs = joint(name)
     module = read_joint(graph, outputs)
     written = write_joint(module, graph, for_inductor=True)

@@ -1,4 +1,4 @@
-"""Scopes of nodes: module paths, and the regions that the user names around parts of the model."""
+"""The scope of a node consists of its module path and of the regions that the user names."""
 
 # pyright: basic, reportMissingImports=false
 

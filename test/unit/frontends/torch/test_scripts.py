@@ -1,4 +1,4 @@
-"""The corpus of training scripts: what the runner says of a script, and that scripts are fit for it."""
+"""The runner gives each script of the corpus a verdict, and the scripts meet its requirements."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -17,7 +17,7 @@ from recompute.benchmarks.torch.scripts.script import Script, batches, final, ml
 
 
 def verdict(eager: Any, ours: Any, theirs: Any) -> Verdict:
-    """The verdict on a script that does these things, by what compiles it: returns a number, or raises an error."""
+    """Return the verdict on a script with these bodies for the three ways to compile it."""
 
     def body(compile: Any) -> dict[str, Any]:
         result = eager if compile is judging.eager else ours if isinstance(compile, Ours) else theirs
@@ -66,7 +66,7 @@ def test_eager_runs_are_repeatable(name: str):
 
 
 def test_complex_arguments_are_planned():
-    """A graph with `1j` was left to PyTorch's partitioner."""
+    """A graph with the argument `1j` is planned."""
     judgement = judge(scripts()["complex_phases"], "70%")
     assert judgement.verdict is Verdict.EQUAL and judgement.detail.startswith("1 graphs, ")
     assert "0 copies" not in judgement.detail

@@ -1,8 +1,8 @@
-"""Bugs seeded into the exporter and the importer: each is caught.
+"""Every bug seeded into the exporter or the importer is detected.
 
-The proof through the second import catches those of the exporter, since it covers the exported graph. The importer is
-what the proof relies on: a node-by-node comparison of an unmodified round trip catches its bugs, or the bits of a step
-that runs with it.
+The proof through the second import detects those of the exporter, since it covers the exported graph. The proof relies
+on the importer; its bugs are detected by comparing the nodes after an unmodified round trip, or the bits of a step that
+runs with the bug.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -249,7 +249,8 @@ def test_exporter_bug_is_not_proved(name: str, bug: Callable[[Any], None]) -> No
 
 
 def test_a_stale_buffer_is_not_proved() -> None:
-    """The backward pass reads the statistics that the caller has overwritten by then, not those that were kept."""
+    """A backward pass that reads statistics after the caller has overwritten them, instead of the saved ones, is not
+    proved."""
     module, original, outputs = exported("batch norm")
     graph = cloned(original)
     kept = [node for node in graph.graph.nodes if node.meta.get(importer.KEPT)]

@@ -1,4 +1,4 @@
-"""The snippets of docs/torch.md do what the page says."""
+"""The snippets of docs/torch.md behave as the page states."""
 
 # pyright: basic, reportMissingImports=false
 

@@ -86,7 +86,8 @@ def test_forward_copies_are_tried_if_a_gap_remains(either: Problem) -> None:
 
 
 def test_copies_of_a_cut_are_placed_at_first_need(either: Problem) -> None:
-    """Place copies at the first need in a segment; values for the next segment are copied at the end of this one."""
+    """Copies are placed at their first need in a segment; values for the next segment are copied at the end of this
+    one."""
     first, second = (either.makes_of(op)[0] for op in (0, 1))
     assert copies_at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}
     assert copies_at_first_need(either, 3, [second], [0], 6, [first]) == {(5, 0)}

@@ -131,7 +131,8 @@ def test_files_that_are_not_graphs_are_rejected(text: str, reason: str) -> None:
 
 
 def test_names_print_on_one_line() -> None:
-    """Escape control characters and surrogates in names, which could move the cursor of a terminal or fail to print."""
+    """Control characters and surrogates in names are escaped: they could move the cursor of a terminal or fail to
+    print."""
     problem = read_graph(text_of([A, {**B, "name": "b\ud800\x1b[31m\n"}, {**C, "name": "größe"}]), "step.json")
     assert problem.names == (r"b\ud800\x1b[31m\n", "größe")
     assert problem.value_names[0].startswith(r"b\ud800\x1b[31m\n (node")

@@ -1,5 +1,4 @@
-"""The search of all sets of live storages, against exhaustive search: copies are within the budget, no possible budget
-is refused, and a search that leaves states out proves nothing."""
+"""The search of all sets of live storages agrees with exhaustive search, and an incomplete search proves nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def chain(length: int) -> Problem:
 
 
 def test_least_peak_of_a_chain_is_three_storages() -> None:
-    """Each operand of the backward pass is computed from the start again: three storages suffice."""
+    """Three storages suffice if each operand of the backward pass is computed from the start again."""
     assert peak(chain(12), 3 * 64) == 3 * 64
     assert peak(chain(12), 3 * 64 - 1) is None
 
@@ -73,7 +72,7 @@ def test_stopped_search_proves_nothing() -> None:
 
 
 def test_small_storages_count_in_the_final_peak() -> None:
-    """Forty storages below a thousandth of the budget: the copies that are found keep the budget with them."""
+    """Copies keep the budget even with forty storages below a thousandth of it, which the search does not track."""
     rows = [OperationRow(f"f{at}", 1, [at - 1] if at else [], [10_000]) for at in range(6)]
     rows += [OperationRow(f"small{at}", 1, [], [30]) for at in range(40)]
     last = len(rows) - 1

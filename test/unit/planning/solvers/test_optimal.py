@@ -1,5 +1,5 @@
-"""Plans and bounds against exhaustive search: no plan above its budget or below the optimum, no bound above the
-optimum, and no possible budget refused; deliberately wrong bounds are noticed."""
+"""Plans keep their budgets, bounds are not above the optimum of exhaustive search, and no possible budget is
+refused."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_minimum_cuts_are_lower_bounds() -> None:
 @needs_highs
 @pytest.mark.parametrize("wrong", ["a copy for each result", "memory beside it", "outputs at once"])
 def test_wrong_bounds_are_noticed(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the integer program charge or hold too much, and find a bound above the optimum."""
+    """If the integer program charges or holds too much, the comparison finds a bound above the optimum."""
     true = stage_program.stage_program
 
     def spoilt(problem: Problem, budget: int, cuts: list[int]) -> stage_program.StageProgram:
@@ -147,8 +147,7 @@ def test_implied_variables_need_no_integrality() -> None:
 
 @needs_highs
 def test_more_cuts_do_not_weaken_the_relaxation() -> None:
-    """Assert that more cuts do not weaken the relaxation: without the rows (6), two half runs would pass for a whole
-    one."""
+    """More cuts do not weaken the relaxation: without the rows (6), two half runs would pass for a whole one."""
     for seed, problem, budget in given_problems(0, 120):
         draw = random.Random(seed)
         cuts = draw.sample(range(len(problem)), draw.randint(2, 4))
@@ -159,8 +158,7 @@ def test_more_cuts_do_not_weaken_the_relaxation() -> None:
 
 @needs_highs
 def test_plans_are_points_of_the_program() -> None:
-    """Project plans within the budget onto the integer program: each satisfies all rows, so that its optimum is a
-    bound."""
+    """Plans within the budget satisfy all rows of the integer program, so that its optimum is a bound."""
     for seed, problem, budget in given_problems(0, 180):
         pairs = LocalSearch(problem).repaired(budget)
         if pairs is None:
@@ -181,7 +179,7 @@ def test_cuts_are_positions_of_operations() -> None:
 
 
 def test_added_cuts_exclude_every_given_overflow() -> None:
-    """Choose the cuts where bytes above the budget are not yet excluded: most operations first, most bytes among
+    """Cuts are added where bytes above the budget are not excluded yet: most operations first, most bytes among
     equals."""
     messages = [np.array([0, 0, 5, 0, 0, 1]), np.array([0, 0, 3, 9, 0, 0]), np.array([0, 0, 0, 9, 0, 7])]
     assert cut_bounds.cutting_off((0,), messages, 0) == (0, 2, 3)
@@ -202,7 +200,7 @@ def test_overflow_is_excess_over_budget() -> None:
 
 
 def test_no_schedule_is_below_the_proven_minimum() -> None:
-    """Find no schedule below the proven minimum, for copies in any place or in the backward pass only."""
+    """No schedule is below the proven minimum, with copies in any place or in the backward pass only."""
     pinned = 0
     for seed in range(400):
         problem, draw = random_problem(seed), random.Random(seed)
@@ -219,7 +217,7 @@ def test_no_schedule_is_below_the_proven_minimum() -> None:
 
 
 def test_proven_minimum_is_reached() -> None:
-    """Reach the proven minimum on some problems by dropping every value that can be recomputed."""
+    """On some problems, dropping every value that can be recomputed reaches the proven minimum."""
     reached = 0
     for seed in range(200):
         problem = random_problem(seed)

@@ -1,4 +1,4 @@
-"""Repeated blocks: the copies chosen for one block are used for all blocks like it."""
+"""The copies chosen for one block are used for all blocks like it."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def test_every_spread_is_a_valid_order(alike: Repeats) -> None:
 
 @pytest.mark.parametrize("share", [0.15, 0.2, 0.25, 0.3])
 def test_block_transfer_is_cheaper_than_greedy_alone(share: float) -> None:
-    """Find a cheaper plan than the greedy search on a deep step of equal layers, without annealing and within the
-    budget."""
+    """On a deep step of equal layers, the plan is cheaper than that of the greedy search, without annealing and within
+    the budget."""
     problem, messages = layered(12), list[str]()
     budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
     search, best = LocalSearch(problem), Incumbent(problem, budget, progress=messages.append)

@@ -99,7 +99,7 @@ def test_view_copies_pay_if_slices_keep_a_buffer_alive() -> None:
 
 @pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
 def test_bounds_hold_for_copies_of_views() -> None:
-    """Compare bounds with exhaustive search over each choice of views to copy."""
+    """Bounds hold compared with exhaustive search over each choice of views to copy."""
     from recompute.test.unit.planning.solvers.random_graphs import random_nodes
 
     checked = 0

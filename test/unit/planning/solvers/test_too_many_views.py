@@ -1,5 +1,5 @@
-"""Copies of views, each of which needs storage of its own: where copying all of them is too much, subsets are tried,
-and a bound for plans without any of them does not count as proof."""
+"""Copies of views need storage of their own: subsets of views are tried, and a bound without view copies is not
+used."""
 
 from __future__ import annotations
 

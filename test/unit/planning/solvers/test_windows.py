@@ -1,4 +1,4 @@
-"""Reoptimization of the copies in a window: as cheap as any choice, never above the budget, and deterministic."""
+"""Reoptimized copies of a window are as cheap as any choice, within the budget, and deterministic."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_window_is_as_cheap_as_exhaustive_search() -> None:
 
 @needs_ortools
 def test_present_copies_are_a_complete_hint() -> None:
-    """Give CP-SAT a value for every variable, so that it takes the present copies as a feasible solution at once."""
+    """CP-SAT gets a value for every variable, so that it accepts the present copies as a feasible solution at once."""
     for seed in range(40):
         problem = random_problem(seed)
         pairs = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)
