@@ -16,13 +16,13 @@ on an argument of a private function applies to the operands of the function's c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -59,10 +59,15 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
     for mark in marks:
         if (reason := why_malformed(mark)) is not None:
             raise Refusal(mark, reason)
-    callers = _callers(module)
-    remarks, checkpoints = dict[str, Remark](), list[str]()
+    definitions = _Definitions.of(module)
+    remarks = dict[str, Remark]()
+    checkpoints = list[str]()
     for mark in marks:
-        reasons = _name_checkpoints(mark, callers, checkpoints) if _is_checkpoint(mark) else _write_mark(mark, callers)
+        if _is_checkpoint(mark):
+            names, reasons = _name_checkpoints(mark, definitions, len(checkpoints))
+            checkpoints += names
+        else:
+            reasons = _write_mark(mark, definitions)
         for reason in reasons:
             remarks.setdefault(reason, Remark(mark, reason))
     for function in functions_of(module) if any(map(_is_checkpoint, marks)) else ():
@@ -77,64 +82,88 @@ def _is_checkpoint(mark: CustomCallOp) -> bool:
     return mark.call_target_name.data == CHECKPOINTS
 
 
-def _callers(module: ModuleOp) -> Mapping[str, list[CallOp]]:
-    callers = dict[str, list[CallOp]]()
-    for op in every_operation(module):
-        if isinstance(op, CallOp):
-            callers.setdefault(op.callee.string_value(), []).append(op)
-    return callers
-
-
-def _write_mark(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[str]:
-    value, target = mark.operands[0], mark.call_target_name.data
-    definitions, reasons = list[SSAValue](), list[str]()
-    _resolve(value, callers, definitions, reasons)
-    for definition in definitions:
-        assert isinstance(definition.owner, Operation), "arguments are resolved to operands of calls"
+def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
+    """Write a mark on the operations that define its value; return the reasons for which it has no effect."""
+    target = mark.call_target_name.data
+    resolution = definitions.resolve(mark.operands[0])
+    for definition in resolution.results:
         if target == NAME:
-            add_names(definition.owner, [name_in(mark)])
+            add_names(definition.op, [name_in(mark)])
         else:
             mark_result(definition, StringAttr(POLICY_OF[target]))
     mark_name = target.removeprefix(Names.PREFIX)
-    yield from (f"'{mark_name}' has no effect here: {reason}" for reason in reasons)
-    if POLICY_OF.get(target) == Policy.OFFLOAD.value:
-        yield NOT_MOVED
+    reasons = [f"'{mark_name}' has no effect here: {reason}" for reason in resolution.reasons]
+    return [*reasons, NOT_MOVED] if POLICY_OF.get(target) == Policy.OFFLOAD.value else reasons
 
 
-def _name_checkpoints(mark: CustomCallOp, callers: Mapping[str, list[CallOp]], checkpoints: list[str]) -> Iterator[str]:
-    """Append the names of the checkpoints to `checkpoints`; values without a name get one."""
-    checkpoints.extend(name for name in name_in(mark).split(",") if name)
+def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: int) -> tuple[list[str], list[str]]:
+    """Name the operations that define the checkpoints of a mark.
+
+    Args:
+        mark: The mark: its text has the names of checkpoints, its further operands are checkpoints without a name.
+        definitions: The definitions of values.
+        earlier: The number of checkpoints of earlier marks, by which unnamed ones are numbered.
+
+    Returns:
+        The names of the checkpoints, and the reasons for which values are no checkpoints.
+    """
+    names = [name for name in name_in(mark).split(",") if name]
+    reasons = list[str]()
     for value in mark.operands[1:]:
-        definitions, reasons = list[SSAValue](), list[str]()
-        _resolve(value, callers, definitions, reasons)
-        name = f"checkpoint@{len(checkpoints)}"
-        checkpoints.extend([name] if definitions else [])
-        for definition in definitions:
-            assert isinstance(definition.owner, Operation), "arguments are resolved to operands of calls"
-            add_names(definition.owner, [name])
-        yield from (f"a checkpoint cuts nothing here: {reason}" for reason in reasons)
+        resolution = definitions.resolve(value)
+        name = f"checkpoint@{earlier + len(names)}"
+        for definition in resolution.results:
+            add_names(definition.op, [name])
+        if resolution.results:
+            names.append(name)
+        reasons += [f"a checkpoint cuts nothing here: {reason}" for reason in resolution.reasons]
+    return names, reasons
 
 
-def _resolve(
-    value: SSAValue, callers: Mapping[str, list[CallOp]], definitions: list[SSAValue], reasons: list[str]
-) -> None:
-    """Append the operation results for which a marked value stands to `definitions`, or the reason for none to
-    `reasons`."""
-    if not isinstance(value, BlockArgument):
-        if isinstance(value.owner, Operation) and is_mark(value.owner):
-            _resolve(value.owner.operands[0], callers, definitions, reasons)
-        else:
-            definitions.append(value)
-        return
-    function = value.block.parent_op()
-    if not isinstance(function, FuncOp):
-        reasons.append("the value is an argument of a region, which has a new value in each run")
-        return
-    calls = callers.get(function.sym_name.data, [])
-    if not calls:
-        reasons.append("the value is an argument of the step, which is live anyway")
-    for call in calls:
-        _resolve(call.operands[value.index], callers, definitions, reasons)
+@dataclass(frozen=True)
+class _Resolution:
+    """The operation results for which a marked value stands, and the reasons for which it stands for none."""
+
+    results: tuple[OpResult, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Definitions:
+    """The definitions of values across calls.
+
+    Attributes:
+        calls_of: The calls of each function, by its name.
+    """
+
+    calls_of: Mapping[str, Sequence[CallOp]]
+
+    @classmethod
+    def of(cls, module: ModuleOp) -> _Definitions:
+        calls_of = dict[str, list[CallOp]]()
+        for op in every_operation(module):
+            if isinstance(op, CallOp):
+                calls_of.setdefault(op.callee.string_value(), []).append(op)
+        return cls(calls_of)
+
+    def resolve(self, value: SSAValue) -> _Resolution:
+        """Find the definitions of a value: an argument of a function stands for the operands of its calls."""
+        while isinstance(value, OpResult) and is_mark(value.op):
+            value = value.op.operands[0]
+        if isinstance(value, OpResult):
+            return _Resolution((value,))
+        assert isinstance(value, BlockArgument), "a value is a result or an argument"
+        function = value.block.parent_op()
+        if not isinstance(function, FuncOp):
+            return _Resolution(reasons=("the value is an argument of a region, which has a new value in each run",))
+        calls = self.calls_of.get(function.sym_name.data, ())
+        if not calls:
+            return _Resolution(reasons=("the value is an argument of the step, which is live anyway",))
+        resolutions = [self.resolve(call.operands[value.index]) for call in calls]
+        return _Resolution(
+            tuple([result for resolution in resolutions for result in resolution.results]),
+            tuple([reason for resolution in resolutions for reason in resolution.reasons]),
+        )
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
