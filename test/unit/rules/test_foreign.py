@@ -132,8 +132,8 @@ def test_operation_without_kernel_is_not_executed() -> None:
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        ("x", r"a tuple of 1 arrays"),
-        ("(x, x)", r"a tuple of 1 arrays"),
+        ("x", r"a tuple of 1 array"),
+        ("(x, x)", r"a tuple of 1 array"),
         ("([1],)", r"numpy arrays, not list"),
         ("(x[:2],)", r"returns float32\[2, 64\], expected float32\[64, 64\]"),
         ("(x.astype('f8'),)", r"returns float64"),
