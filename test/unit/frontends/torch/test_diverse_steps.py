@@ -76,7 +76,10 @@ def spectra(weights: list[Any], x: Any) -> Any:
     return x.square().mean()
 
 
-def results(step: Callable[..., Any], function: Any) -> tuple[list[Any], int]:
+STEPS = [custom_function, checked_classes, gamma_samples, learned_quantization, spectra]
+
+
+def results(step: Callable[..., Any]) -> tuple[list[Any], int]:
     """Return the loss, the gradients and the random state of the second step, and its peak in bytes."""
     torch.manual_seed(0)
     weights = [torch.nn.Parameter(torch.randn(WIDTH, WIDTH) / 4) for _ in range(LAYERS)]
@@ -90,18 +93,14 @@ def results(step: Callable[..., Any], function: Any) -> tuple[list[Any], int]:
     return [loss.detach(), *(weight.grad for weight in weights), torch.get_rng_state()], meter.peak_bytes
 
 
-@pytest.mark.parametrize(
-    "function",
-    [custom_function, checked_classes, gamma_samples, learned_quantization, spectra],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("function", STEPS, ids=lambda function: function.__name__)
 def test_step_is_within_its_budget_and_equal(function: Any) -> None:
     torch._dynamo.reset()
     step = rt.compile(function, budget="80%")
     with warnings.catch_warnings():
         warnings.simplefilter("error", rt.NothingSaved)
-        ours, peak_bytes = results(step, function)
-    theirs, _ = results(function, function)
+        ours, peak_bytes = results(step)
+    theirs, _ = results(function)
     assert all(map(torch.equal, ours, theirs))
     (graph,) = step.report().graphs
     assert graph.copies and not graph.reason
