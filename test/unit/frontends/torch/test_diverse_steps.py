@@ -14,7 +14,9 @@ import pytest
 
 from recompute.test.unit.frontends.torch.steps import torch
 
-from recompute.benchmarks.torch.meter import Meter  # isort: skip
+from recompute.benchmarks.torch.peak_meter import Meter  # isort: skip
+from recompute.frontends.torch.compiled_step import program_order_peak  # isort: skip
+from recompute.frontends.torch.joint_graph_step import JointStep  # isort: skip
 import recompute.torch as rt  # isort: skip
 
 functional = torch.nn.functional
@@ -126,3 +128,20 @@ def test_backward_pass_without_operations_has_a_limit_in_bytes() -> None:
     step = rt.compile(lambda x, y: x + y, budget=8)
     with pytest.raises(Exception, match="no plan within 8 bytes: its backward pass has no operations"):
         step(torch.ones(8, requires_grad=True), torch.ones(8))
+
+
+def test_peak_in_program_order_counts_each_copy_of_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of one value have the same fake value, and storages of their own."""
+    torch._dynamo.reset()
+    peaks = list[tuple[int, int]]()
+    split = JointStep.split
+
+    def compared(self: JointStep, rewritten: Any) -> Any:
+        halves = split(self, rewritten)
+        peaks.append((rewritten.peak.temporary_bytes, program_order_peak(halves, self.num_fwd_outputs)))
+        return halves
+
+    monkeypatch.setattr(JointStep, "split", compared)
+    results(rt.compile(custom_function, budget="min"))
+    ((planned, estimated),) = peaks
+    assert planned == estimated
