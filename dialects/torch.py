@@ -4,7 +4,8 @@
 
 `torch.args` is the argument list of the call in Python's syntax, in which `%i` is operand i. The list is compared as
 text, so nothing here depends on schemas. `torch.node` is the name of the node; copies keep it. `torch.flops` is
-PyTorch's own count for products.
+PyTorch's own count for products. `torch.stored` is the size of the storage that the operation allocates, if it is
+larger than the elements of the result.
 
 A random operation is two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of the state that
 was drawn, operand 0, and of the operands in its argument list.
@@ -37,7 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 from . import aten
 
 PREFIX = "torch."
-ARGS, NODE, FLOPS, OF = "torch.args", "torch.node", "torch.flops", "torch.of"
+ARGS, NODE, FLOPS, OF, STORED = "torch.args", "torch.node", "torch.flops", "torch.of", "torch.stored"
 READ, DRAW, GET_ATTR = "torch.read", "torch.draw", "torch.get_attr"
 SEEDED, EFFECT = "torch.seeded.", "torch.effect."
 _FUNCTIONAL = frozenset(
@@ -152,8 +153,9 @@ class TorchOp(Operation):
             raise VerifyException("an operation of a joint graph must not have regions or successors")
         if not isinstance(self.attributes.get(NODE), StringAttr):
             raise VerifyException(f"'{NODE}' must be a string, the name of an FX node")
-        if not isinstance(self.attributes.get(FLOPS, IntegerAttr(0, 64)), IntegerAttr):
-            raise VerifyException(f"'{FLOPS}' must be a number")
+        for number in (FLOPS, STORED):
+            if not isinstance(self.attributes.get(number, IntegerAttr(0, 64)), IntegerAttr):
+                raise VerifyException(f"'{number}' must be a number")
         _SHAPES.get(self.name, _verify_call)(self)
 
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from ..dialects import aten
-from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED
+from ..dialects.torch import DRAW, FLOPS, GET_ATTR, PREFIX, READ, SEEDED, STORED
 from ..support.type_guards import is_shaped
 from .body_runs import elements
 from .facts import Facts, cast, communication, constant, impure, no_work, product, pure, random, view
@@ -84,6 +84,12 @@ _OF_SCHEMAS: dict[str, Facts] = {
 }
 
 
+def _stored_bytes(op: Operation) -> int | None:
+    """Return the bytes that PyTorch allocates for the result, if they are not those of its elements."""
+    stored = op.attributes.get(STORED)
+    return stored.value.data if isinstance(stored, IntegerAttr) else None
+
+
 def _operand_bytes(op: Operation) -> int:
     """Return the bytes of the largest operand."""
     return max(_tensor_bytes(operand.type) or 0 for operand in op.operands)
@@ -102,7 +108,7 @@ def _as_products(facts: dict[str, Facts]) -> dict[str, Facts]:
 
 
 OPERATIONS: dict[str, Facts] = {
-    name: replace(facts, allocated=True)
+    name: replace(facts, allocated=True, stored_bytes=facts.stored_bytes or _stored_bytes)
     for name, facts in {
         **_as_products(_OF_SCHEMAS),
         **_table(_MOVES, pure(no_work)),

@@ -12,6 +12,7 @@ import copy
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -165,6 +166,10 @@ def _placeholders(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
     return list(half.graph.find_nodes(op="placeholder"))
 
 
+def _calls(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    return [node for node in half.graph.nodes if node.op == "call_function"]
+
+
 def _value(node: torch.fx.Node) -> Any:
     return node.meta["val"]
 
@@ -210,67 +215,70 @@ def program_order_peak(halves: Partitioned, num_fwd_outputs: int) -> int:
     forward, backward = halves
     returned: Any = forward.graph.output_node().args[0]
     gradients: Any = backward.graph.output_node().args[0]
-    resident = {_storage(_value(node)) for node in _placeholders(forward)}
-    # A node that runs again has the fake value of its original, but a storage of its own.
-    saved = {node.name: _storage(_value_or_none(node)) for node in returned[num_fwd_outputs:] if node is not None}
-    shared = {saved[node.name]: node for node in _placeholders(backward) if node.name in saved}
-    liveness = _Liveness(resident)
-    for half in halves:
-        for node in (node for node in half.graph.nodes if node.op == "call_function"):
-            liveness.add(node, lambda key, half=half: key if half is forward or key in shared else (key, "again"))
-    ends = [(node, lambda key: key) for node in returned[:num_fwd_outputs] if node is not None]
-    ends += [(node, lambda key: key if key in shared else (key, "again")) for node in gradients if node is not None]
-    for node, name in ends:
-        liveness.keep(node, name)
+    liveness = _Liveness()
+    for node in _placeholders(forward):
+        liveness.add_argument(node)
+    for node in _calls(forward):
+        liveness.add(node)
+    saved = {node.name: node for node in returned[num_fwd_outputs:] if isinstance(node, torch.fx.Node)}
+    for node in _placeholders(backward):
+        liveness.add_argument(node, saved.get(node.name))
+    for node in _calls(backward):
+        liveness.add(node)
+    for node in (*returned[:num_fwd_outputs], *gradients):
+        if isinstance(node, torch.fx.Node):
+            liveness.use(node)
     return liveness.peak()
 
 
 class _Liveness:
-    """Storages by the call that makes them and their last use."""
+    """Storages by the call that makes them and their last use.
 
-    def __init__(self, resident: set[int | None]):
-        self._resident = resident
+    A node that runs again has the fake value of its original, and so have all copies of it, but each has a storage of
+    its own. So a result is stored in the storage of an operand with the same fake storage, otherwise in a new one.
+    """
+
+    def __init__(self) -> None:
         self._calls = 0
-        self._sizes = dict[Any, int]()
-        self._made = dict[int, list[Any]]()
-        self._last = dict[Any, int]()
+        self._storages = dict[torch.fx.Node, dict[int, int | None]]()
+        self._sizes = list[int]()
+        self._made = list[int]()
+        self._last = list[int]()
 
-    def add(self, node: torch.fx.Node, named: Callable[[int], Any]) -> None:
-        """Record a call, which reads its arguments. `named`: the storage that a fake storage represents."""
+    def add_argument(self, node: torch.fx.Node, saved: torch.fx.Node | None = None) -> None:
+        """Record an argument: a saved value, or one whose storage is not counted."""
+        fake = {key: None for value in _tensors(_value_or_none(node)) if (key := _storage(value)) is not None}
+        self._storages[node] = fake if saved is None else self._storages[saved]
+
+    def add(self, node: torch.fx.Node) -> None:
+        """Record a call, which reads its arguments."""
+        read = {key: at for operand in node.all_input_nodes for key, at in self._storages.get(operand, {}).items()}
+        stored = self._storages[node] = dict[int, int | None]()
         for value in _tensors(node.meta.get("val")):
-            key = self._key(value, named)
-            if key is not None and key not in self._sizes:
-                self._sizes[key] = int(_hint_of(value.untyped_storage().nbytes()))
-                self._made.setdefault(self._calls, []).append(key)
-        for read in (*node.all_input_nodes, node):
-            self._use(read, named)
+            key = _storage(value)
+            if key in read:
+                stored[key] = read[key]
+            elif key is not None and key not in stored:
+                stored[key] = len(self._sizes)
+                self._sizes.append(int(_hint_of(value.untyped_storage().nbytes())))
+                self._made.append(self._calls)
+                self._last.append(self._calls)
+        for operand in (*node.all_input_nodes, node):
+            self.use(operand)
         self._calls += 1
 
-    def keep(self, node: Any, named: Callable[[int], Any]) -> None:
-        """Record a result, which is live to the end."""
-        if isinstance(node, torch.fx.Node):
-            self._use(node, named)
+    def use(self, node: torch.fx.Node) -> None:
+        """Record a use by the call that is added next."""
+        for storage in self._storages.get(node, {}).values():
+            if storage is not None:
+                self._last[storage] = self._calls
 
     def peak(self) -> int:
-        dying = dict[int, list[Any]]()
-        for key, index in self._last.items():
-            dying.setdefault(index, []).append(key)
-        live = peak = 0
-        for index in range(self._calls):
-            live += sum(self._sizes[key] for key in self._made.get(index, ()))
-            peak = max(peak, live)
-            live -= sum(self._sizes[key] for key in dying.get(index, ()))
-        return peak
-
-    def _use(self, node: torch.fx.Node, named: Callable[[int], Any]) -> None:
-        for value in _tensors(node.meta.get("val")):
-            key = self._key(value, named)
-            if key in self._sizes:
-                self._last[key] = self._calls
-
-    def _key(self, value: torch.Tensor, named: Callable[[int], Any]) -> Any:
-        key = _storage(value)
-        return None if key is None or key in self._resident else named(key)
+        change = [0] * (self._calls + 2)
+        for size, made, last in zip(self._sizes, self._made, self._last, strict=True):
+            change[made] += size
+            change[last + 1] -= size
+        return max(accumulate(change), default=0)
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

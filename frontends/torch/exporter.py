@@ -4,10 +4,11 @@ Copies get the metadata of their originals, and the tag of the backward pass. A 
 reads becomes `run_and_save_rng_state`, the copy `run_with_rng_state`. An argument that the step overwrites is cloned if
 the backward pass reads its old value.
 
-Inductor chooses the layouts of values, so that it saves two kinds of them as copies, which eager mode saves for free:
+Two kinds of values are not saved as they are:
 
-- A view of a forward value that the backward pass reads. With `for_inductor`, the backward pass makes the view again,
-  from the value.
+- A view of a forward value that the backward pass reads. With `views_again`, the backward pass makes the view again,
+  from the value: autograd holds the storage of a saved view until the backward pass ends, and Inductor, which chooses
+  the layouts of values, may save the view as a copy.
 - An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
   view with one dimension, which has a single layout:
 
@@ -42,26 +43,29 @@ from .layout_views import FLAT, is_flattened
 from .schemas import STATE_BYTES, target_named
 from .unsupported import Unsupported
 
-_TAG, _BACKWARD = "partitioner_tag", "is_backward"
+_TAG, _BACKWARD, _ONLY_FORWARD = "partitioner_tag", "is_backward", "must_be_in_forward"
 _CONVOLUTION = f"{PREFIX}aten.convolution.default"
 _VIEWS = frozenset(f"{PREFIX}{name}" for name in aten.VIEWS.split())
 _OF_CHECKPOINTS = ("recompute", "ac_graph_id")
 """Keys of the metadata by which PyTorch's partitioners recompute and reorder: the graph is final."""
 
 
-def write_joint(module: ModuleOp, joint: torch.fx.GraphModule, for_inductor: bool = False) -> torch.fx.GraphModule:
+def write_joint(
+    module: ModuleOp, joint: torch.fx.GraphModule, for_inductor: bool = False, views_again: bool = False
+) -> torch.fx.GraphModule:
     """Return the joint graph of a module.
 
     Args:
         module: The module.
         joint: The graph that the module was imported from.
         for_inductor: Whether Inductor compiles the graph, and chooses layouts.
+        views_again: Whether the backward pass makes views of forward values again; implied by `for_inductor`.
 
     Raises:
         Unsupported: For an operation without a form in FX.
     """
     (function,) = functions_of(module)
-    writer = _Writer(joint, for_inductor)
+    writer = _Writer(joint, for_inductor, views_again or for_inductor)
     block = single_block(function)
     originals = joint.graph.find_nodes(op="placeholder")
     for argument, node in zip(block.args, originals, strict=True):
@@ -92,6 +96,7 @@ class _Writer:
 
     joint: torch.fx.GraphModule
     for_inductor: bool
+    views_again: bool
     graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
     nodes: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
     flat: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
@@ -129,7 +134,7 @@ class _Writer:
 
     def _read_by(self, op: Operation, operand: SSAValue) -> torch.fx.Node:
         """Return the node that an operation reads for an operand."""
-        return self._in_backward(operand) if self.for_inductor and _is_backward(op) else self.nodes[operand]
+        return self._in_backward(operand) if self.views_again and _is_backward(op) else self.nodes[operand]
 
     def _in_backward(self, value: SSAValue) -> torch.fx.Node:
         """Return the node of a value for the backward pass, where views of forward values are made again."""
@@ -223,7 +228,10 @@ class _Writer:
         return self._node(_NewNode(target, args, kwargs), self._original(op), is_copy(op))
 
     def _results(self, op: Operation, call: torch.fx.Node) -> None:
-        value = call.meta["val"]
+        value = call.meta.get("val")
+        if value is None and not _is_backward(op):
+            # A check: PyTorch's partitioner would repeat it in the backward pass, and save its operands.
+            call.meta[_TAG] = _ONLY_FORWARD
         if not isinstance(value, tuple | list):
             self._define(op.results[0], call)
             return

@@ -20,14 +20,27 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...dialects.names import Names
-from ...dialects.torch import ARGS, DRAW, EFFECT, FLOPS, GET_ATTR, NODE, OF, PREFIX, READ, SEEDED, operation_class
+from ...dialects.torch import (
+    ARGS,
+    DRAW,
+    EFFECT,
+    FLOPS,
+    GET_ATTR,
+    NODE,
+    OF,
+    PREFIX,
+    READ,
+    SEEDED,
+    STORED,
+    operation_class,
+)
 from .arguments import text_of
 from .graph_marks import marks_of
 from .layout_views import flattened_argument, restored_argument
 from .node_locations import location_of
 from .product_flops import flops_of
 from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
-from .tensor_types import type_of
+from .tensor_types import stored_bytes, type_of
 from .unsupported import Unsupported
 
 ORIGIN = "recompute_origin"
@@ -273,6 +286,8 @@ class _Reader:
         is_counted = isinstance(call.target, OpOverload) and call.prefix != EFFECT
         if is_counted and (flops := flops_of(call.target, call.args, node.kwargs, value)) is not None:
             attributes[FLOPS] = IntegerAttr(flops, 64)
+        if (stored := stored_bytes(value, node)) is not None:
+            attributes[STORED] = IntegerAttr(stored, 64)
         parts = tuple(value) if _is_tuple(value) else (value,)
         types = [type_of(part, node) for part in parts]
         name = call.prefix + qualified_name(call.target)

@@ -22,7 +22,7 @@ from ...proof.prove import prove
 from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from .exporter import write_joint
-from .importer import read_joint, written_placeholders
+from .importer import is_backward, read_joint, written_placeholders
 from .options import Options
 from .plan_cache import PlanCache, StoredPlan
 from .program_order_peaks import Peak
@@ -108,6 +108,16 @@ class JointStep:
         return Peak.of(self.module)
 
     @cached_property
+    def has_backward(self) -> bool:
+        """Whether the backward pass has an operation."""
+        arguments = self.joint.graph.find_nodes(op="placeholder")
+        tangents = {node for node in arguments if node.name.startswith("tangents")}
+        return any(
+            node.op == "call_function" and (is_backward(node) or not tangents.isdisjoint(node.all_input_nodes))
+            for node in self.joint.graph.nodes
+        )
+
+    @cached_property
     def tangent_bytes(self) -> int:
         """Bytes of the gradients of the results: PyTorch makes them when the backward pass begins, and holds them until
         it ends."""
@@ -144,7 +154,7 @@ class JointStep:
 
         Raises `NotProved`, and `Unsupported` for an operation without a form in FX.
         """
-        graph = write_joint(rewritten.result.module, self.joint, self.for_inductor)
+        graph = write_joint(rewritten.result.module, self.joint, self.for_inductor, views_again=True)
         proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))
         if not proof.proved:
             raise NotProved(proof, f"the exported graph is not proved equal to the original: {proof.reason}")

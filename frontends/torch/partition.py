@@ -17,14 +17,17 @@ from functorch.compile import default_partition
 from ...driver.verified import NotProved
 from ...support.diagnostics import Refusal
 from ...support.garbage import no_collection
+from ...support.units import MINIMUM, is_share, parse_budget
 from .importer import read_joint
 from .joint_graph_step import JointStep, Partitioned
 from .options import Options
-from .report import GraphReport, plain_report, report_of
+from .report import GraphReport, plain_report, report_of, report_unchanged
 from .unsupported import Unsupported
 from .warning import warn_plain
 
 Partition = Callable[..., Partitioned]
+NO_BACKWARD = "its backward pass has no operations, so no value is saved for it"
+"""The reason that a graph is left to PyTorch's partitioner without a warning."""
 
 
 class BudgetNotKept(RuntimeError):
@@ -56,7 +59,8 @@ class Partitioner:
         start = perf_counter()
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
-            halves, report = self.partition(self.step(module, joint, inputs, num_fwd_outputs, keywords))
+            step = self.step(module, joint, inputs, num_fwd_outputs, keywords)
+            halves, report = self.partition(step) if step.has_backward else self._without_backward(step)
         except BudgetNotKept:
             raise
         except (Unsupported, Refusal, NotProved) as error:
@@ -83,6 +87,20 @@ class Partitioner:
         `Unsupported`."""
         rewritten = step.rewrite(self.options)
         return step.split(rewritten), report_of(step, rewritten)
+
+    def _without_backward(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
+        """Split a step whose backward pass has no operation, as that of a sum: nothing is saved for it.
+
+        Raises `BudgetNotKept` for a number of bytes that is smaller than the step needs. A share of such a graph has no
+        meaning: most are the small graphs between two graph breaks.
+        """
+        report, budget = replace(report_unchanged(step), reason=NO_BACKWARD), self.options.budget
+        if budget is not None and budget != MINIMUM and not is_share(budget):
+            limit, needed = parse_budget(budget, 1) or 0, report.peak_bytes + report.input_bytes
+            if needed > limit:
+                raise BudgetNotKept(f"no plan within {limit} bytes: {NO_BACKWARD}, and it needs {needed} bytes")
+        halves = self.fallback(step.joint, step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords)
+        return halves, report
 
     def _left_alone(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Partitioned:
         warn_plain(error)

@@ -51,6 +51,26 @@ def type_of(value: Any, node: torch.fx.Node) -> Attribute:
     return _tensor(value.dtype, tuple([_extent(size, node) for size in value.shape]), node)
 
 
+def stored_bytes(value: Any, node: torch.fx.Node) -> int | None:
+    """Return the bytes of the storage that a node allocates for its result; None if they are those of the elements.
+
+    `aten.copy` into a slice, for example, returns a tensor with the strides of the slice, and allocates the gaps.
+    """
+    if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
+        return None
+    storage, elements = value.untyped_storage(), value.numel()
+    allocated = storage.nbytes()
+    if not isinstance(allocated, int) or not isinstance(elements, int) or allocated <= elements * value.itemsize:
+        return None
+    read = [operand.meta.get("val") for operand in node.all_input_nodes]
+    is_view = any(isinstance(each, FakeTensor) and _is_stored_in(each, storage) for each in read)
+    return None if is_view else allocated
+
+
+def _is_stored_in(value: FakeTensor, storage: torch.UntypedStorage) -> bool:
+    return value.layout is torch.strided and value.untyped_storage()._cdata == storage._cdata
+
+
 def _tensor(dtype: torch.dtype, shape: tuple[int, ...], node: torch.fx.Node) -> Attribute:
     if dtype not in _ELEMENTS:
         raise Unsupported(node, f"its elements are {dtype}")
