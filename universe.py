@@ -17,20 +17,27 @@ from xdsl.utils.target import Target
 from .mlir_io.workarounds import install
 
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
-_WORDS = (
-    *(
-        "flatten-tuples",
-        "inline-composites",
-        "take-marks",
-        "inline",
-        "merge-remat",
-        "take-scopes",
-        "inline-segments",
-        "inline-gradient",
-        "loops",
-        "offload",
-    ),
-    *("phase", "mark", "plan", "clone", "cse", "schedule", "shard-kept", "lower", "stagger", "outline-gradient"),
+_PASS_NAMES = (
+    "flatten-tuples",
+    "inline-composites",
+    "take-marks",
+    "inline",
+    "merge-remat",
+    "take-scopes",
+    "inline-segments",
+    "inline-gradient",
+    "loops",
+    "offload",
+    "phase",
+    "mark",
+    "plan",
+    "clone",
+    "cse",
+    "schedule",
+    "shard-kept",
+    "lower",
+    "stagger",
+    "outline-gradient",
     "verify",
 )
 # The passes that run the other ones' work in stages, such as `RecomputePass` in `rewriting/recompute.py`.
@@ -51,7 +58,7 @@ def _dialect(module: str, name: str) -> Callable[[], Dialect]:
     return lambda: getattr(import_module(f".dialects.{module}", __package__), name)
 
 
-PASSES = {f"recompute-{word}": _pass(word) for word in _WORDS} | {"recompute": _pass("recompute")}
+PASSES = {f"recompute-{word}": _pass(word) for word in _PASS_NAMES} | {"recompute": _pass("recompute")}
 
 TARGETS = {"memory-timeline": _target("MemoryTimelineTarget"), "explain": _target("ExplainTarget")}
 

@@ -66,7 +66,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Named:
+class TorchObject:
     """An object of PyTorch by name: `torch.float32`, `torch.strided`, or `device('cpu')`, whose `kind` is `device`."""
 
     kind: str
@@ -74,7 +74,7 @@ class Named:
 
 
 Argument: TypeAlias = (
-    "bool | int | float | complex | str | Operand | Named | list[Argument] | tuple[Argument, ...] | None"
+    "bool | int | float | complex | str | Operand | TorchObject | list[Argument] | tuple[Argument, ...] | None"
 )
 
 
@@ -127,9 +127,9 @@ def _argument(tree: ast.expr) -> Argument:
         case ast.Name(id=name) if name[:1] == "_" and name[1:].isdecimal():
             return Operand(int(name[1:]))
         case ast.Attribute(value=ast.Name(id="torch"), attr=name):
-            return Named("torch", name)
+            return TorchObject("torch", name)
         case ast.Call(func=ast.Name(id="device"), args=[ast.Constant(value=str() as name)], keywords=[]):
-            return Named("device", name)
+            return TorchObject("device", name)
         case ast.Call(func=ast.Name(id="complex"), args=[real, imaginary], keywords=[]):
             parts = _argument(real), _argument(imaginary)
             if not all(isinstance(part, float) for part in parts):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from .gates import is_gate
 from .graph import Graph
-from .plan import CopyGroup, Kept, Plan
+from .plan import CopyGroup, NotRecomputed, Plan
 from .plan_file import Note
 
 
@@ -40,11 +40,11 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
             copies.add(copy)
 
 
-def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[str]:
+def unknown_operations(graph: Graph, noted: Iterable[NotRecomputed | Note]) -> Iterator[str]:
     """Yield a message for each entry whose operation does not exist."""
     for index, entry in enumerate(noted):
         if entry.operation not in range(len(graph)):
-            name = type(entry).__name__.lower()
+            name = "note" if isinstance(entry, Note) else "kept"
             expected = f"the graph has {len(graph)}, numbered from 0"
             yield f"{name} {index}: operation {entry.operation} does not exist; {expected}"
 

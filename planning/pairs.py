@@ -12,7 +12,7 @@ from .by_segment.copy_groups import unsplit_group, with_numbers
 from .by_segment.copy_requests import NO_GATE
 from .gates import gates_for
 from .graph import Graph
-from .plan import CopyGroup, Kept, Plan
+from .plan import CopyGroup, NotRecomputed, Plan
 
 
 def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:
@@ -33,7 +33,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         ValueError: For an operation or a place that does not exist, and for a place that is not after the operation.
     """
     operations_at = _operations_by_place(graph, pairs)
-    groups, kept, copied_later = list[CopyGroup](), list[Kept](), set[int]()
+    groups, kept, copied_later = list[CopyGroup](), list[NotRecomputed](), set[int]()
     for place in sorted(operations_at, reverse=True):
         operations = sorted(operations_at[place])
         replaced = [v for v in graph.results_of(operations) if v in copied_later or _is_read_from(graph, v, place)]
@@ -41,7 +41,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         readers = {op for v in replaced for op in graph.readers[v] if op >= place and not graph.forward[op]}
         gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:
-            kept.append(Kept(segment, operations[0], NO_GATE))
+            kept.append(NotRecomputed(segment, operations[0], NO_GATE))
             continue
         group = unsplit_group(graph, segment, place, operations, replaced, gates)
         groups.append(group)

@@ -75,7 +75,7 @@ class CopyGroup:
 
 
 @dataclass(frozen=True)
-class Kept:
+class NotRecomputed:
     """A segment, or an operation in it, that is not recomputed, with the reason.
 
     Attributes:
@@ -118,7 +118,7 @@ class Plan:
     """
 
     groups: tuple[CopyGroup, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[NotRecomputed, ...] = ()
     optimality: Optimality | None = field(default=None, compare=False)
 
     @cached_property

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from ..support.strict_json import BadJson, parse_strictly, why_no_amount
 from .host_moves import NOTHING_MOVED, Offload
-from .plan import Batch, CopyGroup, Kept, Plan
+from .plan import Batch, CopyGroup, NotRecomputed, Plan
 
 
 class BadPlan(ValueError):
@@ -194,7 +194,7 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
 
 _STEP = ("function", "graph", "groups", "kept", "notes", "offload")
 _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
-    tuple(field.name for field in fields(record)) for record in (CopyGroup, Batch, Kept, Note, Offload)
+    tuple(field.name for field in fields(record)) for record in (CopyGroup, Batch, NotRecomputed, Note, Offload)
 ]
 
 
@@ -231,8 +231,8 @@ def _batch(batch: JsonFields) -> Batch:
     return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
 
 
-def _read_kept(kept: JsonFields) -> Kept:
-    return Kept(kept.text("segment"), kept.number("operation"), kept.text("reason"))
+def _read_kept(kept: JsonFields) -> NotRecomputed:
+    return NotRecomputed(kept.text("segment"), kept.number("operation"), kept.text("reason"))
 
 
 def _note(note: JsonFields) -> Note:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.step.graph_of import Numbered
+from ..analysis.step.graph_of import NumberedGraph
 from ..options.recompute_options import Emission
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
@@ -29,7 +29,7 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
         The steps of the result.
     """
     phases_of = {function: step.phases for function, step in before}
-    graphs = dict[FuncOp, Numbered]()
+    graphs = dict[FuncOp, NumberedGraph]()
     with part("cse"):
         if emission.calls:
             origins.follow_copies(module)

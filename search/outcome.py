@@ -14,7 +14,7 @@ from ..planning.plan_file import StepPlan
 from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
 from ..transforms.clone import ClonedStep
-from ..transforms.loops import NOTHING_ROLLED, Rolled
+from ..transforms.loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 from ..transforms.offload import NO_MOVES, Moves
 
 
@@ -41,7 +41,7 @@ class Recomputation:
     steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
     restored: Restored = NOTHING_RESTORED
-    rolled: Rolled = NOTHING_ROLLED
+    rolled: LoopRecomputation = NO_LOOP_RECOMPUTATION
     eager: int = 0
     offload: Offload = NOTHING_MOVED
     moves: Moves = NO_MOVES

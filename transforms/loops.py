@@ -64,7 +64,7 @@ _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COU
 
 
 @dataclass(frozen=True)
-class Rolled:
+class LoopRecomputation:
     """The result of the pass.
 
     Attributes:
@@ -80,10 +80,12 @@ class Rolled:
     replaced: Replaced = field(default_factory=Replaced)
 
 
-NOTHING_ROLLED = Rolled(0, 0, ())
+NO_LOOP_RECOMPUTATION = LoopRecomputation(0, 0, ())
 
 
-def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops | LoopSchedule = True) -> Rolled:
+def recompute_loops(
+    module: ModuleOp, selection: Selection = AUTO, loops: Loops | LoopSchedule = True
+) -> LoopRecomputation:
     """Cut every pair of loops that share stacks, outer loops before inner ones.
 
     Args:
@@ -98,16 +100,16 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
         Refusal: A function has several blocks.
     """
     if (schedule := schedule_of(loops)).kind == "none":
-        return NOTHING_ROLLED
+        return NO_LOOP_RECOMPUTATION
     cutter = _Cutter(selection, schedule, repeatable(module, selection), FreeNumbers.free_in(module))
     for function in functions_of(module):
         cutter.cut_function(function)
-    return Rolled(cutter.copies, cutter.extra_flops, tuple(cutter.remarks), cutter.replaced)
+    return LoopRecomputation(cutter.copies, cutter.extra_flops, tuple(cutter.remarks), cutter.replaced)
 
 
 @dataclass
 class _Cutter:
-    """Cuts the loops of functions, and accumulates the fields of `Rolled`."""
+    """Cuts the loops of functions, and accumulates the fields of `LoopRecomputation`."""
 
     selection: Selection
     schedule: LoopSchedule
@@ -134,12 +136,12 @@ class _Cutter:
     def _cut_block(self, block: Block, crossings: Crossings, cut_of: CutOf) -> None:
         """Cut the loops of the block, then those of the blocks inside it, while equal branches are joined."""
         self.remarks.extend(_remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
-        links = partial(crossings.loop_pairs, block)
-        whole = loops_recomputed_whole(links(), cut_of, self.selection)
-        self.remarks.extend(_remarks_on_cuts_not_worthwhile(links(), self.may_repeat, cut_of, whole))
-        while (cut := _next_cut(links(), cut_of, whole)) is not None:
+        pairs = partial(crossings.loop_pairs, block)
+        whole = loops_recomputed_whole(pairs(), cut_of, self.selection)
+        self.remarks.extend(_remarks_on_cuts_not_worthwhile(pairs(), self.may_repeat, cut_of, whole))
+        while (cut := _next_cut(pairs(), cut_of, whole)) is not None:
             self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
-            self.extra_flops += cut.extra_flops * runs_of(cut.link.writer.op)
+            self.extra_flops += cut.extra_flops * runs_of(cut.pair.writer.op)
             self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
         for inner in reversed(_inner_blocks(operations_in(block))):
@@ -150,14 +152,14 @@ class _Cutter:
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
         """Replace the stacks of the remaining pairs of loops by saved carries, where that needs fewer bytes."""
         for saved in self._pairs_with_saved_carries(block, crossings):
-            self.extra_flops += saved.extra_flops * runs_of(saved.link.writer.op)
+            self.extra_flops += saved.extra_flops * runs_of(saved.pair.writer.op)
             if isinstance(saved, Chunks):
                 self.copies += save_in_chunks(saved, self.numbers, self.replaced)
             else:
                 assert isinstance(saved, Slots), "chunks or slots"
                 self.copies += save_in_slots(saved, self.numbers, self.replaced)
-            erase_loop(saved.link.reader)  # First: it reads results of the writer.
-            erase_loop(saved.link.writer)
+            erase_loop(saved.pair.reader)  # First: it reads results of the writer.
+            erase_loop(saved.pair.writer)
 
     def _pairs_with_saved_carries(self, block: Block, crossings: Crossings) -> Iterator[SavedCarries]:
         """Yield the schedule of each pair of loops that needs fewer bytes with saved carries, outer loops first.
@@ -169,22 +171,22 @@ class _Cutter:
             block = pending.pop()
             unpaired = {op for op in block.ops if op not in visited}
             while (saved := self._next_pair_with_saved_carries(block, crossings, unpaired)) is not None:
-                link = saved.link
-                unpaired.discard(link.writer.op)
+                pair = saved.pair
+                unpaired.discard(pair.writer.op)
                 reason = saved.why_not(self.may_repeat)
                 if reason is not None:
-                    self.remarks.append(_remark_on_uncut(link.writer.op, reason))
+                    self.remarks.append(_remark_on_uncut(pair.writer.op, reason))
                 else:
                     self.remarks.append(_remark_on_saved_carries(saved))
-                    unpaired.discard(link.reader.op)
+                    unpaired.discard(pair.reader.op)
                     yield saved
             pending.extend(_inner_blocks(unpaired))
 
     def _next_pair_with_saved_carries(
         self, block: Block, crossings: Crossings, unpaired: Collection[Operation]
     ) -> SavedCarries | None:
-        links = (link for link in crossings.loop_pairs(block) if {link.writer.op, link.reader.op} <= set(unpaired))
-        candidates = (saved_carries_of(link, block, self.schedule) for link in links)
+        pairs = (pair for pair in crossings.loop_pairs(block) if {pair.writer.op, pair.reader.op} <= set(unpaired))
+        candidates = (saved_carries_of(pair, block, self.schedule) for pair in pairs)
         return next((saved for saved in candidates if saved is not None), None)
 
 
@@ -197,32 +199,32 @@ def _remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | 
     return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
-def _next_cut(links: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
+def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
     """Return the next worthwhile cut of the block; None if there is none.
 
     The cuts are searched again each time, since each one replaces its loops.
     """
-    cuts = (cut_of(link) for link in links if link.writer.op not in whole)
+    cuts = (cut_of(pair) for pair in pairs if pair.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
 def _remarks_on_cuts_not_worthwhile(
-    links: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
+    pairs: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
 ) -> Iterator[Remark]:
-    for link in links:
-        if link.writer.op in whole:
-            yield Remark(link.writer.op, WHOLE)
-        elif link.only_read and (reason := cut_of(link).why_not) is not None:
-            exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
+    for pair in pairs:
+        if pair.writer.op in whole:
+            yield Remark(pair.writer.op, WHOLE)
+        elif pair.only_read and (reason := cut_of(pair).why_not) is not None:
+            exchanges = [op for op in pair.writer.block.ops if holds_collective(op) and not may_repeat(op)]
             if reason == SMALLEST and exchanges:
                 note = EXCHANGES.format(name=name_of(exchanges[0]))
-                yield _remark_on_uncut(link.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
+                yield _remark_on_uncut(pair.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
             else:
-                yield _remark_on_uncut(link.writer.op, reason)
+                yield _remark_on_uncut(pair.writer.op, reason)
 
 
 def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
-    writer, size = saved.link.writer, saved.recomputed_part.size
+    writer, size = saved.pair.writer, saved.recomputed_part.size
     iterations = f"{counted(saved.iterations, 'iteration')} {'is' if saved.iterations == 1 else 'are'}"
     after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
     return Remark(
@@ -234,10 +236,10 @@ def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
 
 
 def _remark_on_cut(cut: LoopCut) -> Remark:
-    link, stacks = cut.link, counted(len(cut.dropped), "stack")
+    pair, stacks = cut.pair, counted(len(cut.dropped), "stack")
     return Remark(
-        link.writer.op,
-        f"the loop of {counted(link.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
+        pair.writer.op,
+        f"the loop of {counted(pair.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
         f"{stacks}, and {format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats "
         f"{counted(len(cut.repeated), 'operation')}",
         RemarkKind.PASSED,
@@ -248,8 +250,8 @@ def _remark_on_cut(cut: LoopCut) -> Remark:
 def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
     """Yield, for each reason why operations of the loop are not repeated, a remark at the first such operation."""
     reasons = dict[str, Operation]()
-    for op in cut.link.writer.block.ops:
-        if op is not cut.link.writer.block.last_op and (reason := why_impure(op)) is not None:
+    for op in cut.pair.writer.block.ops:
+        if op is not cut.pair.writer.block.last_op and (reason := why_impure(op)) is not None:
             reasons.setdefault(reason, op)
     for reason, op in reasons.items():
         saved = ", and its results are saved" if op.results else ""

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.request.value_names import matches_of
 from ..analysis.step.direction import Direction
-from ..analysis.step.graph_of import Numbered
+from ..analysis.step.graph_of import NumberedGraph
 from ..analysis.step.guessed_phases import guessed_phases
 from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order, functions_of, single_block
@@ -125,7 +125,7 @@ def numbered_steps(
     module: ModuleOp,
     bare: bool = False,
     costs: CostsOf | None = None,
-    graphs: Mapping[FuncOp, Numbered] = MappingProxyType({}),
+    graphs: Mapping[FuncOp, NumberedGraph] = MappingProxyType({}),
 ) -> Steps:
     """Return the steps of the module.
 

@@ -23,14 +23,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.segments import NoSuchSegment, find_segments
-from ..analysis.step.graph_of import Numbered
+from ..analysis.step.graph_of import NumberedGraph
 from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases_now
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
-from ..planning.by_segment.early_parts import Early, early_parts
+from ..planning.by_segment.early_parts import EarlyPart, early_parts
 from ..support.diagnostics import BadRequest, Remark, tell
 from .phase import steps_of
 from .preparation.nested_steps import outline_temporarily
@@ -40,8 +40,8 @@ def stagger(
     module: ModuleOp,
     segments: str = "auto",
     phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
-    unchanged: dict[FuncOp, Numbered] | None = None,
-) -> list[Early]:
+    unchanged: dict[FuncOp, NumberedGraph] | None = None,
+) -> list[EarlyPart]:
     """Insert a barrier before each part of a segment that an executor could run too early, and return these parts.
 
     Args:
@@ -53,7 +53,7 @@ def stagger(
     Raises:
         Refusal: The pattern matches no segment.
     """
-    early = list[Early]()
+    early = list[EarlyPart]()
     steps = (
         ((function, phases_now(before)) for function, before in phases_of.items()) if phases_of else steps_of(module)
     )
@@ -73,7 +73,7 @@ def stagger(
     return early
 
 
-def _hold_back(part: Early, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
+def _hold_back(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
     """Insert the barrier of an early part.
 
     `newest`: for each value, the result of the latest barrier over it, which later segments read too; extended.

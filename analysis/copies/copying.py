@@ -20,7 +20,7 @@ from ...planning.by_segment.copy_requests import (
     with_residuals,
 )
 from ...planning.by_segment.each_pass import in_each_pass
-from ...planning.plan import Kept, Plan
+from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import Remark
 from ...support.operations import name_of
@@ -156,7 +156,7 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     return (_remark_on_kept(step, kept) for kept in plan.kept)
 
 
-def _remark_on_kept(step: Step, kept: Kept) -> Remark:
+def _remark_on_kept(step: Step, kept: NotRecomputed) -> Remark:
     subject = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
     return Remark(step.operation(kept.operation), f"{subject} is not recomputed: {kept.reason}")
 

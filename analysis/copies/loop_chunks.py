@@ -90,7 +90,7 @@ class SavedCarries(ABC):
     `recomputed_part`: the part of the writing loop that recomputes the slices of these stacks from the carries.
     """
 
-    link: LoopPair
+    pair: LoopPair
     dropped: tuple[Stack, ...]
     recomputed_part: LoopPart
 
@@ -117,7 +117,7 @@ class SavedCarries(ABC):
     @property
     def dropped_reads(self) -> tuple[StackRead, ...]:
         """The reads of dropped stacks."""
-        return self.link.reads_of(self.dropped)
+        return self.pair.reads_of(self.dropped)
 
     @property
     def is_reversed(self) -> bool:
@@ -132,12 +132,12 @@ class SavedCarries(ABC):
     @property
     def slice_bytes(self) -> int:
         """Bytes that the dropped stacks hold for one iteration."""
-        return self.dropped_bytes // self.link.writer.trips
+        return self.dropped_bytes // self.pair.writer.trips
 
     @property
     def carry_bytes(self) -> int:
         """Bytes of the saved carries of one iteration."""
-        return sum(value_bytes(self.link.writer.block.args[index]) for index in self.checkpoints)
+        return sum(value_bytes(self.pair.writer.block.args[index]) for index in self.checkpoints)
 
     @property
     def extra_flops(self) -> int:
@@ -146,7 +146,7 @@ class SavedCarries(ABC):
 
     def why_not(self, may_repeat: MayRepeat) -> str | None:
         """Return the reason to leave the loops unchanged; None if saving carries needs fewer bytes."""
-        writer, reader = self.link.writer, self.link.reader
+        writer, reader = self.pair.writer, self.pair.reader
         if any(why_impure(op) for loop in (writer, reader) for op in loop.block.ops):
             return EFFECTS
         if not reader.is_bare:
@@ -177,12 +177,12 @@ class Chunks(SavedCarries):
     @property
     def whole_chunks(self) -> int:
         """Number of complete chunks."""
-        return self.link.writer.trips // self.every
+        return self.pair.writer.trips // self.every
 
     @property
     def remainder(self) -> int:
         """Number of iterations in the incomplete last chunk; 0 if there is none."""
-        return self.link.writer.trips - self.whole_chunks * self.every
+        return self.pair.writer.trips - self.whole_chunks * self.every
 
     @property
     @override
@@ -193,7 +193,7 @@ class Chunks(SavedCarries):
     @property
     @override
     def iterations(self) -> int:
-        return self.link.writer.trips
+        return self.pair.writer.trips
 
     @property
     @override
@@ -218,7 +218,7 @@ class Slots(SavedCarries):
     def iterations(self) -> int:
         """Number of repeated iterations: iterations that advance from a slot to another carry, and one iteration for
         the slices of each iteration."""
-        trips = self.link.writer.trips
+        trips = self.pair.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 
     @property
@@ -232,30 +232,30 @@ class Slots(SavedCarries):
         return FORWARDS if reason is None and not self.is_reversed else reason
 
 
-def saved_carries_of(link: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
+def saved_carries_of(pair: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
     """Return the schedule for two linked loops; None if no stack has the reading loop as its only reader.
 
     Args:
-        link: The writing loop and the reading loop.
+        pair: The writing loop and the reading loop.
         block: The block that contains both.
         schedule: The schedule that the user requests.
     """
     others = [
         other
         for other in loop_pairs(block)
-        if other.writer.op is link.writer.op and other.reader.op is not link.reader.op
+        if other.writer.op is pair.writer.op and other.reader.op is not pair.reader.op
     ]
     shared = {reading.stack.index for other in others for reading in other.readings}
-    dropped = tuple(stack for stack in link.stacks if stack.index in link.only_read - shared)
+    dropped = tuple(stack for stack in pair.stacks if stack.index in pair.only_read - shared)
     if not dropped:
         return None
-    recomputed = needed_part(link.writer, [stack.slice for stack in dropped], ())
-    trips = link.writer.trips
+    recomputed = needed_part(pair.writer, [stack.slice for stack in dropped], ())
+    trips = pair.writer.trips
     if schedule.kind == "binomial":
-        return _slots(Slots(link, dropped, recomputed, trips), schedule)
+        return _slots(Slots(pair, dropped, recomputed, trips), schedule)
     if schedule.every is not None:
-        return Chunks(link, dropped, recomputed, min(schedule.every, trips))
-    return _min_chunks(link, dropped, recomputed)
+        return Chunks(pair, dropped, recomputed, min(schedule.every, trips))
+    return _min_chunks(pair, dropped, recomputed)
 
 
 def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
@@ -271,13 +271,13 @@ NEARLY = 1.02
 needs no extra loops for an incomplete chunk."""
 
 
-def _min_chunks(link: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
+def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
     """Return the chunk size that needs the fewest bytes; among nearly equal ones, prefer a divisor of the trip
     count."""
-    trips, chunks = link.writer.trips, Chunks(link, dropped, recomputed, 1)
+    trips, chunks = pair.writer.trips, Chunks(pair, dropped, recomputed, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes
     total_bytes = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
     least = min(total_bytes.values())
     divisors = [every for every in total_bytes if trips % every == 0 and total_bytes[every] <= NEARLY * least]
     best = min(divisors or total_bytes, key=total_bytes.__getitem__)
-    return Chunks(link, dropped, recomputed, best)
+    return Chunks(pair, dropped, recomputed, best)

@@ -43,11 +43,11 @@ def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
 
     The list is empty if no loop reads stacks of another one.
     """
-    links = list(_links_in(block))
-    if not links:
+    pairs = list(_pairs_in(block))
+    if not pairs:
         return []
-    everything = Corner(sum(stack.bytes for link in links for stack in link.stacks), 0, Fraction(0))
-    smallest = _corner_at(links, may_repeat, None)
+    everything = Corner(sum(stack.bytes for pair in pairs for stack in pair.stacks), 0, Fraction(0))
+    smallest = _corner_at(pairs, may_repeat, None)
     found_corners = [everything, smallest]
     pending = [(everything, smallest)]
     while pending and len(found_corners) < MAX_CORNERS:
@@ -55,7 +55,7 @@ def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
         if less.extra_flops <= more.extra_flops or less.kept_bytes >= more.kept_bytes:
             continue
         price = Fraction(less.extra_flops - more.extra_flops, more.kept_bytes - less.kept_bytes)
-        between = _corner_at(links, may_repeat, price)
+        between = _corner_at(pairs, may_repeat, price)
         if less.kept_bytes < between.kept_bytes < more.kept_bytes:
             found_corners.append(between)
             pending += [(more, between), (between, less)]
@@ -81,7 +81,7 @@ def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -
     return within[0] if within else candidates[-1]
 
 
-def _links_in(block: Block) -> Iterator[LoopPair]:
+def _pairs_in(block: Block) -> Iterator[LoopPair]:
     pending, crossings = [block], Crossings(block)
     while pending:
         block = pending.pop()
@@ -89,11 +89,11 @@ def _links_in(block: Block) -> Iterator[LoopPair]:
         pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
 
 
-def _corner_at(links: Sequence[LoopPair], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
-    cuts = [loop_cut(link, may_repeat, price) for link in links]
+def _corner_at(pairs: Sequence[LoopPair], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
+    cuts = [loop_cut(pair, may_repeat, price) for pair in pairs]
     kept = sum(_kept_bytes(cut) for cut in cuts)
     return Corner(kept, sum(cut.extra_flops for cut in cuts if cut.why_not is None), price)
 
 
 def _kept_bytes(cut: LoopCut) -> int:
-    return cut.kept_bytes if cut.why_not is None else sum(stack.bytes for stack in cut.link.stacks)
+    return cut.kept_bytes if cut.why_not is None else sum(stack.bytes for stack in cut.pair.stacks)

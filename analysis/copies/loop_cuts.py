@@ -48,14 +48,14 @@ class LoopCut:
     """A cut of the writing loop's body into kept and recomputed values.
 
     Attributes:
-        link: The writing loop and the reading loop.
+        pair: The writing loop and the reading loop.
         repeated: The operations of the writing body that the reading body repeats, in program order.
         kept: Values of the writing body that existing stacks hold, with these stacks.
         new: Values that get a new stack.
         dropped: The stacks that have no readers after the cut.
     """
 
-    link: LoopPair
+    pair: LoopPair
     repeated: tuple[Operation, ...]
     kept: tuple[tuple[SSAValue, Stack], ...]
     new: tuple[SSAValue, ...]
@@ -67,19 +67,19 @@ class LoopCut:
 
     @property
     def new_bytes(self) -> int:
-        return sum(value_bytes(value) for value in self.new) * self.link.writer.trips
+        return sum(value_bytes(value) for value in self.new) * self.pair.writer.trips
 
     @property
     def kept_bytes(self) -> int:
         """Bytes of all stacks that the reading loop reads after the cut."""
         dropped = {stack.index for stack in self.dropped}
-        return self.new_bytes + sum(stack.bytes for stack in self.link.stacks if stack.index not in dropped)
+        return self.new_bytes + sum(stack.bytes for stack in self.pair.stacks if stack.index not in dropped)
 
     @property
     def extra_flops(self) -> int:
         """FLOPs of the repeated operations over all iterations."""
         groups = len({reading.written for reading in self.dropped_reads})
-        return sum(flops(op) for op in self.repeated) * groups * self.link.reader.trips
+        return sum(flops(op) for op in self.repeated) * groups * self.pair.reader.trips
 
     @property
     def why_not(self) -> str | None:
@@ -89,28 +89,28 @@ class LoopCut:
     @property
     def dropped_reads(self) -> tuple[StackRead, ...]:
         """The reads of dropped stacks."""
-        return self.link.reads_of(self.dropped)
+        return self.pair.reads_of(self.dropped)
 
 
-def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
+def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
     """Return the minimum cut of the writing loop's body; it drops no stack if no other set of values is smaller.
 
     Args:
-        link: The writing loop and the reading loop.
+        pair: The writing loop and the reading loop.
         may_repeat: Whether an operation may be recomputed.
         price: The value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead, by a minimum
             cut with the FLOPs on the edges from the available values (Picard, 1976).
     """
-    writer = link.writer
-    optional = [stack for stack in link.stacks if stack.index in link.only_read]
-    flow = _Flow(link, may_repeat)
+    writer = pair.writer
+    optional = [stack for stack in pair.stacks if stack.index in pair.only_read]
+    flow = _Flow(pair, may_repeat)
     for stack in optional:
         flow.add(stack.slice)
     kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.costs_at(price))
     staying = set[int]()
     by_value = {
         look_through_reshapes(stack.slice): stack
-        for stack in sorted(link.all_stacks, key=lambda stack: _is_held(stack, link))
+        for stack in sorted(pair.all_stacks, key=lambda stack: _is_held(stack, pair))
     }
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
@@ -122,41 +122,41 @@ def loop_cut(link: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
             new.append(value)
     dropped = tuple(stack for stack in optional if stack.index not in staying)
     repeated = flow.closure([stack.slice for stack in dropped], kept)
-    return LoopCut(link, repeated, tuple(standing), tuple(new), dropped)
+    return LoopCut(pair, repeated, tuple(standing), tuple(new), dropped)
 
 
 CutOf = Callable[[LoopPair], LoopCut]
 """Returns the cut of a pair of loops."""
 
 
-def loops_recomputed_whole(links: Iterable[LoopPair], cut_of: CutOf, selection: Selection) -> frozenset[Operation]:
+def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: Selection) -> frozenset[Operation]:
     """Return the loops in named segments that are recomputed as a whole.
 
     This is preferred if the stacks of the largest loop, which are live one loop after the other, need less than the
     stacks that all cuts keep, which are live together.
     """
-    links = [link for link in links if is_recomputed_whole(link.writer.op, selection)]
-    cuts = [cut for link in links if (cut := cut_of(link)).why_not is None]
+    pairs = [pair for pair in pairs if is_recomputed_whole(pair.writer.op, selection)]
+    cuts = [cut for pair in pairs if (cut := cut_of(pair)).why_not is None]
     kept_bytes = sum(cut.kept_bytes for cut in cuts)
-    largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
-    return frozenset(link.writer.op for link in links) if kept_bytes > largest else frozenset()
+    largest = max((sum(stack.bytes for stack in pair.stacks) for pair in pairs), default=0)
+    return frozenset(pair.writer.op for pair in pairs) if kept_bytes > largest else frozenset()
 
 
-def _is_held(stack: Stack, link: LoopPair) -> bool:
+def _is_held(stack: Stack, pair: LoopPair) -> bool:
     """Return whether the stack is kept in any case; among several stacks of one value, such a stack is read."""
-    return stack.index in link.outputs or stack.index not in link.only_read
+    return stack.index in pair.outputs or stack.index not in pair.only_read
 
 
 class _Flow:
     """The dependence graph of the stacked values, as the input of `min_cut`."""
 
-    def __init__(self, link: LoopPair, may_repeat: MayRepeat):
+    def __init__(self, pair: LoopPair, may_repeat: MayRepeat):
         self.needs = dict[SSAValue, tuple[SSAValue, ...]]()
         self.cost = dict[SSAValue, int]()
-        self._link, self._may_repeat = link, may_repeat
-        self._order = Order.of(link.writer.block)
+        self._pair, self._may_repeat = pair, may_repeat
+        self._order = Order.of(pair.writer.block)
         self._constants = self._order.constants
-        staying = [stack for stack in link.all_stacks if stack.index not in link.only_read]
+        staying = [stack for stack in pair.all_stacks if stack.index not in pair.only_read]
         self._free = {value for stack in staying for value in (stack.slice, look_through_reshapes(stack.slice))}
 
     def order_of(self, value: SSAValue) -> tuple[int, int]:
@@ -166,13 +166,13 @@ class _Flow:
         """Return the costs of keeping each value and of recomputing it; the results of an operation share its cost
         equally."""
         if price is None:
-            from_outside = (value for value in self.cost if _is_invariant(value, self._link.writer))
+            from_outside = (value for value in self.cost if _is_invariant(value, self._pair.writer))
             return {value: size * TIES for value, size in self.cost.items()} | {
                 value: self.cost[value] * (TIES - 1) for value in from_outside
             }, {}
         cost = {value: size * price.numerator for value, size in self.cost.items()}
-        made = (value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._link.writer))
-        factor = self._link.reader.trips * price.denominator
+        made = (value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._pair.writer))
+        factor = self._pair.reader.trips * price.denominator
         return cost, {value: flops(value.op) * factor // len(value.op.results) for value in made}
 
     def add(self, value: SSAValue) -> None:
@@ -189,7 +189,7 @@ class _Flow:
                 pending.extend(needs)
 
     def _cost(self, value: SSAValue) -> int:
-        writer = self._link.writer
+        writer = self._pair.writer
         if value in self._free:
             return 0
         if _is_invariant(value, writer):
@@ -197,7 +197,7 @@ class _Flow:
         return value_bytes(value) * writer.trips
 
     def _needs(self, value: SSAValue) -> tuple[SSAValue, ...] | None:
-        writer = self._link.writer
+        writer = self._pair.writer
         if not _is_inside(value, writer) or isinstance(value, BlockArgument):
             return () if self._is_available(value) else None
         assert isinstance(value, OpResult)
@@ -205,7 +205,7 @@ class _Flow:
 
     def _is_available(self, value: SSAValue) -> bool:
         """Return whether the reading loop can read the value without a stack."""
-        writer = self._link.writer
+        writer = self._pair.writer
         if value is writer.block.args[writer.counter]:
             return True
         outside = invariant_source(value, writer)
@@ -213,7 +213,7 @@ class _Flow:
 
     def _lives_on(self, value: SSAValue) -> bool:
         """Return whether the value has a use in the reading loop or later, so that it is live there in any case."""
-        block, reader = self._link.writer.op.parent, self._link.reader.op
+        block, reader = self._pair.writer.op.parent, self._pair.reader.op
         assert block is not None, "a loop stands in a block"
         order = Order.of(block)
         users = [order.owner_here(use.operation) for use in value.uses]
@@ -224,7 +224,7 @@ class _Flow:
         operations, pending = set[Operation](), list(needed)
         while pending:
             value = pending.pop()
-            if value in kept or not isinstance(value, OpResult) or not _is_inside(value, self._link.writer):
+            if value in kept or not isinstance(value, OpResult) or not _is_inside(value, self._pair.writer):
                 continue
             if value.op not in operations:
                 operations.add(value.op)
@@ -258,7 +258,7 @@ def look_through_reshapes(value: SSAValue) -> SSAValue:
 
 def loops_left_uncut(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
     """Yield the loops that pass tensors, but no stacks, to a backward loop, with the reason that they are not cut."""
-    linked = {link.writer.op for link in loop_pairs(block)}
+    linked = {pair.writer.op for pair in loop_pairs(block)}
     for op in block.ops:
         if (
             isinstance(op, WhileOp)

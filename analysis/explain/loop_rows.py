@@ -65,20 +65,20 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
     crossings = Crossings(function.body.block)
     while pending:
         block = pending.pop()
-        for link in crossings.loop_pairs(block):
-            cut = loop_cut(link, may_repeat)
+        for pair in crossings.loop_pairs(block):
+            cut = loop_cut(pair, may_repeat)
             if cut.why_not is None:
-                worthwhile[link.writer.op] = position_of(link.writer.op)
+                worthwhile[pair.writer.op] = position_of(pair.writer.op)
             rows.append(
                 LoopRow(
-                    position=position_of(link.writer.op),
-                    reader=position_of(link.reader.op),
-                    trips=link.writer.trips,
-                    stacks=len(link.stacks),
-                    stack_bytes=sum(stack.bytes for stack in link.stacks),
+                    position=position_of(pair.writer.op),
+                    reader=position_of(pair.reader.op),
+                    trips=pair.writer.trips,
+                    stacks=len(pair.stacks),
+                    stack_bytes=sum(stack.bytes for stack in pair.stacks),
                     kept_bytes=cut.kept_bytes,
                     again=len(cut.repeated),
-                    extra_flops=cut.extra_flops * runs_of(link.writer.op),
+                    extra_flops=cut.extra_flops * runs_of(pair.writer.op),
                     reason=cut.why_not,
                 )
             )

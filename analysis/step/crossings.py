@@ -46,21 +46,21 @@ class Crossings:
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
         recomputes it; a backward loop that reads outputs only, such as the gradient of the reading loop, keeps it.
         """
-        links = list(loop_pairs(block))
-        crossing = [link for link in links if self.is_gradient(link)]
-        if self._outputs or len(crossing) == len(links):
+        pairs = list(loop_pairs(block))
+        crossing = [pair for pair in pairs if self.is_gradient(pair)]
+        if self._outputs or len(crossing) == len(pairs):
             return crossing
         outputs = dict[Operation, set[int]]()
-        for link in links:
-            if not self.is_gradient(link):
-                outputs.setdefault(link.writer.op, set()).update(stack.index for stack in link.stacks)
-        return [_with_outputs(link, frozenset(outputs.get(link.writer.op, ()))) for link in crossing]
+        for pair in pairs:
+            if not self.is_gradient(pair):
+                outputs.setdefault(pair.writer.op, set()).update(stack.index for stack in pair.stacks)
+        return [_with_outputs(pair, frozenset(outputs.get(pair.writer.op, ()))) for pair in crossing]
 
-    def is_gradient(self, link: LoopPair) -> bool:
+    def is_gradient(self, pair: LoopPair) -> bool:
         """Return whether the reading loop is one gradient deeper than the writing loop."""
         if self._has_directions:
-            return self.may_cross(link.writer.op, link.reader.op)
-        return link.reader.trips < 2 or any(reading.written.scale < 0 for reading in link.readings)
+            return self.may_cross(pair.writer.op, pair.reader.op)
+        return pair.reader.trips < 2 or any(reading.written.scale < 0 for reading in pair.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
         """Return whether `reader` is in a deeper gradient than `writer`; always true if no operation has a
@@ -68,9 +68,9 @@ class Crossings:
         return not self._has_directions or _depth(reader) > _depth(writer)
 
 
-def _with_outputs(link: LoopPair, outputs: frozenset[int]) -> LoopPair:
-    reads_residuals = any(stack.index not in outputs for stack in link.stacks)
-    return replace(link, outputs=outputs, only_read=link.only_read if reads_residuals else frozenset[int]())
+def _with_outputs(pair: LoopPair, outputs: frozenset[int]) -> LoopPair:
+    reads_residuals = any(stack.index not in outputs for stack in pair.stacks)
+    return replace(pair, outputs=outputs, only_read=pair.only_read if reads_residuals else frozenset[int]())
 
 
 def _has_direction(op: Operation) -> bool:

@@ -64,7 +64,7 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedGraph:
     """A graph, and the operations and values that its numbers denote.
 
     `strided`: values that are not stored in row-major order.
@@ -90,7 +90,7 @@ def graph_of(
     strided_outside: Set[SSAValue] = frozenset(),
     bare: bool = False,
     costs: CostsOf | None = None,
-) -> Numbered:
+) -> NumberedGraph:
     """Return the graph of a block whose operations run in this order.
 
     Args:
@@ -133,7 +133,7 @@ def graph_of(
         costs=() if bare or costs in (None, FLOPS_OF_EACH) else costs(operations),
         counts_returned=allocated,
     )
-    return Numbered(graph, operations, values, number, shared.strided)
+    return NumberedGraph(graph, operations, values, number, shared.strided)
 
 
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
@@ -260,7 +260,7 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
     return int(alive.max(initial=0))
 
 
-def _yield_copies(inside: Numbered, handed_on: Iterable[SSAValue]) -> int:
+def _yield_copies(inside: NumberedGraph, handed_on: Iterable[SSAValue]) -> int:
     """Return the bytes that the terminator must copy: arguments, views, constants, captured values, and repeated
     operands.
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...planning.graph import Graph
 from ...rules.costs.cost import CostsOf
-from .graph_of import Numbered, graph_of
+from .graph_of import NumberedGraph, graph_of
 from .phases import Phases
 
 
@@ -19,7 +19,7 @@ class Step:
     """A function with phases and its graph; valid until the function is changed."""
 
     phases: Phases
-    numbered: Numbered = field(repr=False)
+    numbered: NumberedGraph = field(repr=False)
 
     @classmethod
     def of(cls, phases: Phases, bare: bool = False, costs: CostsOf | None = None) -> Step:
@@ -33,7 +33,7 @@ class Step:
         return cls(phases, graph_of(phases.order, phases.phase, bare=bare, costs=costs))
 
     @classmethod
-    def with_graph(cls, phases: Phases, numbered: Numbered) -> Step:
+    def with_graph(cls, phases: Phases, numbered: NumberedGraph) -> Step:
         """Build the step from its phases and the graph of the same operations with other phases."""
         stated = tuple([phases.phase[op] for op in phases.order.operations])
         if stated != numbered.graph.phases:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...dialects.torch import Argument, Named, Operand
+from ...dialects.torch import Argument, Operand, TorchObject
 from .unsupported import Unsupported
 
 _OBJECTS = (torch.dtype, torch.layout, torch.memory_format)
@@ -50,9 +50,9 @@ def value_of(argument: Argument, operands: Sequence[torch.fx.Node]) -> Any:
     match argument:
         case Operand(index):
             return operands[index]
-        case Named("device", name):
+        case TorchObject("device", name):
             return torch.device(name)
-        case Named(_, name):
+        case TorchObject(_, name):
             return getattr(torch, name)
         case list():
             return [value_of(part, operands) for part in argument]

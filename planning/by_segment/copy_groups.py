@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 
 from ..gates import can_delay, gates_for, joining_gates
 from ..graph import Graph
-from ..plan import Batch, CopyGroup, Kept, Plan
+from ..plan import Batch, CopyGroup, NotRecomputed, Plan
 from .batches import in_turn, split_into_batches
 from .copy_requests import (
     FROM_CONSTANTS,
@@ -169,20 +169,20 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
     gated, kept = _drop_ungated(graph, copyable)
     planner = _Planner(graph, gated, options)
     planner.run()
-    kept_segments = dict[str, Kept]()
+    kept_segments = dict[str, NotRecomputed]()
     for entry in (*kept, *planner.kept):
         kept_segments.setdefault(entry.segment, entry)
     copied = {targets.segments[op] for group in planner.groups for op in group.operations}
     for op, segment in targets.segments.items():
         if segment in copied or segment in kept_segments or targets.values.isdisjoint(graph.makes[op]):
             continue
-        kept_segments[segment] = Kept(segment, op, why_no_copies(graph, targets, segment, refused))
+        kept_segments[segment] = NotRecomputed(segment, op, why_no_copies(graph, targets, segment, refused))
     return Plan(tuple(planner.groups), tuple(kept_segments.values()))
 
 
-def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
+def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:
     """Remove the targets that are read before any gradient exists: no gate could delay their copies."""
-    values, kept = set(targets.values), list[Kept]()
+    values, kept = set(targets.values), list[NotRecomputed]()
     readers = dict[str, set[int]]()
     for value in targets.values:
         readers.setdefault(targets.segment_of(graph, value), set()).update(targets.gradient_readers(graph, value))
@@ -191,7 +191,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
         while waiting and not gates_for(graph, _targets_read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
             reader = waiting.pop(0)
             values.difference_update(_targets_read(graph, targets, segment, reader))
-            kept.append(Kept(segment, reader, NO_GATE))
+            kept.append(NotRecomputed(segment, reader, NO_GATE))
     return Targets(targets.segments, frozenset(values), targets.own), kept
 
 
@@ -220,7 +220,7 @@ class _Planner:
     targets: Targets
     options: GroupOptions
     groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
-    kept: list[Kept] = field(default_factory=list[Kept])
+    kept: list[NotRecomputed] = field(default_factory=list[NotRecomputed])
     copied: set[int] = field(default_factory=set[int])
     copy_counts: dict[int, int] = field(default_factory=dict[int, int])
     next_place: dict[int, int] = field(default_factory=dict[int, int])
@@ -247,7 +247,7 @@ class _Planner:
         if gates:
             self._copy_spine(request, read, outputs, gates)
         else:
-            self.kept.append(Kept(request.segment, reader, NO_GATE))
+            self.kept.append(NotRecomputed(request.segment, reader, NO_GATE))
 
     def _copy_inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
         """Copy the inside of a segment, after the outputs of other segments that the copies read."""
@@ -255,14 +255,14 @@ class _Planner:
         operations = [op for op in request.operations if not self._is_copied(op)]
         inputs = self.graph.outside_of(operations)
         if not inputs and operations:
-            self.kept.append(Kept(request.segment, operations[0], FROM_CONSTANTS))
+            self.kept.append(NotRecomputed(request.segment, operations[0], FROM_CONSTANTS))
         elif operations:
             replaced = self._targets_of(operations)
             outside = set(inputs)
             reading = [op for op in operations if not outside.isdisjoint(self.graph.reads[op])]
             gates = self._gates(request, replaced, self._targets_of(reading))
             if not gates:
-                self.kept.append(Kept(request.segment, request.before, NO_GATE))
+                self.kept.append(NotRecomputed(request.segment, request.before, NO_GATE))
                 return
             self._copy_spine(request, inputs, outputs, gates)
             self._append_group(request, operations, replaced, gates)

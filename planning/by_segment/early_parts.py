@@ -15,7 +15,7 @@ from .batches import BATCH_SHARE, excess_bytes
 
 
 @dataclass(frozen=True)
-class Early:
+class EarlyPart:
     """A part of a segment that could run long before the rest.
 
     Attributes:
@@ -36,7 +36,7 @@ class Early:
         return tuple(dict.fromkeys((*self.awaited, *self.inputs)))
 
 
-def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
+def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
     """Return the early part of each segment whose delay saves enough, if it can wait in its place in program order.
 
     Args:
@@ -63,7 +63,7 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
     return turns
 
 
-def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> Early | None:
+def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> EarlyPart | None:
     """Return the early part of a segment; None without one, if its delay saves too little, or if it cannot wait."""
     inputs = graph.outside_of(operations)
     turn_of = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
@@ -78,7 +78,7 @@ def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Se
     if not part or excess_bytes(graph, part) <= BATCH_SHARE * _saved_bytes(graph, operations):
         return None
     awaited = tuple([value for value in inputs if turn_of[value] == last_turn])
-    early = Early(segment, tuple(part), graph.outside_of(part), awaited)
+    early = EarlyPart(segment, tuple(part), graph.outside_of(part), awaited)
     # Waiting for values that are defined later in program order could create a cycle.
     return early if part[0] > max(graph.maker[value] for value in early.waiting) else None
 

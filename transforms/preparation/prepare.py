@@ -15,7 +15,7 @@ from ...options.selection import BadSelection, Selection
 from ...support.diagnostics import BadRequest, Remark
 from ...support.timing import part
 from ..calls.origins import Origins
-from ..loops import Rolled, recompute_loops
+from ..loops import LoopRecomputation, recompute_loops
 from ..offload import insert_host_moves
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
@@ -49,7 +49,7 @@ class Prepared:
     origins: Origins
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
-    rolled: Rolled
+    rolled: LoopRecomputation
     limits: StepLimits
 
     @property
@@ -124,7 +124,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     )
 
 
-def _cut_loops(module: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> Rolled:
+def _cut_loops(module: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> LoopRecomputation:
     try:
         return recompute_loops(module, selection, loops)
     except BadSelection as error:

@@ -35,21 +35,21 @@ from .sink_broadcasts import sink_broadcasts
 
 def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
     """Rewrite both loops by the cut, which invalidates analyses of them, and return the number of copies."""
-    link = cut.link
-    first = link.stacks[0]
-    writer = with_more_carries(link.writer.op, _empty_stacks(cut.new, link.writer), replaced)
+    pair = cut.pair
+    first = pair.stacks[0]
+    writer = with_more_carries(pair.writer.op, _empty_stacks(cut.new, pair.writer), replaced)
     added = writer.results[len(writer.results) - len(cut.new) :]
     for value, result in zip(cut.new, added, strict=True):
         _write_in_each_iteration(writer, result.index, value, first)
     kept = [_StackedValue(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
     kept += [_StackedValue(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
-    cut = replace(cut, link=replace(link, writer=replace(link.writer, op=writer)))
+    cut = replace(cut, pair=replace(pair, writer=replace(pair.writer, op=writer)))
     copies = 0
     for written in dict.fromkeys(reading.written for reading in cut.dropped_reads):
         group = [reading for reading in cut.dropped_reads if reading.written == written]
         copies += _Recomputation(cut, numbers, written).replace(group, kept)
-    sink_broadcasts(link.reader.op)
-    without_dead_carries(link.reader.op, replaced)  # First: it reads results of the writer.
+    sink_broadcasts(pair.reader.op)
+    without_dead_carries(pair.reader.op, replaced)  # First: it reads results of the writer.
     without_dead_carries(writer, replaced)
     return copies
 
@@ -100,9 +100,9 @@ class _Recomputation:
     def replace(self, readings: Sequence[StackRead], kept: Sequence[_StackedValue]) -> int:
         """Replace the reads by copies, inserted before the first one; return the number of copies."""
         ops = {reading.op for reading in readings}
-        first = next(op for op in self.cut.link.reader.block.ops if op in ops)
+        first = next(op for op in self.cut.pair.reader.block.ops if op in ops)
         mapping = self._inputs(kept, first)
-        path = path_of(self.cut.link.reader.op.location)
+        path = path_of(self.cut.pair.reader.op.location)
         copies = [
             copy_of_original(op, self.numbers.id_of(op), 1, lambda original: original.clone(mapping), path)
             for op in self.cut.repeated
@@ -119,7 +119,7 @@ class _Recomputation:
     def _inputs(self, kept: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
         """Map the inputs of the copies to values in the reading body: loop-invariant values, the counter, and slices of
         stacks. New operations are inserted before the operation `before`."""
-        writer, mapping = self.cut.link.writer, dict[SSAValue, SSAValue]()
+        writer, mapping = self.cut.pair.writer, dict[SSAValue, SSAValue]()
         slices = [reading.stack.slice for reading in self.cut.dropped_reads]
         inputs = dict.fromkeys([*(value for op in self.cut.repeated for value in read_values(op)), *slices])
         for value in inputs:
@@ -139,7 +139,7 @@ class _Recomputation:
 
     def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:
         """Emit a function of the reading loop's iteration number, or reuse an equal value of this type."""
-        reader = self.cut.link.reader
+        reader = self.cut.pair.reader
         for op in _before(before):
             if len(op.results) == 1 and op.results[0].type == type_ and reader.affine(op.results[0]) == number:
                 return op.results[0]
@@ -161,7 +161,7 @@ class _Recomputation:
         return slice_ if slice_.type == stacked.value.type else builder.value(ReshapeOp(slice_, stacked.value.type))
 
     def _builder(self, before: Operation) -> Builder:
-        reader = self.cut.link.reader
+        reader = self.cut.pair.reader
         return Builder(InsertPoint.before(before), before.location, reader.block.args[reader.counter].type)
 
 

@@ -60,7 +60,7 @@ class _ForwardInChunks:
     """
 
     def __init__(self, chunks: Chunks, numbers: FreeNumbers):
-        self.chunks, self.numbers, self.loop = chunks, numbers, chunks.link.writer
+        self.chunks, self.numbers, self.loop = chunks, numbers, chunks.pair.writer
         read = read_results(self.loop) - {stack.index for stack in chunks.dropped}
         self.needs = needed_part(self.loop, [], read | set(chunks.checkpoints))
         self.iterations = Iterations(self.loop, self.needs)
@@ -106,7 +106,7 @@ class _BackwardInChunks:
 
     def __init__(self, chunks: Chunks, numbers: FreeNumbers, saved: _SavedCarries):
         self.chunks, self.numbers, self.saved = chunks, numbers, saved
-        self.writer, self.loop = chunks.link.writer, chunks.link.reader
+        self.writer, self.loop = chunks.pair.writer, chunks.pair.reader
         slices = {reading.op.result for reading in chunks.dropped_reads}
         self.needs = needed_part(self.loop, [], read_results(self.loop), slices)
         self.iterations = Iterations(self.loop, self.needs)

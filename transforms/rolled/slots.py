@@ -40,7 +40,7 @@ from .loop_replacement import read_results, replace_loop
 
 def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int:
     """Rewrite both loops with slots; return the number of copies."""
-    schedule = reversal(slots.link.writer.trips, slots.slots)
+    schedule = reversal(slots.pair.writer.trips, slots.slots)
     filled = _ForwardInSlots(slots, schedule, numbers).replace(replaced)
     _BackwardInSlots(slots, schedule, numbers).replace(filled, replaced)
     return 2 * len(slots.recomputed_part.operations)
@@ -148,7 +148,7 @@ class _ForwardInSlots:
     """
 
     def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):
-        self.slots, self.schedule, self.loop = slots, schedule, slots.link.writer
+        self.slots, self.schedule, self.loop = slots, schedule, slots.pair.writer
         self.clone = clone_duplicate(numbers)
         read = read_results(self.loop) - {stack.index for stack in slots.dropped}
         self.needs = needed_part(self.loop, [], read | set(slots.checkpoints))
@@ -199,7 +199,7 @@ class _BackwardInSlots:
     """
 
     def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):
-        self.slots, self.writer, self.loop = slots, slots.link.writer, slots.link.reader
+        self.slots, self.writer, self.loop = slots, slots.pair.writer, slots.pair.reader
         self.clone = clone_as_copy(numbers)
         self.reruns = Iterations(self.writer, slots.recomputed_part)
         slices = {reading.op.result for reading in slots.dropped_reads}

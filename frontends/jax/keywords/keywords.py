@@ -10,7 +10,7 @@ from ....options.recompute_options import Pipeline, Planner
 from ....planning.plan_file import StepPlan
 
 
-class OfSelection(TypedDict, total=False):
+class SelectionKeywords(TypedDict, total=False):
     """The fields of `Selection`."""
 
     segments: str
@@ -31,7 +31,7 @@ class OfSelection(TypedDict, total=False):
     cotangents: Sequence[int]
 
 
-class OfOptions(TypedDict, total=False):
+class RewriteKeywords(TypedDict, total=False):
     """The fields of `RecomputeOptions` that apply to a step that JAX compiles."""
 
     copies: int
@@ -50,14 +50,14 @@ class OfOptions(TypedDict, total=False):
     pipeline: Pipeline | None
 
 
-class OfCompilation(TypedDict, total=False):
+class CompilationKeywords(TypedDict, total=False):
     """The options that decide which variants of the step are compiled."""
 
     measure: bool | str
     search: int
 
 
-class OfJax(TypedDict, total=False):
+class JaxJitKeywords(TypedDict, total=False):
     """The keywords of `jax.jit`."""
 
     in_shardings: Any
@@ -73,11 +73,11 @@ class OfJax(TypedDict, total=False):
     compiler_options: dict[str, Any] | None
 
 
-class JitKeywords(OfSelection, OfOptions, OfCompilation, OfJax, total=False):
+class JitKeywords(SelectionKeywords, RewriteKeywords, CompilationKeywords, JaxJitKeywords, total=False):
     """The keywords of `recompute.jax.jit`."""
 
 
-OWN_KEYWORDS = (
-    frozenset(OfSelection.__annotations__) | OfOptions.__annotations__.keys() | OfCompilation.__annotations__.keys()
+OWN_KEYWORDS = frozenset(
+    name for keywords in (SelectionKeywords, RewriteKeywords, CompilationKeywords) for name in keywords.__annotations__
 )
 """The keywords that `jax.jit` does not have."""

@@ -59,19 +59,19 @@ def test_function_without_loops_has_no_corners() -> None:
 @pytest.mark.parametrize("price", [Fraction(1, 100), Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000)])
 def test_loop_cut_is_the_cheapest_set_at_its_price(price: Fraction) -> None:
     (function,) = functions_of(parse_module(TEXT))
-    (link,) = loop_pairs(function.body.block)
-    cut = loop_cut(link, lambda op: True, price)
-    assert cut.kept_bytes * price + cut.extra_flops == min(priced(kept, link, price) for kept in subsets(link))
+    (pair,) = loop_pairs(function.body.block)
+    cut = loop_cut(pair, lambda op: True, price)
+    assert cut.kept_bytes * price + cut.extra_flops == min(priced(kept, pair, price) for kept in subsets(pair))
 
 
-def subsets(link: LoopPair) -> list[frozenset[int]]:
-    indices = [stack.index for stack in link.stacks]
+def subsets(pair: LoopPair) -> list[frozenset[int]]:
+    indices = [stack.index for stack in pair.stacks]
     return [frozenset(some) for count in range(len(indices) + 1) for some in combinations(indices, count)]
 
 
-def priced(kept: frozenset[int], link: LoopPair, price: Fraction) -> Fraction:
+def priced(kept: frozenset[int], pair: LoopPair, price: Fraction) -> Fraction:
     """Return the cost of keeping a set of stacks, computed by hand: carry, product of it, and cosine of the product."""
-    carry, product, cosine = (stack.index in kept for stack in link.stacks)
+    carry, product, cosine = (stack.index in kept for stack in pair.stacks)
     more = 0 if carry else 1  # The carry cannot be made: it has to be kept.
     return price * (len(kept) + more) * SLICE + (0 if product else WORK) + (0 if cosine else COSINE)
 

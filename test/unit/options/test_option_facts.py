@@ -34,11 +34,11 @@ def test_passes_have_the_declared_options(pass_class: type[ModulePass], entry_po
 
 def test_jit_has_the_declared_options() -> None:
     pytest.importorskip("jax", reason="the frontend for JAX")
-    from recompute.frontends.jax.keywords.keywords import OfOptions, OfSelection
+    from recompute.frontends.jax.keywords.keywords import RewriteKeywords, SelectionKeywords
 
-    assert OfSelection.__annotations__.keys() == {field.name for field in fields(Selection)}
+    assert SelectionKeywords.__annotations__.keys() == {field.name for field in fields(Selection)}
     declared = {field.name for field in options_with(RecomputeOptions, EntryPoint.JIT)}
-    assert OfOptions.__annotations__.keys() == declared
+    assert RewriteKeywords.__annotations__.keys() == declared
 
 
 def test_integer_options_have_the_expected_minimum() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recompute.planning.check import unknown_operations, violations
-from recompute.planning.plan import Batch, CopyGroup, Kept, Plan
+from recompute.planning.plan import Batch, CopyGroup, NotRecomputed, Plan
 from recompute.planning.plan_file import Note
 from recompute.test.named_steps import named_step
 
@@ -76,7 +76,7 @@ def test_groups_must_be_in_the_order_of_their_places() -> None:
 
 
 def test_notes_on_missing_operations_are_violations() -> None:
-    plan = Plan((), (Kept("s", 3, "why"), Kept("s", 7, "why")))
+    plan = Plan((), (NotRecomputed("s", 3, "why"), NotRecomputed("s", 7, "why")))
     assert list(violations(STEP.graph, plan)) == [
         "kept 1: operation 7 does not exist; the graph has 7, numbered from 0"
     ]

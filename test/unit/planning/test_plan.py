@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recompute.planning.plan import Batch, CopyGroup, Kept, Plan
+from recompute.planning.plan import Batch, CopyGroup, NotRecomputed, Plan
 
 GROUP = CopyGroup("block0", 7, (Batch((1, 2), (0,)),), (1, 1), (2,), (6,))
 
@@ -20,7 +20,7 @@ def test_plans_with_equal_copies_may_be_different_keys() -> None:
     others = [
         Plan((replace(GROUP, gates=(5,)),)),
         Plan((replace(GROUP, segment="block1"),)),
-        Plan((GROUP,), (Kept("block1", 3, "it saves nothing"),)),
+        Plan((GROUP,), (NotRecomputed("block1", 3, "it saves nothing"),)),
     ]
     assert {hash(other) for other in others} == {hash(plan)}
     assert len({plan, *others}) == 4

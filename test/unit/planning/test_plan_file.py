@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.planning.plan import Batch, CopyGroup, Kept, Plan
+from recompute.planning.plan import Batch, CopyGroup, NotRecomputed, Plan
 from recompute.planning.plan_file import BadPlan, Note, StepPlan, from_json, to_json
 
 GROUP = CopyGroup("a/b#1", 7, (Batch((1, 2), (0,)), Batch((3,), (), (4,))), (1, 2, 1), (3, 5), (9,), 10, 4, 30)
 STEP = StepPlan(
     "main",
     "5f",
-    Plan((GROUP, GROUP), (Kept("c", 5, "why"),)),
+    Plan((GROUP, GROUP), (NotRecomputed("c", 5, "why"),)),
     (Note(1, "a", True), Note(2, recompute=(False, "must_save")), Note(3, "a", checkpoint=True)),
 )
 

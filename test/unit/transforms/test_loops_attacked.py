@@ -17,7 +17,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.proof.prove import prove
 from recompute.support.operations import every_operation, name_of
-from recompute.transforms.loops import Rolled, recompute_loops
+from recompute.transforms.loops import LoopRecomputation, recompute_loops
 
 V, S, ONE = "tensor<4xf32>", "tensor<5x4xf32>", "tensor<1x4xf32>"
 
@@ -72,7 +72,7 @@ def step(number: str = "i32", loop_attributes: str = "") -> str:
 }}"""
 
 
-def rolled(text: str, loops: Loops) -> tuple[ModuleOp, ModuleOp, Rolled]:
+def rolled(text: str, loops: Loops) -> tuple[ModuleOp, ModuleOp, LoopRecomputation]:
     before = parse_module(text, "step.mlir", make_context())
     before.verify()
     after = before.clone()

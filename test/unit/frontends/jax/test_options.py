@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 import recompute
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
-from recompute.frontends.jax.keywords.keywords import JitKeywords, OfJax, OfOptions, OfSelection
+from recompute.frontends.jax.keywords.keywords import JaxJitKeywords, JitKeywords, RewriteKeywords, SelectionKeywords
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.test.unit.frontends.jax.steps import batch, descent, forward, jax, mlp, weights
@@ -111,7 +111,7 @@ def test_signature_lists_every_keyword():
     assert parameters["budget"].annotation == str | float | None and parameters["budget"].default is None
     assert (parameters["segments"].default, parameters["attempts"].default) == ("auto", RecomputeOptions().attempts)
     defaults = {name: parameter.default for name, parameter in parameters.items() if name != "fn"}
-    ours = {name: value for name, value in defaults.items() if name not in OfJax.__annotations__}
+    ours = {name: value for name, value in defaults.items() if name not in JaxJitKeywords.__annotations__}
     assert recompute.jax.jit(mlp().step, **ours).lower(weights(), batch()).rewritten is not None
 
 
@@ -222,10 +222,10 @@ def test_search_chooses_smallest_compiled_attempt():
 
 def test_keywords_are_the_fields_of_the_options():
     selection, options = ({field.name for field in fields(item)} for item in (Selection, RecomputeOptions))
-    assert set(OfSelection.__annotations__) == selection
+    assert set(SelectionKeywords.__annotations__) == selection
     not_for_jax = {"selection", "segment_budgets", "target", "memory_model", "measure", "workers", "merge_remat"}
-    assert set(OfOptions.__annotations__) == options - not_for_jax
-    assert set(OfJax.__annotations__) <= inspect.signature(jax.jit).parameters.keys()
+    assert set(RewriteKeywords.__annotations__) == options - not_for_jax
+    assert set(JaxJitKeywords.__annotations__) <= inspect.signature(jax.jit).parameters.keys()
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
