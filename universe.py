@@ -46,7 +46,8 @@ _OF_REWRITING = frozenset({"plan", "recompute"})
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:
     package = "rewriting" if word in _OF_REWRITING else "transforms"
-    module, kind = word.replace("-", "_"), f"{word.title().replace('-', '')}Pass"
+    module = word.replace("-", "_")
+    kind = f"{word.title().replace('-', '')}Pass"
     return lambda: getattr(import_module(f".{package}.{module}", __package__), kind)
 
 

@@ -77,7 +77,8 @@ def lower_bound(step: Step) -> LowerBound:
     """Return the larger of two bounds: the largest working set of an operation (`planning/solvers/working_set.py`), and
     the bound of two operations with a value between them (`planning/two_point_bound.py`)."""
     problem = problem_of_graph(step.graph)
-    least, over = largest_working_set(problem), two_point_bound(problem)
+    least = largest_working_set(problem)
+    over = two_point_bound(problem)
     if over.bytes > least.bytes:
         return _between_two(step, problem, over)
     at = "the end of the step" if least.operation is None else operation_text(step, least.operation)

@@ -123,9 +123,11 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
         best = f"best of {candidates}: {rewrites.smallest_share:.4f} of the plain temporaries"
         reason = f"{best} (no lower bound is known)"
         return RefusedBudget(budget, reason if finished else f"stopped: {reason}", proved=False)
-    total, candidate = max(1, plain_flops(rewrites.module)), rewrites.pool.candidates[number]
+    total = max(1, plain_flops(rewrites.module))
+    candidate = rewrites.pool.candidates[number]
     again = tuple(_recomputed_by_segment(rewrites.module, candidate, total))
-    peak_bytes, percent = int(rewrites.shares[number] * plain_bytes), 100 * rewrites.flops[number] / total
+    peak_bytes = int(rewrites.shares[number] * plain_bytes)
+    percent = 100 * rewrites.flops[number] / total
     return Point(budget, peak_bytes, percent, None, NO_BOUND, candidate.words, finished, again)
 
 

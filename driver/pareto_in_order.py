@@ -93,7 +93,8 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> l
 
 
 def _sweep_step(name: str, step: Step, options: SweepOptions) -> SweptStep:
-    problem, plain = problem_of_graph(step.graph), peak_bytes(step.graph)
+    problem = problem_of_graph(step.graph)
+    plain = peak_bytes(step.graph)
     budgets = tuple(max(1, plain * at // options.count) for at in range(1, options.count + 1))
 
     def named(budget: int) -> SweepOptions:

@@ -146,7 +146,8 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
         try:
             option_class.from_spec(ArgSpec(spec.name, {field.name: values}))
         except ValueError:
-            option, given = spelling(field.name), ",".join(map(str, values)) or "nothing"
+            option = spelling(field.name)
+            given = ",".join(map(str, values)) or "nothing"
             types = type_of(field)
             return f"option '{option}' is {_type_text(types)}, not {given}{_quotes(option, types, values)}"
     return None

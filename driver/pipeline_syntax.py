@@ -65,7 +65,8 @@ def _unreadable(text: str, parsed: str, error: str) -> str:
         error: The message of xDSL.
     """
     words = error.strip().splitlines()[-1].strip()
-    reason, column = _REASONS.get(words, words), _COLUMN.search(error)
+    reason = _REASONS.get(words, words)
+    column = _COLUMN.search(error)
     shown = parsed if column is not None and not parsed.startswith(text[: int(column[1]) - 1]) else text
     return f"cannot read the pipeline '{text}': {reason}" if column is None else _at(shown, int(column[1]) - 1, reason)
 

@@ -96,7 +96,8 @@ def _outline(module: ModuleOp) -> dict[str, str]:
     outline_device_steps(module)
     places = dict[str, str]()
     for step in outline_nested_steps(module):
-        name, holder = step.function.sym_name.data, step.placeholder.parent_op()
+        name = step.function.sym_name.data
+        holder = step.placeholder.parent_op()
         if step.is_later:
             places[name] = f"step {int(name.rpartition('+')[2]) + 1}"
         elif holder is not None:

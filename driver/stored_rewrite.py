@@ -166,7 +166,8 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
     Both are tables of distinct entries, with a number for each operation and for each value in program order.
     """
-    orders, names = dict[tuple[str, ...], int](), dict[str | None, int]()
+    orders = dict[tuple[str, ...], int]()
+    names = dict[str | None, int]()
     order_of = [orders.setdefault(tuple(op.attributes), len(orders)) for op in module.walk()]
     name_of = [names.setdefault(value.name_hint, len(names)) for value in _values(module)]
     return {"orders": list(map(list, orders)), "order_of": order_of, "names": list(names), "name_of": name_of}

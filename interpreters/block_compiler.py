@@ -74,7 +74,8 @@ class BlockCompiler:
         executed.
         """
         if len(function.body.blocks) != 1:
-            name, count = function.sym_name.data, len(function.body.blocks)
+            name = function.sym_name.data
+            count = len(function.body.blocks)
             raise Refusal(function, f"function '{name}' has {count} blocks; only functions of one block are executed")
         return self.block(function.body.block)
 

@@ -106,7 +106,9 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
     """Make the kernel of `chlo.scan`: run the body on each slice in order, and pass the carries along."""
     assert isinstance(op, ScanOp), "the table maps chlo.scan only"
     body = _body(programs, op, op.body)
-    axis, count, outputs = op.axis, len(op.inputs), len(op.outputs)
+    axis = op.axis
+    count = len(op.inputs)
+    outputs = len(op.outputs)
     made = [(shape_at(result), dtype_at(result)) for result in op.outputs]
     length = op.length
     order = range(length - 1, -1, -1) if op.is_reverse is not None and op.is_reverse.value.data else range(length)

@@ -110,7 +110,8 @@ class PreparedPair:
             ValueError: An input does not match the signature.
             Refusal: An operation fails at run time.
         """
-        first, second = self.before.run(inputs), self.after.run(inputs)
+        first = self.before.run(inputs)
+        second = self.after.run(inputs)
         nans = sum(bool(np.any(result != result)) for result in first)
         for number, (left, right) in enumerate(zip(first, second, strict=True)):
             mask = differing(left, right)

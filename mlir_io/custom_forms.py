@@ -50,7 +50,8 @@ class CustomSyntaxParser(Parser):
         """Whether the last operation that began is one of xDSL's dialect `scf`, in custom form."""
 
     def parse_operation(self) -> Operation:
-        text, start = self.lexer.input.content, start_of_name(self.lexer.input.content, self.pos)
+        text = self.lexer.input.content
+        start = start_of_name(self.lexer.input.content, self.pos)
         self._written.append({})
         self._is_scf = text.startswith("scf.", start)
         op = super().parse_operation()

@@ -125,7 +125,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         except ParseError as error:
             raise self._explain(error) from error
         except RecursionError as error:
-            limit, levels = sys.getrecursionlimit(), len(self._operations)
+            limit = sys.getrecursionlimit()
+            levels = len(self._operations)
             message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
             raise ParseError(self._current_token.span, message) from error
         except MALFORMED as error:

@@ -181,7 +181,8 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             return None
         header, region, (tail, location) = match[2], match[3], _without_location(match[4])
         inner = _INNER_LOCATION.sub(_LOCATED, region)
-        defined, used = _DEFINED.findall(inner), _OPERAND.findall(inner)
+        defined = _DEFINED.findall(inner)
+        used = _OPERAND.findall(inner)
         numbers = {name: f"%{number}" for number, name in enumerate(defined)}
         if len(numbers) != len(defined) or any(index or name not in numbers for name, index in used):
             return None

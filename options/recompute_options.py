@@ -140,7 +140,8 @@ class RecomputeOptions:
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
         for option in fields(self):
-            minimum, value = option_facts_of(option).minimum, getattr(self, option.name)
+            minimum = option_facts_of(option).minimum
+            value = getattr(self, option.name)
             if minimum is not None and value < minimum:
                 raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
         if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:

@@ -52,7 +52,8 @@ class CountedStorages:
         number[owners] = np.arange(len(owners), dtype=np.int64)
         counts = np.fromiter(map(len, graph.reads), np.int64, len(graph.reads))
         values = np.fromiter(chain.from_iterable(graph.reads), np.int64, int(counts.sum()))
-        read, reader = number[root[values]], np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+        read = number[root[values]]
+        reader = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
         is_counted = read >= 0
         return cls(owners, sizes[owners], makers[owners], read[is_counted], reader[is_counted])
 

@@ -38,7 +38,8 @@ def min_cut(
     flow = nx.DiGraph()
     flow.add_node(_SOURCE)
     flow.add_node(_SINK)
-    pending, visited = list(dict.fromkeys(needed)), set[Value]()
+    pending = list(dict.fromkeys(needed))
+    visited = set[Value]()
     for value in pending:
         flow.add_edge((value, "out"), _SINK)
     while pending:

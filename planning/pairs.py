@@ -33,7 +33,9 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         ValueError: For an operation or a place that does not exist, and for a place that is not after the operation.
     """
     operations_at = _operations_by_place(graph, pairs)
-    groups, kept, copied_later = list[CopyGroup](), list[NotRecomputed](), set[int]()
+    groups = list[CopyGroup]()
+    kept = list[NotRecomputed]()
+    copied_later = set[int]()
     for place in sorted(operations_at, reverse=True):
         operations = sorted(operations_at[place])
         replaced = [v for v in graph.results_of(operations) if v in copied_later or _is_read_from(graph, v, place)]

@@ -99,7 +99,8 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
     Returns:
         The program; its values from `len(graph.maker)` on are copies and results of barriers.
     """
-    writer, groups = _GraphWriter(graph, _instructions_of(graph), keeps_barriers), dict[int, list[CopyGroup]]()
+    writer = _GraphWriter(graph, _instructions_of(graph), keeps_barriers)
+    groups = dict[int, list[CopyGroup]]()
     for group in plan.groups:
         groups.setdefault(group.before, []).append(group)
     for place in sorted(groups):
@@ -126,7 +127,8 @@ def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[
     """
     if not barriers:
         return program
-    writer, barriers_at = _GraphWriter(graph, program.operations), dict[int, list[Barrier]]()
+    writer = _GraphWriter(graph, program.operations)
+    barriers_at = dict[int, list[Barrier]]()
     for barrier in barriers:
         barriers_at.setdefault(barrier.before, []).append(barrier)
     for place in sorted(barriers_at):
@@ -271,7 +273,8 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
     origins, phases, is_new, reads, makes = program.columns
     # The origin of barriers, -1, selects the entry that is appended here.
     of_origins, of_values = getter_at(origins), getter_at(program.stands_for)
-    first_new, stands_for = len(graph.maker), program.stands_for
+    first_new = len(graph.maker)
+    stands_for = program.stands_for
     copies = [op for op, origin in enumerate(origins) if is_new[op] and origin != BARRIER_ORIGIN]
     viewed = [
         _viewed_value(graph, *pair) if pair[0] in graph.casts else None for pair in zip(origins, reads, strict=True)

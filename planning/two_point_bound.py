@@ -64,7 +64,8 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
         if not recomputable:
             continue
         pinned_at_t = np.flatnonzero((problem.maker < t) & (lasts >= t))
-        makers, summed = problem.maker[pinned_at_t], np.concatenate([[0], np.cumsum(problem.sizes[pinned_at_t])])
+        makers = problem.maker[pinned_at_t]
+        summed = np.concatenate([[0], np.cumsum(problem.sizes[pinned_at_t])])
         for v in recomputable:
             for s in range(t - 1, max(problem.earliest, int(problem.maker[v]) + 1, t - MAX_DISTANCE) - 1, -1):
                 live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.sizes[v]))

@@ -45,7 +45,8 @@ def function_body(function: Operation, name: str, heads: Heads) -> Block:
         Refusal: The function has no body, several blocks, or mismatched types.
     """
     block = body_of(function)
-    type_, last = attributes_of(function).get("function_type"), block.last_op
+    type_ = attributes_of(function).get("function_type")
+    last = block.last_op
     if (
         not isinstance(type_, FunctionType)
         or heads.types(block.args, function) != heads.numbers(type_.inputs, function)

@@ -106,7 +106,8 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
 
 def describe(terms: Terms, side: Side, number: int) -> str:
     """Describe a term for a message, with the source position of its operation if that is known."""
-    head, operands = _head(terms, number), terms.terms[number][1]
+    head = _head(terms, number)
+    operands = terms.terms[number][1]
     match head.kind:
         case "endless":
             return describe(terms, side, operands[0])

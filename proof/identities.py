@@ -99,7 +99,8 @@ class Identities:
         attributes = attributes_of(op)
         if attributes.keys() != {"index"} or len(operands) != 1 or not self._is_plain(operands[0], TUPLE):
             return None
-        index, values = _integer(attributes["index"]), self._terms.operands_of(operands[0])
+        index = _integer(attributes["index"])
+        values = self._terms.operands_of(operands[0])
         if index is None or not 0 <= index < len(values):
             return None
         is_same = self._terms.types_of(values[index]) == self._heads.types(op.results, op)

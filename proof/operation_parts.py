@@ -241,7 +241,8 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
     Raises:
         Refusal: A function calls itself.
     """
-    sizes, active = dict[str, int](), dict[str, list[tuple[Operation, str]]]()
+    sizes = dict[str, int]()
+    active = dict[str, list[tuple[Operation, str]]]()
     names = list(roots)
     pending = list(reversed(names))
     while pending:

@@ -141,7 +141,8 @@ def per_device(op: Operation) -> PerDevice | None:
     """Return the body of a `sdy.manual_computation` with consistent shardings and no further attributes, else None."""
     if name_of(op) != MANUAL or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return None
-    attributes, block = attributes_of(op), op.regions[0].blocks[0]
+    attributes = attributes_of(op)
+    block = op.regions[0].blocks[0]
     last = block.last_op
     if attributes.keys() != _ATTRIBUTES or last is None or not is_plain_terminator(last) or attributes_of(last):
         return None

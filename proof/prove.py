@@ -242,7 +242,8 @@ def _deep_calls(*modules: ModuleOp) -> Generator[None]:
 
 def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
-    terms, assumed = Terms(functions), NumberingOptions(declared.union(options.pure), declared)
+    terms = Terms(functions)
+    assumed = NumberingOptions(declared.union(options.pure), declared)
     numbering_before = Numbering(before, BEFORE, terms, assumed)
     numbering_after = Numbering(after, AFTER, terms, _for_after(assumed, numbering_before, options))
     first = _Comparison(terms, numbering_before, numbering_after, options.flattened_results).prove()
@@ -309,7 +310,8 @@ class _Comparison:
 
     def _outcomes(self, name: str) -> tuple[FunctionTerms, FunctionTerms]:
         """Return the terms of a function, before and after."""
-        before, after = self.before.function(name), self.after.function(name)
+        before = self.before.function(name)
+        after = self.after.function(name)
         if not self.flattened_results:
             return before, after
         return (
@@ -332,7 +334,8 @@ class _Comparison:
         if (channel := newly_shared(before, after)) is not None:
             why = f"operations of the program after share a channel, {channel}, and did not share one before"
             return Proof(False, why)
-        number, other_number = self.before.top_level(self.after.module), self.after.top_level(self.before.module)
+        number = self.before.top_level(self.after.module)
+        other_number = self.after.top_level(self.before.module)
         if number != other_number:
             return _different(self.terms, "the top level of the module", number, other_number)
         return None

@@ -108,7 +108,8 @@ def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
 def _inner(terms: Terms, risk: int) -> int | None:
     """Return the operation that a risk runs in a region, if it is the same in each execution of the region, else
     None."""
-    head, operands = terms.head_of(risk), terms.operands_of(risk)
+    head = terms.head_of(risk)
+    operands = terms.operands_of(risk)
     if head.kind == "endless":
         inner = _inner(terms, operands[0])
         return None if inner is None else terms.term(head, (inner, operands[1]))

@@ -426,7 +426,8 @@ class Numbering(TransparentOperations):
     def _call(self, op: Operation, scope: RegionScope, own: Set[str]) -> Sequence[int]:
         """Inline the called function. `own`: attributes of the call that have no effect on its results."""
         name = callee_of(op, self.functions)
-        block, function = function_body(self.functions[name], name, self.heads), self.functions[name]
+        block = function_body(self.functions[name], name, self.heads)
+        function = self.functions[name]
         last = block.last_op
         assert last is not None, "checked: a function ends with func.return"
         argument_types, result_types = self.heads.types(block.args, op), self.heads.types(last.operands, op)

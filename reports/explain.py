@@ -75,7 +75,8 @@ def to_summary(explanation: Explanation) -> str:
         4,
     )
     lines += [*wrap_line(f"  its peak of temporaries: {_peaks(explanation)}", 4), ""]
-    loops, segments = explanation.loops[:LOOPS], _largest(explanation.segments)
+    loops = explanation.loops[:LOOPS]
+    segments = _largest(explanation.segments)
     if loops:
         rows = [_SUMMARY_LOOP_COLUMNS, *(_loop_cells(row, explanation, is_summary=True) for row in loops)]
         lines += [*_wrap_table(rows), *_omission_note("loop", explanation.loops, loops), ""]
@@ -123,7 +124,8 @@ def _verdict(explanation: Explanation) -> str:
 def _peaks(explanation: Explanation) -> str:
     """Return the peaks of the plain step, each with the name of its quantity: that of the reports, and the prediction
     for it; without a measurement, the prediction and the peak of an executor that fuses nothing."""
-    measured, predicted = explanation.measured_bytes, format_bytes(explanation.xla_peak_bytes)
+    measured = explanation.measured_bytes
+    predicted = format_bytes(explanation.xla_peak_bytes)
     if measured is not None:
         return f"{format_bytes(measured)} as compiled, as in reports, {predicted} predicted by the model of XLA:CPU"
     in_order = f"{format_bytes(explanation.timeline.peak_bytes)} if no operations are fused"

@@ -188,7 +188,8 @@ def draw_stages(axes: Axes, timeline: Timeline) -> None:
         if number % 2:
             axes.axvspan(stage.start, stage.end, color="#f3f3f3", linewidth=0, zorder=0)
         if stage.end - stage.start > NARROW * axes.get_xlim()[1]:
-            middle, place = (stage.start + stage.end) / 2, axes.get_xaxis_transform()
+            middle = (stage.start + stage.end) / 2
+            place = axes.get_xaxis_transform()
             axes.text(middle, 0.975, stage.name, transform=place, ha="center", va="top", color=FAINT)
 
 

@@ -92,7 +92,8 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
     """
     highest = top_bytes or timeline.peak_bytes
     top = format_bytes(highest)
-    count, columns = len(timeline.operations), width - len(top) - 2
+    count = len(timeline.operations)
+    columns = width - len(top) - 2
     heights = [
         -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(highest, 1))
         for start, end in pairwise(column * count // columns for column in range(columns + 1))

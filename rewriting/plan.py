@@ -55,7 +55,8 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
 
     `outcome`: the result of the search, whose plans apply to the prepared module.
     """
-    plans, remarks = {plan.function: plan for plan in outcome.plans}, list[Remark]()
+    plans = {plan.function: plan for plan in outcome.plans}
+    remarks = list[Remark]()
     for function, step in numbered_steps(prepared.module):
         plan = plans[function.sym_name.data]
         write_notes(step, plan.notes)
@@ -146,7 +147,8 @@ class PlanPass(ModulePass):
 
         `options`: the options, with the loop schedule and the moves to the host that the search has chosen.
         """
-        prepared, loops = prepare(module, options), options.loop_schedule
+        prepared = prepare(module, options)
+        loops = options.loop_schedule
         remarks = mark_as_planned(prepared, outcome)
         if loops != schedule_of(self.loops) and prepare(module, replace(options, offload="")).rolled.copies:
             description = "as they are" if loops == UNCUT else "of which so much is kept"

@@ -68,7 +68,8 @@ class StepCandidates:
         """
         forecasts = StepForecasts(step.graph, forecast, share_of, limits, list(first))
         candidates = cls(forecasts, SolverPlans(step.graph, limits, tuple(notes_of(step))))
-        thinned, wholes = thinned_attempts(attempts), dict[Attempt, StepCandidate]()
+        thinned = thinned_attempts(attempts)
+        wholes = dict[Attempt, StepCandidate]()
         for at, attempt in enumerate(attempts):
             planned = attempt.planned
             notes = tuple(notes_of(step, marked_attributes(planned.decided)))

@@ -113,7 +113,8 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
         BadSelection: For a selection that does not apply to the step.
     """
     attempts = _StepAttempts(step, options, forecast)
-    before, keeps_barriers = forecast.without_copies(), forecast.keeps_barriers
+    before = forecast.without_copies()
+    keeps_barriers = forecast.keeps_barriers
     scored = [attempts.score(planned) for planned in islice(attempts.distinct(), options.attempts)]
     if keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(attempts.chain_groups(scored[0]))
@@ -139,7 +140,8 @@ def policy_attempts(
     chosen_by_user = selection.policy != Selection.policy or isinstance(selection, SelectionByFunction)
     if chosen_by_user or selection.save or not copying:
         return
-    attempts, plans = _StepAttempts(step, options, forecast), {scored.planned.plan for scored in tried}
+    attempts = _StepAttempts(step, options, forecast)
+    plans = {scored.planned.plan for scored in tried}
     smallest = min(copying, key=lambda scored: scored.peaks.of_target(forecast.keeps_barriers))
     cheapest = min(copying, key=lambda scored: scored.planned.plan.extra_flops)
     for scored in (smallest,) if cheapest is smallest else (smallest, cheapest):

@@ -19,7 +19,8 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
     costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
     for clone_of_step in cloned if not cost.is_default else ():
         each = costs[clone_of_step.function]
-        total, extra = sum(each), clone_of_step.plan.extra_cost(each)
+        total = sum(each)
+        extra = clone_of_step.plan.extra_cost(each)
         share = f", {extra / total:.2%} of the step's" if total else ""
         yield Remark(
             functions[clone_of_step.function],

@@ -171,7 +171,8 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
 
     `references`: the peaks of each plain step, which the first variant fills.
     """
-    prepared, offload = prepare(module, options), options.moves
+    prepared = prepare(module, options)
+    offload = options.moves
     choosing = replace(options, selection=prepared.selection, attempts=SEGMENT_CANDIDATES)
     if options.loop_schedule != UNCUT and not prepared.rolled.copies:
         return None

@@ -63,7 +63,9 @@ def _digest(module: ModuleOp) -> str:
     """
     if registered_sources():
         return sha256(print_module(module, debuginfo=True).encode()).hexdigest()
-    digest, numbers, paths = sha256(print_module(module).encode()), LocationNumbers(), dict[int, str]()
+    digest = sha256(print_module(module).encode())
+    numbers = LocationNumbers()
+    paths = dict[int, str]()
     for op in every_operation(module):
         number = numbers.of(op.location)
         if number not in paths:

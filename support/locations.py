@@ -200,7 +200,8 @@ class LocationNumbers:
 
 def location_text(location: Attribute) -> str:
     """Return the text of the location between `loc(` and `)`, without aliases."""
-    text, ahead = list[str](), list[str | Attribute]([location])
+    text = list[str]()
+    ahead = list[str | Attribute]([location])
     while ahead:
         piece = ahead.pop()
         if isinstance(piece, str):

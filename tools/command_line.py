@@ -232,7 +232,8 @@ def _names(text: str) -> list[str]:
 
 def _remark_output(options: argparse.Namespace) -> RemarkOutput:
     requests = options.remarks, options.remarks_filter, options.remarks_file
-    form, details = options.remarks or "text", any(request is not None for request in requests)
+    form = options.remarks or "text"
+    details = any(request is not None for request in requests)
     if options.remarks_filter is None:
         return RemarkOutput(form, None, options.remarks_file, details)
     categories = _names(options.remarks_filter)

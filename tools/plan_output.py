@@ -82,7 +82,8 @@ def refusal_lines(refusal: Infeasible) -> list[str]:
 
 def unproved_lines(curve: Curve) -> list[str]:
     """Return the table of a curve without lower bounds."""
-    peak, rows = curve.plain_peak_bytes, list[tuple[int, str]]()
+    peak = curve.plain_peak_bytes
+    rows = list[tuple[int, str]]()
     for point in curve.points:
         cells = f"{point.peak_bytes / peak:<13.4f} {point.percent:<10.4f} {_solver_of_point(point)}"
         rows.append((point.budget_bytes, cells))

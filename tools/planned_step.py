@@ -194,7 +194,8 @@ def _bound_of(answer: Fit) -> str:
 
 def _no(answer: Fit) -> Iterator[str]:
     if answer.limits and answer.lower_bound is not None:
-        least, around = answer.lower_bound.bytes, sum(answer.argument_and_result_bytes.values())
+        least = answer.lower_bound.bytes
+        around = sum(answer.argument_and_result_bytes.values())
         yield (
             f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "
             f"device, {readable_bytes(least)} of temporaries"

@@ -210,7 +210,8 @@ def of_exception(error: ParseError | DiagnosticException, source: InputText, pas
             diagnostic = replace(diagnostic, message=message, source_line=source.line_at(diagnostic))
         function = _function_around(error.operation)
     else:
-        diagnostic, function = Diagnostic("error", source.file, 1, 1, " ".join(str(error).split())), ""
+        diagnostic = Diagnostic("error", source.file, 1, 1, " ".join(str(error).split()))
+        function = ""
     return replace(diagnostic, category=RemarkKind.FAILURE.value, pass_name=pass_name, function=function)
 
 

@@ -157,7 +157,8 @@ class ExplainTarget(Target):
             primal_results=self.primal_results,
             primal_values=self.primal_values,
         )
-        explanations, refused = list[Explanation](), list[NoGradient]()
+        explanations = list[Explanation]()
+        refused = list[NoGradient]()
         modules = list(named_modules(module)) or [("", module)]
         for prefix, named in modules:
             try:

@@ -153,7 +153,8 @@ def clone_as_planned(
     Raises:
         Refusal: A plan does not match its step, or a step or a plan has no counterpart.
     """
-    plans, numbers = {step_plan.function: step_plan for step_plan in planned}, FreeNumbers.free_in(module)
+    plans = {step_plan.function: step_plan for step_plan in planned}
+    numbers = FreeNumbers.free_in(module)
     applied = list[ClonedStep]()
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
@@ -188,7 +189,8 @@ def _missing_entry(name: str, planned: Sequence[StepPlan]) -> str:
 
 def _different_step(name: str, step: Step, plan: Plan) -> str:
     """Describe a step that has the name of an entry of the plan, but another graph."""
-    operations, named = len(step.numbered.operations), [op for group in plan.groups for op in group.operations]
+    operations = len(step.numbered.operations)
+    named = [op for group in plan.groups for op in group.operations]
     difference = f"@{name} is not the step that it was made for"
     if named and max(named) >= operations:
         return f"{difference}: it has {counted(operations, 'operation')}, and the plan names operation {max(named)}"
@@ -203,7 +205,9 @@ def clone_by(
     Raises:
         Refusal: The planner returns no plan, or one that does not match the step.
     """
-    applied, remarks, numbers = list[ClonedStep](), list[Remark](), FreeNumbers.free_in(module)
+    applied = list[ClonedStep]()
+    remarks = list[Remark]()
+    numbers = FreeNumbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
             try:

@@ -219,7 +219,8 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
     A forward operation between two gradients of one forward pass is skipped, since its location would contradict the
     attribute; the phase of its twin suffices.
     """
-    first, twins = dict[int, Operation](), dict[int, list[Operation]]()
+    first = dict[int, Operation]()
+    twins = dict[int, list[Operation]]()
     for op, kind in kinds.items():
         if (earlier := first.setdefault(kind, op)) is not op:
             twins.setdefault(kind, [earlier]).append(op)

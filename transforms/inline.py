@@ -72,11 +72,14 @@ def _staying(functions: Iterable[FuncOp]) -> set[str]:
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
     """Return a remark at the first call of each function whose calls are not inlined, with the reason."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    staying, others_on, first = _staying(functions.values()), functions_with_attributes(module), dict[str, Remark]()
+    staying = _staying(functions.values())
+    others_on = functions_with_attributes(module)
+    first = dict[str, Remark]()
     for call in every_operation(module):
         if type(call) is not CallOp or (name := call.callee.string_value()) not in staying or name in first:
             continue
-        entry, others = reserved_name(name), others_on.get(functions[name])
+        entry = reserved_name(name)
+        others = others_on.get(functions[name])
         why = "it is recompute.whole" if others is None else f"{others} would be lost"
         why = why if entry is None else f"{entry.reader}, by its name"
         first[name] = Remark(call, f"the call of '{name}' is neither inlined nor recomputed: {why}")
@@ -99,7 +102,8 @@ class _Inliner:
             Refusal: A function is recursive.
         """
         order, active = list[FuncOp](), dict[str, list[FuncOp]]()
-        visited, pending = set[str](), list(self.functions.values())[::-1]
+        visited = set[str]()
+        pending = list(self.functions.values())[::-1]
         while pending:
             name = pending[-1].sym_name.data
             if name in visited:

@@ -143,7 +143,8 @@ class _Cutter:
             self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
             self.extra_flops += cut.extra_flops * runs_of(cut.pair.writer.op)
             self.copies += apply_cut(cut, self.numbers, self.replaced)
-        joined_branches, copies_before = list(join_branches(block, crossings)), self.copies
+        joined_branches = list(join_branches(block, crossings))
+        copies_before = self.copies
         for inner in reversed(_inner_blocks(operations_in(block))):
             self._cut_block(inner, crossings, cut_of)
         for joined in reversed(joined_branches):
@@ -236,7 +237,8 @@ def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
 
 
 def _remark_on_cut(cut: LoopCut) -> Remark:
-    pair, stacks = cut.pair, counted(len(cut.dropped), "stack")
+    pair = cut.pair
+    stacks = counted(len(cut.dropped), "stack")
     return Remark(
         pair.writer.op,
         f"the loop of {counted(pair.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "

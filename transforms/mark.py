@@ -61,7 +61,8 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     guessed = write_phases(module, selection.phase_hint)
     mark_repeatable(module, selection.repeatable)
     selection, overridden = with_stated_checkpoints(module, selection)
-    steps, without_budgeted = numbered_steps(module), selection_without_budgets(selection)
+    steps = numbered_steps(module)
+    without_budgeted = selection_without_budgets(selection)
     demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
     return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]
 
@@ -141,7 +142,8 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
 
 def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
     """Return the attributes of an operation with its mark."""
-    op, attributes = mark.operation, dict(mark.operation.attributes)
+    op = mark.operation
+    attributes = dict(mark.operation.attributes)
     if mark.source is MarkSource.REFUSED_PREFERENCE:
         attributes[Names.RECOMPUTE] = _FLAGS[False]
         return attributes

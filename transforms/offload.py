@@ -171,7 +171,8 @@ def insert_host_moves(
     for function, phases in steps_of(module) if offload.offers else ():
         forced = list[SSAValue]()
         selected = misfits.try_on(function, partial(_values_of_policy, phases, selection)) if offload.marked else None
-        constant, unplaced = constants_only(phases.order), unplaced_values(function, phases.order)
+        constant = constants_only(phases.order)
+        unplaced = unplaced_values(function, phases.order)
         for value in _values_to_offload(phases, selected or frozenset()) if offload.marked else ():
             assert isinstance(value.owner, Operation), "marks are on operations"
             if (reason := why_not_moved(value, phases, constant, unplaced)) is None:

@@ -78,7 +78,8 @@ def _hold_back(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) ->
 
     `newest`: for each value, the result of the latest barrier over it, which later segments read too; extended.
     """
-    values, start = step.numbered.values_of(part.waiting), part.operations[0]
+    values = step.numbered.values_of(part.waiting)
+    start = part.operations[0]
     insertion = step.operation(start)
     barrier = OptimizationBarrierOp([newest.get(value, value) for value in values])
     path = "/".join([*split_path(path_of(insertion.location))[:-1], "stagger"])

@@ -68,7 +68,8 @@ def take_scopes(module: ModuleOp) -> int:
 
 def _scopes_of(op: Operation) -> _Scopes | None:
     """Return the scopes of an operation; None if it has none or is in the backward pass."""
-    calls, inside = list(_calls(op)), list[list[MarkedCall]]()
+    calls = list(_calls(op))
+    inside = list[list[MarkedCall]]()
     if op.regions:
         inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
     if not calls and inside and name_of(op) in BRANCHES:

@@ -128,9 +128,12 @@ def targets_of_marks(
         chosen: Marks that are not written yet; they take precedence over those of the operations.
         ignored: Operations whose own mark for recomputation does not count.
     """
-    segments, values, marked = dict[int, str](), set[int](), set[int]()
+    segments = dict[int, str]()
+    values = set[int]()
+    marked = set[int]()
     for index, op in enumerate(step.phases.order.operations):
-        mark, attributes = chosen.get(op, _UNCHANGED), op.attributes
+        mark = chosen.get(op, _UNCHANGED)
+        attributes = op.attributes
         has_own_mark = Names.RECOMPUTE in attributes and op not in ignored
         if mark.recomputed is not None or has_own_mark or Names.CHECKPOINT in attributes:
             marked.add(index)

@@ -195,7 +195,9 @@ class _Decider:
         Readers are matched by scope rather than by dependence, because an operation between two segments belongs to
         neither.
         """
-        graph, inside, scope = self.step.graph, set(members), instance_name(segment)
+        graph = self.step.graph
+        inside = set(members)
+        scope = instance_name(segment)
         own_readers = dict[int, frozenset[int]]()
         for value in live_out:
             own = [

@@ -66,7 +66,9 @@ def needed_part(
         available: Values that need not be computed.
     """
     invariant = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
-    carries, operations, visited = set(results) - invariant, set[Operation](), set[SSAValue]()
+    carries = set(results) - invariant
+    operations = set[Operation]()
+    visited = set[SSAValue]()
     pending = [*needed, *(loop.yielded[index] for index in carries)]
     while pending:
         value = pending.pop()
@@ -274,7 +276,8 @@ needs no extra loops for an incomplete chunk."""
 def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
     """Return the chunk size that needs the fewest bytes; among nearly equal ones, prefer a divisor of the trip
     count."""
-    trips, chunks = pair.writer.trips, Chunks(pair, dropped, recomputed, 1)
+    trips = pair.writer.trips
+    chunks = Chunks(pair, dropped, recomputed, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes
     total_bytes = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
     least = min(total_bytes.values())

@@ -112,7 +112,8 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
         look_through_reshapes(stack.slice): stack
         for stack in sorted(pair.all_stacks, key=lambda stack: _is_held(stack, pair))
     }
-    standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
+    standing = list[tuple[SSAValue, Stack]]()
+    new = list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
         stack = by_value.get(look_through_reshapes(value))
         if stack is not None:

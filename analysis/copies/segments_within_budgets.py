@@ -118,7 +118,8 @@ class _Chooser:
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
-        once, constraints = unrepeatable(step, self.selection.permission), self._restrictions_of_marks(members)
+        once = unrepeatable(step, self.selection.permission)
+        constraints = self._restrictions_of_marks(members)
         copying = CloneOptions(permission=self.selection.permission)
         for _ in range(MAX_SELECTIONS):
             solutions = plan_segments_within(graph, segments, once, self.selection.outputs, constraints)
@@ -183,7 +184,8 @@ class _Chooser:
         return next(target.budget for target in self.targets if target.name == segment)
 
     def _too_little(self, failure: SegmentInfeasible) -> str:
-        budget, graph = self._budget(failure.segment), self.step.graph
+        budget = self._budget(failure.segment)
+        graph = self.step.graph
         limit = f"{readable_bytes(failure.most)} ({budget.pattern}:{budget.text})"
         refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
         listed = [

@@ -60,7 +60,9 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
     Raises:
         UnknownPolicy: The selection names a policy that does not exist.
     """
-    may_repeat, pending, rows = repeatable(function, selection), [function.body.block], list[LoopRow]()
+    may_repeat = repeatable(function, selection)
+    pending = [function.body.block]
+    rows = list[LoopRow]()
     worthwhile = dict[Operation, str]()
     crossings = Crossings(function.body.block)
     while pending:

@@ -271,7 +271,8 @@ class _Peaks:
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:
     """Return each stretch in the order with the lowest peak; ties keep the program order."""
-    precedence, footprint = Precedence.of(order, classified), Footprint.of(graph_of(order).graph)
+    precedence = Precedence.of(order, classified)
+    footprint = Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
     reordered = list[_ReorderedStretch]()
     for operations in precedence.stretches:

@@ -30,7 +30,9 @@ def budgeted_segments(
     phases: Phases, budgets: Iterable[SegmentBudget]
 ) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
     """Return the segments that have a budget, and the budgets that match no segment of the function."""
-    taken, segments, unmatched = set[Operation](), list[BudgetedSegment](), list[SegmentBudget]()
+    taken = set[Operation]()
+    segments = list[BudgetedSegment]()
+    unmatched = list[SegmentBudget]()
     for budget in budgets:
         members = dict[str, list[Operation]]()
         for op, name in _segments(phases, budget.pattern).items():

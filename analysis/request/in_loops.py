@@ -31,7 +31,8 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
         UnknownPolicy: The selection names a policy that does not exist.
     """
     operations = every_operation(root)
-    is_chosen, policy = _in_selection(operations, selection), saves_of(selection)
+    is_chosen = _in_selection(operations, selection)
+    policy = saves_of(selection)
     excluded = {op for text in selection.exclude for op in operations_saved_by(parse_chain(text), operations)}
 
     def may_repeat(op: Operation) -> bool:

@@ -86,7 +86,9 @@ def operations_saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Opera
 
     Matches are taken in program order and do not overlap.
     """
-    inside, saved, used = set(segment), set[Operation](), set[Operation]()
+    inside = set(segment)
+    saved = set[Operation]()
+    used = set[Operation]()
     matched_chains = 0
     for start in segment:
         if 0 <= chain.num <= matched_chains:

@@ -53,7 +53,8 @@ def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operati
     Raises:
         BadSelection: The selection does not fit the step.
     """
-    kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
+    kept = frozenset[SSAValue]()
+    remarks = tuple[Remark, ...]()
     if segment_of_op is not None:
         segment_of = segment_of_op
     elif selection.checkpoints is not None:

@@ -174,7 +174,8 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
     members = dict[Path, list[Operation]]()
     for op, path in segment_path.items():
         members.setdefault(path, []).append(op)
-    name_of_op, numbers = dict[Operation, str](), LocationNumbers()
+    name_of_op = dict[Operation, str]()
+    numbers = LocationNumbers()
     for path, operations in members.items():
         for op, repetition in zip(operations, _repetitions(operations, numbers), strict=True):
             name_of_op[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
@@ -211,5 +212,6 @@ def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> l
 
 def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
     """Return whether operations that occur once stand before and after all operations that occur `times` times."""
-    first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
+    first = occurrences.index(times)
+    last = len(occurrences) - occurrences[::-1].index(times)
     return 1 in occurrences[:first] and 1 in occurrences[last:]

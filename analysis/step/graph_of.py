@@ -104,7 +104,8 @@ def graph_of(
     Raises:
         Refusal: A storage has an unknown size, or an operation has no cost.
     """
-    constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
+    constants = constants_only(order, constants_outside)
+    shared = storages(order, strided_outside)
     operations, reads, facts = order.operations, order.reads, order.facts
     values = _values(order, reads)
     number = {value: index for index, value in enumerate(values)}

@@ -115,7 +115,9 @@ def parse_path(path: str) -> JaxPath:
 def _parse_scope(scope: str) -> JaxPath:
     if not scope:
         return NOWHERE
-    scopes, functions, direction = list[str](), list[str](), Direction.NONE
+    scopes = list[str]()
+    functions = list[str]()
+    direction = Direction.NONE
     for index, part in enumerate(split_path(scope)):
         wrappers, inner = unwrap(part)
         if direction is Direction.NONE:

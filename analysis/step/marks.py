@@ -70,7 +70,8 @@ def mark_of(value: SSAValue) -> Policy | None:
         return None
     mark = value.owner.attributes.get(Names.RECOMPUTE)
     if isinstance(mark, ArrayAttr):
-        marks, index = cast(ArrayAttr[Attribute], mark).data, value.owner.results.index(value)
+        marks = cast(ArrayAttr[Attribute], mark).data
+        index = value.owner.results.index(value)
         return _policy(marks[index]) if index < len(marks) else None
     return None if mark is None else _policy(mark)
 

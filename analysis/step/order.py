@@ -114,7 +114,8 @@ class Order:
 
         `constants`: the ids of captured constants, which are several times as fast to look up as the values; extended.
         """
-        operations, is_known = list[Operation](), constants.__contains__
+        operations = list[Operation]()
+        is_known = constants.__contains__
         for op, read in zip(self.operations, self.reads, strict=True):
             # The first operand of most operations is not a constant, so the test ends early.
             if read and not (is_known(id(read[0])) and all([is_known(id(value)) for value in read])):
@@ -153,7 +154,8 @@ def captured_values(op: Operation) -> list[SSAValue]:
 def _with_captured(operands: Iterable[SSAValue], op: Operation) -> list[SSAValue]:
     """Return the operands, then the values that the regions capture, without duplicates, in order of use."""
     # By id: integers are several times as fast to look up as values.
-    read, inside = {id(value): value for value in operands}, set[int]()
+    read = {id(value): value for value in operands}
+    inside = set[int]()
     _add_inner(op, read, inside)
     return [value for number, value in read.items() if number not in inside]
 

@@ -147,7 +147,8 @@ def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
 
 def needed(order: Order, operations: Iterable[int]) -> set[int]:
     """Return the positions of the operations and of their transitive producers."""
-    ancestors, stack = set[int](), [index for index in operations if index >= 0]
+    ancestors = set[int]()
+    stack = [index for index in operations if index >= 0]
     while stack:
         index = stack.pop()
         if index not in ancestors:

@@ -212,7 +212,8 @@ def _early_gates(function: Recomputed) -> Iterator[Violation]:
             continue
         after = max(function.originals.get(_identity(copy), -1) for copy in delayed)
         makers = [owner for value in gates_of(function, op) if isinstance(owner := value.owner, Operation)]
-        graph, places = function.step.graph, function.step.positions(makers)
+        graph = function.step.graph
+        places = function.step.positions(makers)
         if not places or not graph.needs_cotangent.isdisjoint(places):
             continue
         if max(graph.available_after[place] for place in places) <= after:

@@ -97,7 +97,8 @@ class ScanOp(IRDLOperation):
         for value in (*self.inputs, *self.outputs):
             if shape_of(value)[axis] not in (DYNAMIC_INDEX, self.length):
                 raise VerifyException(f"there are {shape_of(value)[axis]} slices of a value, expected {self.length}")
-        arguments, returned = self.body.block.arg_types, returned_types(self.body.block)
+        arguments = self.body.block.arg_types
+        returned = returned_types(self.body.block)
         check_count("arguments of the body", len(arguments), len(self.operands))
         check_count("values that the body returns", len(returned), len(self.results))
         check_count("carries", len(self.carries), len(self.inits))

@@ -253,7 +253,8 @@ def _sharding_of_argument(op: Operation | None, index: int) -> Sharding | None:
         return _parse_attribute(attributes.data[index].data.get(SHARDING))
     if op.name not in COMPUTATION_NAMES:
         return None
-    sharding, axes = _nth(op.properties.get("in_shardings"), index), op.properties.get("manual_axes")
+    sharding = _nth(op.properties.get("in_shardings"), index)
+    axes = op.properties.get("manual_axes")
     if sharding is None or not isinstance(axes, ManualAxesAttr):
         return sharding
     return _without(sharding, axes.data)

@@ -289,7 +289,9 @@ def _check_divides(op: ReduceScatterOp) -> None:
 
 
 def _check_scattered(op: ReduceScatterOp) -> None:
-    dimension, whole, part = op.scatter_dimension.value.data, list(shape_of(op.operand)), list(shape_of(op.result))
+    dimension = op.scatter_dimension.value.data
+    whole = list(shape_of(op.operand))
+    part = list(shape_of(op.result))
     check_count("dimensions of the result", len(part), len(whole))
     check_shape("the result", part, [*whole[:dimension], part[dimension], *whole[dimension + 1 :]])
     _check_multiple("the operand", whole[dimension], part[dimension], op)
@@ -309,7 +311,8 @@ def _check_split_count(op: AllToAllOp) -> None:
 
 
 def _check_group_size(op: AllToAllOp) -> None:
-    rows, count = rows_of(op.replica_groups), op.split_count.value.data
+    rows = rows_of(op.replica_groups)
+    count = op.split_count.value.data
     if rows == []:
         raise VerifyException(f"there is no group, expected groups of split_count = {count} devices")
     if rows and len(rows[0]) != count:

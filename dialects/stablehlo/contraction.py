@@ -197,7 +197,8 @@ def _check_algorithm(op: DotGeneralOp) -> None:
         return
     algorithm = op.algorithm.data
     left, right = str(algorithm.lhs_precision_type), str(algorithm.rhs_precision_type)
-    total, count = str(algorithm.accumulation_type), algorithm.num_primitive_operations
+    total = str(algorithm.accumulation_type)
+    count = algorithm.num_primitive_operations
     known = algorithm.lhs_component_count == algorithm.rhs_component_count == 1 and (
         (total, count) == ("f32", 1)
         if left.startswith("f8") and right.startswith("f8")

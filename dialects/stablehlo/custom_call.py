@@ -90,7 +90,8 @@ def _check_version(op: CustomCallOp) -> None:
 
 def _check_config(op: CustomCallOp) -> None:
     # xDSL parses a string that is not UTF-8 as bytes.
-    is_dictionary, takes_dictionary = isinstance(op.backend_config, DictionaryAttr), _version(op) == TYPED_FFI
+    is_dictionary = isinstance(op.backend_config, DictionaryAttr)
+    takes_dictionary = _version(op) == TYPED_FFI
     words = "dictionary" if takes_dictionary else "string"
     if op.backend_config is not None and is_dictionary != takes_dictionary:
         raise VerifyException(f"backend_config must be a {words} for api_version = {_version(op)}")

@@ -126,7 +126,9 @@ class SetDimensionSizeOp(DimensionOp):
     ARITY: ClassVar[int] = 2
 
     def verify_(self) -> None:
-        dimension, operand, result = self.dimension.value.data, shape_of(self.operand), shape_of(self.result)
+        dimension = self.dimension.value.data
+        operand = shape_of(self.operand)
+        result = shape_of(self.result)
         check_within("dimension", [dimension], len(operand))
         check_shape("the size", shape_of(self.size), [])
         check_element("the size", element_of(self.size), i32)
@@ -240,7 +242,8 @@ class RealDynamicSliceOp(FunctionTypeOp):
     ARITY: ClassVar[int] = 4
 
     def verify_(self) -> None:
-        rank, numbers = len(shape_of(self.operand)), (self.start_indices, self.limit_indices, self.strides)
+        rank = len(shape_of(self.operand))
+        numbers = (self.start_indices, self.limit_indices, self.strides)
         check_count("dimensions of the result", len(shape_of(self.result)), rank)
         check_element("the result", element_of(self.result), element_of(self.operand))
         for subject, value in zip(("start_indices", "limit_indices", "strides"), numbers, strict=True):

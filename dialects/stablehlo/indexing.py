@@ -146,7 +146,8 @@ def vectors_fill(name: str) -> Check:
     """Check that a vector has one index for each dimension of this name."""
 
     def check(op: IndexingOp) -> None:
-        dimension, shape = op.numbers.index_vector_dim, shape_of(op.indices)
+        dimension = op.numbers.index_vector_dim
+        shape = shape_of(op.indices)
         length = shape[dimension] if dimension < len(shape) else 1
         check_shape("an index vector", [length], [len(op.dimensions(name))])
 
@@ -375,7 +376,8 @@ def _check_same_shapes(subject: str, values: Sequence[SSAValue]) -> None:
 
 def _check_updates(op: ScatterOp) -> None:
     """Check that updates have the batch extents of the indices, and windows no larger than the inputs."""
-    dropped, placed = op.dimensions(INSERTED, INPUT_BATCHING), op.numbers.update_window_dims
+    dropped = op.dimensions(INSERTED, INPUT_BATCHING)
+    placed = op.numbers.update_window_dims
     limits = [extent for dimension, extent in enumerate(shape_of(op.sliced)) if dimension not in dropped]
     update = shape_of(op.updates[0])
     check_shape("an update", update, interleave([update[dimension] for dimension in placed], op.batch(), placed))

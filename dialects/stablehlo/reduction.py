@@ -177,7 +177,8 @@ def _check_shapes(op: MapOp) -> None:
 
 
 def _check_dimensions(op: MapOp) -> None:
-    dimensions, rank = list(op.dimensions.get_values()), len(shape_of(op.inputs[0]))
+    dimensions = list(op.dimensions.get_values())
+    rank = len(shape_of(op.inputs[0]))
     if dimensions != list(range(rank)):
         raise VerifyException(f"the dimensions are {dimensions}, expected {list(range(rank))}")
 

@@ -165,7 +165,8 @@ class Jitted(Generic[P, R]):
         explanations and reports.
 
         Raises `Refusal` for a step without a gradient."""
-        traced, selection = self.trace(*args, **kwargs), self._options.rewrite.selection
+        traced = self.trace(*args, **kwargs)
+        selection = self._options.rewrite.selection
         options = self._options.rewrite if self._options.chooses_segments else None
         module = as_module(module_of(lowered_for_us(traced), self._name))
         verify_module(module)

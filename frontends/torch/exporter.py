@@ -145,7 +145,8 @@ class _Writer:
     def _node_in_backward(self, value: SSAValue) -> torch.fx.Node:
         if value in self.flat:
             argument = self.nodes[value]
-            shape, name = list(argument.meta["val"].shape), f"{argument.name}_again"
+            shape = list(argument.meta["val"].shape)
+            name = f"{argument.name}_again"
             return self._view(self.flat[value], shape, name, _BACKWARD)
         if not isinstance(value, OpResult) or not _is_whole_view(value.op):
             return self.nodes[value]
@@ -195,7 +196,8 @@ class _Writer:
     def _random_operation(self, op: Operation) -> None:
         """Write a random operation: the call that advances the generator, or one that runs again from the same
         state."""
-        target, state = target_named(called_name(op)), op.operands[0]
+        target = target_named(called_name(op))
+        state = op.operands[0]
         if self.running is not None:
             if not isinstance(state, OpResult) or state.op is not self.running or node_of(op) != node_of(self.running):
                 raise Unsupported(node_of(op), "the operation does not draw from the generator that advances before it")

@@ -274,7 +274,8 @@ class _Reader:
     def _add_call(self, call: _Call) -> Results:
         """Add the operation of a call, and return its results."""
         node, value = call.node, call.value
-        operands, number = list(call.before), dict[torch.fx.Node, int]()
+        operands = list(call.before)
+        number = dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:
             if read not in number:

@@ -176,7 +176,9 @@ def _rewrite(step: JointStep, options: Options) -> RewrittenStep:
         return _with_lowest_peak(step, options.rewrite)
     if options.budget is None:
         return RewrittenStep.of(step, options.rewrite)
-    plain, limit, chosen = step.peak, _limit(options.budget, step), options.rewrite
+    plain = step.peak
+    limit = _limit(options.budget, step)
+    chosen = options.rewrite
     if is_share(options.budget) and step.tangent_bytes:
         chosen = replace(chosen, budget=f"{limit + plain.argument_bytes}B")
     bound = limit

@@ -94,7 +94,8 @@ class Partitioner:
         Raises `BudgetNotKept` for a number of bytes that is smaller than the step needs. A share of such a graph has no
         meaning: most are the small graphs between two graph breaks.
         """
-        report, budget = replace(report_unchanged(step), reason=NO_BACKWARD), self.options.budget
+        report = replace(report_unchanged(step), reason=NO_BACKWARD)
+        budget = self.options.budget
         if budget is not None and budget != MINIMUM and not is_share(budget):
             limit, needed = parse_budget(budget, 1) or 0, report.peak_bytes + report.input_bytes
             if needed > limit:

@@ -157,7 +157,8 @@ class _Search:
     def _least(self) -> int:
         """Compile candidates for the budget `min`, and return the least peak of all steps compiled so far: the smallest
         plan in program order, two that leave Inductor more room, and one by segments."""
-        least_bytes, smallest = self._plain_bytes, self.splitter.smallest()
+        least_bytes = self._plain_bytes
+        smallest = self.splitter.smallest()
         if smallest is not None:
             pool = PlanPool(self.splitter, [smallest])
             looser = (self.splitter.within(int(multiple * smallest.planned_bytes)) for multiple in ROOM)
@@ -205,7 +206,8 @@ class _Search:
         return measurement
 
     def _compiled_peak(self, candidate: Candidate) -> int:
-        step, halves = self.splitter.step, self.splitter.split(candidate)
+        step = self.splitter.step
+        halves = self.splitter.split(candidate)
         assert halves is not None, "only candidates by which the step can be split are compiled"
         (device,) = devices_of(step.joint)
         return measured_peak(halves, step.num_fwd_outputs, device)

@@ -180,7 +180,8 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
 
 def report_unchanged(step: JointStep) -> GraphReport:
     """Return the report on a graph without copies."""
-    peak, flops = step.peak.temporary_bytes + step.tangent_bytes, _flops(step.module)
+    peak = step.peak.temporary_bytes + step.tangent_bytes
+    flops = _flops(step.module)
     return GraphReport(
         plain_bytes=peak,
         peak_bytes=peak,

@@ -58,7 +58,8 @@ def stored_bytes(value: Any, node: torch.fx.Node) -> int | None:
     """
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
         return None
-    storage, elements = value.untyped_storage(), value.numel()
+    storage = value.untyped_storage()
+    elements = value.numel()
     allocated = storage.nbytes()
     if not isinstance(allocated, int) or not isinstance(elements, int) or allocated <= elements * value.itemsize:
         return None

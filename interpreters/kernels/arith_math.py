@@ -89,7 +89,8 @@ RELATIONS: tuple[tuple[Callable[[Array], Array], Compute], ...] = (
 
 
 def integer(op: Operation) -> Kernel:
-    name, dtype = op.name.partition(".")[2], dtype_at(op.results[0])
+    name = op.name.partition(".")[2]
+    dtype = dtype_at(op.results[0])
     read, compute = (read_signed, SIGNED[name]) if name in SIGNED else (read_unsigned, UNSIGNED[name])
 
     def run(a: Array, b: Array) -> tuple[Array, ...]:
@@ -148,7 +149,8 @@ def as_stablehlo(op: Operation) -> Kernel:
 
 
 def numbers_first(op: Operation) -> Kernel:
-    compute, dtype = NUMBERS_FIRST[op.name], dtype_at(op.results[0])
+    compute = NUMBERS_FIRST[op.name]
+    dtype = dtype_at(op.results[0])
     return on_two(lambda a, b: as_owned(compute(row_by_row(a, wide(dtype)), row_by_row(b, wide(dtype))), dtype))
 
 
@@ -158,7 +160,8 @@ def compare_integers(op: CmpiOp) -> Kernel:
 
 
 def compare_floats(op: CmpfOp) -> Kernel:
-    predicate, dtype = FLOAT_PREDICATES[op.predicate.value.data], wide(dtype_at(op.lhs))
+    predicate = FLOAT_PREDICATES[op.predicate.value.data]
+    dtype = wide(dtype_at(op.lhs))
     return on_two(lambda a, b: as_owned(_compare(predicate, row_by_row(a, dtype), row_by_row(b, dtype)), BOOL))
 
 

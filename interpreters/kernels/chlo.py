@@ -86,7 +86,9 @@ def top_k(op: TopKOp) -> Kernel:
     Elements are ordered by the total order of IEEE 754, as in XLA: -0.0 < 0.0, with NaNs at both ends. Equal elements
     keep their order.
     """
-    k, dtype, indices = op.k.value.data, dtype_at(op.values), dtype_at(op.indices)
+    k = op.k.value.data
+    dtype = dtype_at(op.values)
+    indices = dtype_at(op.indices)
     rank = total_order if kind_of(dtype) == "f" else np.asarray
 
     def run(operand: Array) -> tuple[Array, ...]:

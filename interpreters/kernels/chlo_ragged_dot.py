@@ -63,8 +63,11 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
     Products and sums are computed in the element type of the result, or in f32 if that is smaller.
     """
-    einsum, group_dimensions = _Einsum.of(op), op.numbers.rhs_group_dimensions
-    extent, dtype, shape = shape_at(op.lhs)[op.ragged], dtype_at(op.result), shape_at(op.result)
+    einsum = _Einsum.of(op)
+    group_dimensions = op.numbers.rhs_group_dimensions
+    extent = shape_at(op.lhs)[op.ragged]
+    dtype = dtype_at(op.result)
+    shape = shape_at(op.result)
     working = wide(dtype)
     is_contracted = op.ragged in op.numbers.lhs_contracting_dimensions
 

@@ -106,7 +106,8 @@ class SimulatedDevice(ABC):
         `across_partitions`: whether the groups of an operation with a channel consist of partitions instead of
         replicas.
         """
-        rows, channel = rows_of(op.replica_groups), channel_field(op.channel_handle, "handle")
+        rows = rows_of(op.replica_groups)
+        channel = channel_field(op.channel_handle, "handle")
         if rows is None:
             raise ValueError("its replica groups are not lists of device ids")
         if op.is_global:
@@ -185,7 +186,8 @@ def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
 
 def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kernel:
     """Make the kernel of `collective_permute`. A device to which no other one sends receives zeros."""
-    pairs, channel = rows_of(op.source_target_pairs) or [], channel_field(op.channel_handle, "handle")
+    pairs = rows_of(op.source_target_pairs) or []
+    channel = channel_field(op.channel_handle, "handle")
     numbers = range(device.partitions if channel > 0 else device.replicas)
     own = device.partition if channel > 0 else device.replica
     group = tuple(

@@ -67,7 +67,8 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
     if kind_of(dtype) != "f":
         raise ValueError(f"it is not defined for elements of type {dtype}")
     info: Any = _FINFO(dtype)
-    mantissa, exponent = int(info.nmant), bit_width(dtype) - 1 - int(info.nmant)
+    mantissa = int(info.nmant)
+    exponent = bit_width(dtype) - 1 - int(info.nmant)
     dropped = max(0, mantissa - op.mantissa_bits.value.data)
     kept_exponent = min(exponent, op.exponent_bits.value.data)
     bias, kept_bias = (1 << (exponent - 1)) - 1, (1 << (kept_exponent - 1)) - 1
@@ -91,7 +92,9 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
 
 
 def bitcast_convert(op: BitcastConvertOp) -> Kernel:
-    source, target, shape = _stored_dtype(op.operand), _stored_dtype(op.result), shape_of(op.result)
+    source = _stored_dtype(op.operand)
+    target = _stored_dtype(op.result)
+    shape = shape_of(op.result)
     narrow = any(bit_width(dtype) < 8 * dtype.itemsize for dtype in (source, target))
 
     def run(operand: Array) -> tuple[Array, ...]:

@@ -46,7 +46,8 @@ def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
 
 def dynamic_broadcast_in_dim(op: DynamicBroadcastInDimOp) -> Kernel:
     """Make the kernel of `dynamic_broadcast_in_dim`: a view that repeats elements with stride zero."""
-    shape, repeat = shape_at(op.result), broadcast_to(shape_at(op.result), op.broadcast_dimensions.get_values())
+    shape = shape_at(op.result)
+    repeat = broadcast_to(shape_at(op.result), op.broadcast_dimensions.get_values())
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
         _check_shape(shape, stated)
@@ -56,7 +57,8 @@ def dynamic_broadcast_in_dim(op: DynamicBroadcastInDimOp) -> Kernel:
 
 
 def dynamic_iota(op: DynamicIotaOp) -> Kernel:
-    shape, count = shape_at(op.result), count_along(op.result, op.iota_dimension.value.data)
+    shape = shape_at(op.result)
+    count = count_along(op.result, op.iota_dimension.value.data)
 
     def run(stated: Array) -> tuple[Array, ...]:
         _check_shape(shape, stated)
@@ -103,7 +105,8 @@ def get_dimension_size(op: GetDimensionSizeOp) -> Kernel:
 def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
     """Make the kernel of `set_dimension_size`, which returns the operand. It raises `ValueError` for a size that
     differs from the static extent."""
-    shape, dimension = shape_at(op.result), op.dimension.value.data
+    shape = shape_at(op.result)
+    dimension = op.dimension.value.data
 
     def run(operand: Array, size: Array) -> tuple[Array, ...]:
         if int(size) != shape[dimension] or operand.shape != shape:

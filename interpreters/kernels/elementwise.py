@@ -72,7 +72,8 @@ def power_of_integers(base: Array, exponent: Array) -> Array:
     A negative exponent gives the power rounded towards zero; a base of 0 gives 0.
     """
     result = np.ones_like(base)
-    square, left = base.copy(), np.where(exponent < 0, 0, exponent)
+    square = base.copy()
+    left = np.where(exponent < 0, 0, exponent)
     while np.any(left):
         result = np.where((left & 1) == 1, result * square, result)
         square, left = square * square, left >> 1
@@ -130,7 +131,8 @@ def round_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     The product is exact in f64. The sum is rounded to odd in f64, using the error that Knuth's TwoSum finds, so that
     the second rounding is correct (Boldo and Melquiond, 2008).
     """
-    product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    product = a.astype(np.float64) * b.astype(np.float64)
+    addend = c.astype(np.float64)
     total = np.asarray(product + addend)
     back = total - product
     error = (product - (total - back)) + (addend - back)

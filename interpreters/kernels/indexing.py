@@ -13,7 +13,8 @@ from .conversion import convert
 
 
 def gather(op: GatherOp) -> Kernel:
-    sizes, gathered = op.slice_sizes.get_values(), gather_with(op)
+    sizes = op.slice_sizes.get_values()
+    gathered = gather_with(op)
     return on_two(lambda operand, indices: gathered(operand, indices, sizes))
 
 
@@ -21,7 +22,8 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
     """Return the gather as a function of operand, indices and slice sizes. Starts are clamped to keep slices in
     bounds."""
     numbers = op.dimension_numbers.data
-    extents, rank = shape_of(op.operand), len(shape_of(op.result))
+    extents = shape_of(op.operand)
+    rank = len(shape_of(op.result))
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     kept = [dimension for dimension in range(len(extents)) if dimension not in dropped]
     window = dict(zip(kept, sorted(numbers.offset_dims), strict=True))
@@ -112,7 +114,8 @@ def _sums(parts: Sequence[Mapping[int, Array]], dimensions: int, rank: int) -> l
 
 def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) -> tuple[Array, Array]:
     """Return the row-major positions of all elements, and a mask of the positions in bounds."""
-    places, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    places = np.zeros(shape, np.int64)
+    inside = np.ones(shape, np.bool_)
     for part, extent in zip(index, extents, strict=True):
         inside &= (part >= 0) & (part < extent)
         places = places * extent + part

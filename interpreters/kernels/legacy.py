@@ -54,7 +54,9 @@ def einsum(op: EinsumFormatOp) -> Kernel:
 def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
     """Make the kernel of `torch_index_select`. Indices out of range are clamped, as in the gather to which XLA lowers
     it."""
-    shape, dimension, batch = shape_at(op.operand), op.dim.value.data, op.batch_dims.value.data
+    shape = shape_at(op.operand)
+    dimension = op.dim.value.data
+    batch = op.batch_dims.value.data
 
     def run(operand: Array, index: Array) -> tuple[Array, ...]:
         places = np.clip(np.asarray(index, np.int64), 0, shape[dimension] - 1)

@@ -60,8 +60,11 @@ FFTS: dict[str, Callable[..., Any]] = {
 def fft(op: FftOp) -> Kernel:
     """Make the kernel of `stablehlo.fft`, computed in f64 and rounded once. An inverse transform divides by the
     extents."""
-    extents, shape, dtype = op.fft_length.get_values(), shape_at(op.result), dtype_at(op.result)
-    transform, axes = FFTS[op.fft_type.data.value], tuple(range(-len(extents), 0))
+    extents = op.fft_length.get_values()
+    shape = shape_at(op.result)
+    dtype = dtype_at(op.result)
+    transform = FFTS[op.fft_type.data.value]
+    axes = tuple(range(-len(extents), 0))
     working = np.complex128 if dtype_at(op.operand).kind == "c" else np.float64
 
     def run(operand: Array) -> Array:
@@ -108,7 +111,8 @@ def triangular_solve(op: Operation) -> Kernel:
     A zero on the diagonal gives infinities and NaN.
     """
     is_left, is_lower, has_ones = (flag(op, name) for name in ("left_side", "lower", "unit_diagonal"))
-    transpose, dtype = word(op, "transpose_a"), dtype_at(op.results[0])
+    transpose = word(op, "transpose_a")
+    dtype = dtype_at(op.results[0])
     _check_system(shape_at(op.operands[0]), shape_at(op.operands[1]), is_left)
 
     def run(a: Array, b: Array) -> Array:

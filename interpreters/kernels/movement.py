@@ -106,7 +106,9 @@ def slice_(op: SliceOp) -> Kernel:
 
 
 def concatenate(op: ConcatenateOp) -> Kernel:
-    shape, dtype, along = shape_of(op.result), dtype_at(op.result), op.dimension.value.data
+    shape = shape_of(op.result)
+    dtype = dtype_at(op.result)
+    along = op.dimension.value.data
     return lambda *operands: (np.concatenate(operands, axis=along, out=np.empty(shape, dtype)),)
 
 
@@ -146,7 +148,8 @@ def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, sl
 
 
 def dynamic_slice(op: DynamicSliceOp) -> Kernel:
-    shape, sizes = shape_of(op.operand), op.slice_sizes.get_values()
+    shape = shape_of(op.operand)
+    sizes = op.slice_sizes.get_values()
 
     def run(operand: Array, *starts: Array) -> tuple[Array, ...]:
         return (operand[_window(starts, sizes, shape)].copy(),)

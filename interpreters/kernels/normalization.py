@@ -69,7 +69,8 @@ def batch_norm_grad(op: BatchNormGradOp) -> Kernel:
     features = _Features(op)
 
     def run(operand: Array, scale: Array, mean: Array, variance: Array, grad: Array) -> tuple[Array, ...]:
-        centered, grad_output = features.widen(operand) - features.along(mean), features.widen(grad)
+        centered = features.widen(operand) - features.along(mean)
+        grad_output = features.widen(grad)
         shifted = features.along(variance) + features.epsilon
         deviation = np.sqrt(shifted)
         grad_offset = features.sums(grad_output)

@@ -76,7 +76,8 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
         raise ValueError(f"random bits of type {dtype} are not supported")
     if dtype_at(op.initial_state) != U64:
         raise ValueError("the state must have type ui64")
-    unsigned, lowest = np.dtype(f"u{dtype.itemsize}"), (1 << bit_width(dtype)) - 1
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    lowest = (1 << bit_width(dtype)) - 1
 
     def run(state: Array) -> tuple[Array, ...]:
         bits, new = make(state, shape, dtype.itemsize == 8)

@@ -27,7 +27,9 @@ from .elementwise import compute_for
 def map_(op: Operation, combine: Combine) -> Kernel:
     """Make the kernel of `stablehlo.map`. Raises `ValueError` for a region that does not fit, which xDSL does not
     verify."""
-    count, shape, dtypes = len(op.operands), shape_at(op.results[0]), [dtype_at(result) for result in op.results]
+    count = len(op.operands)
+    shape = shape_at(op.results[0])
+    dtypes = [dtype_at(result) for result in op.results]
     element_types = [dtype_at(argument) for argument in op.regions[0].block.args]
     if element_types != [dtype_at(operand) for operand in op.operands] or any(
         shape_at(operand) != shape for operand in op.operands
@@ -199,7 +201,8 @@ def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Prec
     """Return for each element the number of elements of the other run, from `low` to `high`, that precede it; of equal
     elements, the one of the left run comes first."""
     first = np.broadcast_to(low, order.shape)
-    below, above = first.copy(), np.broadcast_to(high, order.shape).copy()
+    below = first.copy()
+    above = np.broadcast_to(high, order.shape).copy()
     while np.any(below < above):
         open_ = below < above
         middle = np.minimum((below + above) // 2, order.shape[1] - 1)

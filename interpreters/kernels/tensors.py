@@ -60,7 +60,9 @@ def reshape(op: Operation) -> Kernel:
 
 
 def concat(op: tensor.ConcatOp) -> Kernel:
-    shape, dtype, along = shape_at(op.result), dtype_at(op.result), op.dim.value.data
+    shape = shape_at(op.result)
+    dtype = dtype_at(op.result)
+    along = op.dim.value.data
     return lambda *operands: (np.concatenate(operands, axis=along, out=np.empty(shape, dtype)),)
 
 
@@ -142,7 +144,9 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
     """Make the kernel of `tensor.pad`, whose region computes each padding element from its indices."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
-    low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
+    low = _numbers(op.static_low)
+    high = _numbers(op.static_high)
+    count = len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):
         raise ValueError("only static padding can be executed")
 

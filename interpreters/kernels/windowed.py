@@ -40,7 +40,8 @@ def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Arra
 
 def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
     """Make the kernel of `stablehlo.reduce_window`. Padding around the tensor has the initial value."""
-    sizes, count = op.window_dimensions.get_values(), len(op.inputs)
+    sizes = op.window_dimensions.get_values()
+    count = len(op.inputs)
     moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
     results = [(shape_of(result), dtype_at(result)) for result in op.result]
     reduce_rows = rows_reducer(op.body.block, results[0][1], combine)
@@ -78,7 +79,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 
     Products and sums are computed in the element type of the result, or in f32 if that is smaller.
     """
-    numbers, spatial = op.dimension_numbers.data, _spatial(op)
+    numbers = op.dimension_numbers.data
+    spatial = _spatial(op)
     image = [numbers.lhs.index(label) for label in ("b", "f", *spatial)]
     kernel = [numbers.rhs.index(label) for label in ("o", "i", *spatial)]
     back = [("b", "f", *spatial).index(label) for label in numbers.result]
@@ -99,7 +101,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
         )
         # Groups, batch, places, then the summed dimensions: features and positions within the window.
         order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))
-        outputs, inner = weights.shape[0] // groups, prod(weights.shape[1:])
+        outputs = weights.shape[0] // groups
+        inner = prod(weights.shape[1:])
         rows = row_by_row(split.transpose(order)).reshape(groups, batch // batch_groups * prod(places), inner)
         columns = row_by_row(weights).reshape(groups, outputs, inner).transpose(0, 2, 1)
         products = np.matmul(rows, row_by_row(columns)).reshape(groups, batch // batch_groups, *places, outputs)

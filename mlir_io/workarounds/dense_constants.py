@@ -118,7 +118,8 @@ def _holds_floats(attribute: AnyDense) -> bool:
 def _loses_bits(attribute: AnyDense) -> bool:
     """Return whether xDSL would print the constant inexactly: a value is a NaN, or all values compare equal but differ
     in bits."""
-    values, data = attribute.get_values(), attribute.data.data
+    values = attribute.get_values()
+    data = attribute.data.data
     if not values:
         return False
     if any(value != value for value in values):

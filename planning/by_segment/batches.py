@@ -126,7 +126,8 @@ def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence
     Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
     """
     needs = _needed_inputs(graph, operations, inputs)
-    best, largest_excess = set[int](), BATCH_SHARE * freed_bytes
+    best = set[int]()
+    largest_excess = BATCH_SHARE * freed_bytes
     for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
         part = [op for op in operations if needs[op] | mask == mask]
         if len(part) == len(operations) or _most_bytes(graph, part) <= largest_excess:

@@ -91,7 +91,8 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
     runs = _repeated_runs(graph, operations)
     if 2 * sum(run.length for run in runs) < len(operations) or not runs:
         return None
-    live, residuals_before = _live_bytes(graph, end), [0, *accumulate(_residual_bytes(graph, end))]
+    live = _live_bytes(graph, end)
+    residuals_before = [0, *accumulate(_residual_bytes(graph, end))]
     starts = set[int]()
     for run in runs:
         # All blocks of a run are equal: take the live bytes at each operation from the second one.
@@ -162,7 +163,8 @@ class _Sizes:
     @classmethod
     def of(cls, graph: Graph) -> _Sizes:
         end = _end(graph)
-        inside, live = _residual_bytes(graph, end), _live_bytes(graph, end)
+        inside = _residual_bytes(graph, end)
+        live = _live_bytes(graph, end)
         # Only local minima of the live bytes can be best cuts.
         minima = [op for op in range(1, end) if live[op - 1] >= live[op] <= live[op + 1]]
         places = [0, *minima, end]

@@ -168,7 +168,9 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
         demanded: The values whose recomputation is demanded.
         marked: Operations with a mark, whose results are not added.
     """
-    segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
+    segments = dict(targets.segments)
+    values = set(targets.values)
+    sources = set(demanded) & targets.values
     for op in range(len(graph)) if sources else ():
         source = next((value for value in graph.reads[op] if value in sources), None)
         if source is None or graph.phases[op] != "residual" or op in marked:
@@ -189,7 +191,8 @@ def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) 
         targets: The values to recompute.
         marked: Operations with a mark, whose results are not added.
     """
-    segments, values = dict(targets.segments), set(targets.values)
+    segments = dict(targets.segments)
+    values = set(targets.values)
     for op, source in enumerate(graph.viewed):
         if source is None or source not in values or source in targets.own:
             continue
@@ -214,7 +217,8 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
     """
     entry, used_up = Counter[str](), -1
     for part in sorted(_components(graph, uses, is_inside), key=lambda part: min(map(uses.__getitem__, part))):
-        start, names = min(uses[op] for op in part), Counter(graph.names[op] for op in part)
+        start = min(uses[op] for op in part)
+        names = Counter(graph.names[op] for op in part)
         if used_up == -1:
             entry = names
         elif names == entry and start > used_up:

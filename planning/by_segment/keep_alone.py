@@ -84,9 +84,12 @@ def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = Fa
 def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
     """Improve `start`, a solution within the budget, by the integer program. The answer of HiGHS, which computes in
     floating point, is checked in exact integers."""
-    columns, operations = KeepColumns.of([piece]), rerunnable_operations(piece)
+    columns = KeepColumns.of([piece])
+    operations = rerunnable_operations(piece)
     total = max(1, sum(piece.work[op] for op in operations))
-    costs, point, rows = np.zeros(len(columns)), np.zeros(len(columns)), CoverRows()
+    costs = np.zeros(len(columns))
+    point = np.zeros(len(columns))
+    rows = CoverRows()
     for op in operations:
         costs[columns.run[op]] = 100 * piece.work[op] / total
     add_segment_rows(rows, columns, piece, most)

@@ -41,7 +41,8 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
     """
     if not available():
         return KeptTogether(None, False)
-    columns, rows = KeepColumns.of(pieces.values()), CoverRows()
+    columns = KeepColumns.of(pieces.values())
+    rows = CoverRows()
     costs = np.zeros(len(columns))
     total = max(1, sum(sum(piece.work.values()) for piece in pieces.values()))
     for name, piece in pieces.items():

@@ -141,7 +141,9 @@ class _SegmentPlanner:
         """Plan each segment in turn, the last of the step first. If a segment cannot keep the storages that others
         read, add these to `barred`, and return None."""
         order = sorted(self.segments, key=lambda name: -max(self.segments[name].operations))
-        read, plans, pending = set(self.accumulated.read), dict[str, SegmentPlan](), list(order)
+        read = set(self.accumulated.read)
+        plans = dict[str, SegmentPlan]()
+        pending = list(order)
         while pending:
             name = pending.pop(0)
             piece = self._problem_of(name, read, self.barred)

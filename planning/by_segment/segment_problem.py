@@ -53,7 +53,8 @@ class SegmentProblem:
 
     def again(self, kept: Set[int]) -> frozenset[int]:
         """Return the storages that must be recomputed if the `kept` ones are saved."""
-        recomputed, pending = set[int](), [storage for storage in self.needed if storage not in kept]
+        recomputed = set[int]()
+        pending = [storage for storage in self.needed if storage not in kept]
         while pending:
             storage = pending.pop()
             if storage not in recomputed:
@@ -118,7 +119,8 @@ def segment_problem(
         rules: The rules for all segments.
         restrictions: The restrictions on the storages of this segment.
     """
-    inside, returned = frozenset(operations), {graph.root[value] for value in graph.returned}
+    inside = frozenset(operations)
+    returned = {graph.root[value] for value in graph.returned}
     free = graph.constants | returned
     storages = [v for op in sorted(inside) for v in graph.makes[op] if graph.root[v] == v and v not in free]
     sizes = {v: graph.sizes[v] for v in storages}

@@ -126,7 +126,8 @@ def min_distance(problem: Problem) -> int:
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
     """Return the operations at which the copies exceed the budget, the largest overflow first, none closer to another
     than `min_distance`."""
-    excess, places = overflow(problem, pairs, budget), list[int]()
+    excess = overflow(problem, pairs, budget)
+    places = list[int]()
     for t in np.argsort(-excess, kind="stable").tolist():
         if not excess[t]:
             break
@@ -197,7 +198,8 @@ def _name_of(cuts: Sequence[int]) -> str:
 def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> frozenset[Pair]:
     """Return the copies of a solution: each operation at its first use between two cuts."""
     assert answer.values is not None
-    pairs, ends = set[Pair](), (*stages.cuts[1:], len(problem))
+    pairs = set[Pair]()
+    ends = (*stages.cuts[1:], len(problem))
     kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]
     for k, cut in enumerate(stages.cuts):
         again = stages.recomputed(answer.values, k)

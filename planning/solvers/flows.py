@@ -84,7 +84,8 @@ class CutNetwork:
     def _add_edges(self) -> None:
         problem, cut, first_operation = self.problem, self.cut, self.storage_count
         read_count = int(problem.read_start[cut + 1])
-        storages, operations = np.flatnonzero(~self.is_present), np.arange(cut + 1, dtype=np.int64)
+        storages = np.flatnonzero(~self.is_present)
+        operations = np.arange(cut + 1, dtype=np.int64)
         readers, read = problem.reader[:read_count], problem.reads[:read_count]
         is_edge = ~self.is_present[read] & (problem.again[readers] == 1)
         self.source, self.sink = first_operation + cut + 1, first_operation + cut + 2

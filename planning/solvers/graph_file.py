@@ -281,7 +281,8 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
 
 def _views(reading: _Reading) -> list[SmallView]:
     made_by = [op for op, row in enumerate(reading.rows) for _ in row.makes]
-    views, entries = list[SmallView](), reading.read_views.values()
+    views = list[SmallView]()
+    entries = reading.read_views.values()
     for node, value, size, readers in entries:
         siblings = [ops for other, viewed, _, ops in entries if viewed == value and other is not node]
         others = {op for ops in siblings for op in ops}

@@ -165,7 +165,8 @@ def _silence_output() -> Generator[None]:
         yield
         return
     sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    kept = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 1)
         yield

@@ -148,7 +148,8 @@ class _Model:
             positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
             previous: _Execution | None = None
             for hint in [*present, None][: len(positions)]:
-                active, domain = self.model.new_bool_var(""), self.cp.Domain.from_values(positions)
+                active = self.model.new_bool_var("")
+                domain = self.cp.Domain.from_values(positions)
                 start = self.model.new_int_var_from_domain(domain, "")
                 run = _Execution(op, start, active, {v: self._new_end(0) for v in self.problem.makes_of(op)}, hint)
                 self.hints += [(active, int(hint is not None)), (start, positions[0] if hint is None else hint)]

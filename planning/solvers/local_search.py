@@ -116,7 +116,9 @@ class LocalSearch:
             self._board[BEST_COST] = -1
             if self._board[OVERFLOW_BYTES] == 0:
                 kernels.record_best(self._board)
-        chunk, step_cost, rounds = _chunk(len(self.problem)), float(self.problem.total_cost), annealing.rounds
+        chunk = _chunk(len(self.problem))
+        step_cost = float(self.problem.total_cost)
+        rounds = annealing.rounds
         for first in range(0, rounds, chunk):
             if annealing.stop() or 0 <= self._board[BEST_COST] <= annealing.good:
                 break
@@ -218,7 +220,8 @@ def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Eff
     is_possible = best.problem.everywhere and best.problem.earliest > 0
     if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search
-    percent_before, wider = best.percent, LocalSearch(best.problem, earliest=0)
+    percent_before = best.percent
+    wider = LocalSearch(best.problem, earliest=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
     best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
     anneal_best(best, wider, effort, bounds)

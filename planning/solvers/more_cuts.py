@@ -70,10 +70,13 @@ def solve_with_more_cuts(
     """
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL_PROBLEM or not effort.many:
         return
-    cuts, idle, all_overflows = (bounds.best_cut,), 0, list(overflows)
+    cuts = (bounds.best_cut,)
+    idle = 0
+    all_overflows = list(overflows)
     nodes = max(1, effort.nodes // 8 * max(1, SMALL_PROBLEM // len(best.problem)))
     while idle < MAX_IDLE_ROUNDS and not is_closed(best, bounds) and not best.should_stop():
-        percents, cut_count = (bounds.percent, best.percent), len(cuts)
+        percents = (bounds.percent, best.percent)
+        cut_count = len(cuts)
         cuts = cutting_off(cuts, all_overflows, min_distance(best.problem))
         if not cut_count < len(cuts) <= MAX_CUTS:
             return

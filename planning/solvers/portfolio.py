@@ -60,7 +60,8 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         return refused
     if best.offer((), PLAIN):
         return result_of(best, 0.0, "nothing runs again")
-    search, bounds = LocalSearch(problem), bounds_for(best, effort)
+    search = LocalSearch(problem)
+    bounds = bounds_for(best, effort)
     if not bounds.infeasible:
         bounds = _offer_all_starts(best, search, effort, bounds, starts)
         _improve(best, search, effort, bounds)

@@ -71,7 +71,8 @@ class RepeatedRun:
 @lru_cache(maxsize=1)
 def repeats(problem: Problem) -> Repeats | None:
     """Return the repeated blocks that make up most of the step; None without such blocks."""
-    signatures, first = _signatures(problem), _first_backward(problem)
+    signatures = _signatures(problem)
+    first = _first_backward(problem)
     forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
     if forward is None or backward is None:
         return None
@@ -131,7 +132,8 @@ def _signatures(problem: Problem) -> Ints:
     sizes = problem.sizes.tolist()
     signatures = list[int]()
     for op in range(len(problem)):
-        read, made = sorted(sizes[v] for v in problem.reads_of(op)), [sizes[v] for v in problem.makes_of(op)]
+        read = sorted(sizes[v] for v in problem.reads_of(op))
+        made = [sizes[v] for v in problem.makes_of(op)]
         facts = (int(problem.costs[op]), int(problem.inner[op]), int(problem.again[op]), tuple(read), tuple(made))
         signatures.append(numbers.setdefault(facts, len(numbers)))
     return np.array(signatures, np.int64)

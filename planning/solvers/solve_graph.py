@@ -309,7 +309,8 @@ def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewri
     """
     if refusal is None:
         working_set = largest_working_set(problem)
-        minimum, holding = readable_bytes(working_set.bytes), ", ".join(describe_working_set(problem, working_set))
+        minimum = readable_bytes(working_set.bytes)
+        holding = ", ".join(describe_working_set(problem, working_set))
         return f"{_failure(budget)}: no plan needs less than {minimum}: {holding}"
     minimum = readable_bytes(refusal.minimum_bytes)
     if rewritten_bytes and refusal.minimum_bytes <= budget:

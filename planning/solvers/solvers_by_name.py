@@ -38,7 +38,8 @@ def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | N
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Take the copies of Lagrangian minimum cuts, then repair them and remove unnecessary copies."""
-    bounds, search = FlowBounds(problem, budget), LocalSearch(problem)
+    bounds = FlowBounds(problem, budget)
+    search = LocalSearch(problem)
     bounds.single_cuts()
     plans = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
     return min((plan for plan in plans if plan is not None), key=problem.cost_of, default=None)

@@ -186,7 +186,8 @@ class _StageProgramWriter:
     def _add_read_rows(self, k: int, end: int, saved: Columns, again: Columns) -> None:
         """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
         and so are the operands of recomputed operations."""
-        cut, readers = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
+        cut = self.cuts[k]
+        readers = range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in readers for v in self.reads[op] if self.maker[v] <= cut}
         if end == len(self.problem):
             needed |= {v for v in np.flatnonzero(self.problem.output).tolist() if self.maker[v] <= cut}
@@ -215,7 +216,8 @@ class _StageProgramWriter:
 
     def _add_working_set_rows(self, k: int, again: Columns, held: Columns) -> None:
         """Add the second half of rows (5); rows that always hold are omitted."""
-        problem, held_bytes = self.problem, sum(self.sizes[v] for v in held)
+        problem = self.problem
+        held_bytes = sum(self.sizes[v] for v in held)
         for op, column in again.items():
             working_bytes = float(problem.working_bytes[op]) / self.budget
             if working_bytes + held_bytes <= 1.0:

@@ -39,7 +39,8 @@ def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never
     Returns:
         An outcome for each budget, in the order of `budgets`.
     """
-    outcomes, plans = dict[int, Outcome](), list[frozenset[Pair]]()
+    outcomes = dict[int, Outcome]()
+    plans = list[frozenset[Pair]]()
     for budget in sorted(set(budgets)):
         outcomes[budget] = outcome = NOT_TRIED if stop() else solve_within(budget, plans[-1:])
         if isinstance(outcome, Result):

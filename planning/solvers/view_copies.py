@@ -42,7 +42,9 @@ def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
         views_after.setdefault(view.after, []).append(view)
     view_read = {(op, view.value): view for view in views for op in view.readers}
     # Storages of the new problem are numbered in the order of their names.
-    rows, number, copy_of_view = list[OperationRow](), dict[int, int](), dict[str, int]()
+    rows = list[OperationRow]()
+    number = dict[int, int]()
+    copy_of_view = dict[str, int]()
     names = list[str]()
     for op in range(len(problem)):
         reads = [
@@ -76,7 +78,8 @@ def views_apart(problem: Problem) -> Problem:
         views_of.setdefault(view.value, []).append(view)
     view_read = {(op, view.value): view for view in problem.views for op in view.readers}
     # For each storage the numbers of its parts, by the label of the view. Parts are numbered in the order of `names`.
-    rows, parts = list[OperationRow](), dict[int, dict[str, int]]()
+    rows = list[OperationRow]()
+    parts = dict[int, dict[str, int]]()
     names, outputs = list[str](), list[int]()
     for op in range(len(problem)):
         reads = [

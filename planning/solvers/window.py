@@ -147,7 +147,9 @@ def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Col
 def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, int]]:
     """Return for each position of an order the change of the live bytes, and for each storage the position of its last
     use."""
-    made_at, used_at, change = dict[int, int](), dict[int, int](), [0] * (len(order) + 1)
+    made_at = dict[int, int]()
+    used_at = dict[int, int]()
+    change = [0] * (len(order) + 1)
 
     def end_instance(v: int) -> None:
         change[made_at[v]] += int(problem.sizes[v])

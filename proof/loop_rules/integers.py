@@ -149,7 +149,8 @@ class Integers:
             name: self._terms.attributes.text(number).strip("<>").split()[-1] for name, number in head.attributes
         }
         direction, kind = attributes.pop("comparison_direction", ""), attributes.pop("compare_type", "SIGNED")
-        decide, intervals = _DIRECTIONS.get(direction), [self.interval(self.sum_of(operand)) for operand in operands]
+        decide = _DIRECTIONS.get(direction)
+        intervals = [self.interval(self.sum_of(operand)) for operand in operands]
         if attributes or decide is None or intervals[0] is None or intervals[1] is None:
             return None
         # A negative number is a large unsigned one.

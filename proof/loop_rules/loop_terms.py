@@ -111,7 +111,8 @@ def counter_of(
 
     That the carry grows by one in each iteration is not checked here.
     """
-    head, operands = terms.head_of(condition), terms.operands_of(condition)
+    head = terms.head_of(condition)
+    operands = terms.operands_of(condition)
     if head.kind != "operation" or head.name != "stablehlo.compare":
         return None
     index = next((index for index, bound in enumerate(carries) if bound == operands[0]), None)

@@ -115,7 +115,8 @@ class LoopNumbering(Numbering):
         if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
             return None
         types, (decides,) = self.heads.types(op.results, op), self._operands(op, scope)
-        scopes, results = list[RegionScope](), list[tuple[int, ...]]()
+        scopes = list[RegionScope]()
+        results = list[tuple[int, ...]]()
         for index, region in enumerate(op.regions):
             block = single_block(op, region)
             end = block.last_op
@@ -149,7 +150,8 @@ class LoopNumbering(Numbering):
         if not self._keeps_types(op, cond, body):
             return None
         invariant = frozenset(self._invariant_carries.of(op))
-        initial, types = self._operands(op, scope), self.heads.types(body.args, op)
+        initial = self._operands(op, scope)
+        types = self.heads.types(body.args, op)
         if (numbering := self._number_loop(_LoopOp(op, cond, body, initial, types, invariant), scope)) is None:
             return None
         loop, counted = numbering
@@ -197,7 +199,8 @@ class LoopNumbering(Numbering):
         """Return the loop as terms, and its counter if it counts; None if the order of its operations must be
         compared."""
         regions = self._number_regions(loop_op, scope)
-        loop, counted = self._with_effects(regions, scope.state), regions.counted
+        loop = self._with_effects(regions, scope.state)
+        counted = regions.counted
         if loop is None or (counted is not None and not self._counts_as_assumed(regions, counted)):
             return None
         loop, counted, scopes = self._with_derived_carries(loop, counted, (regions.condition, regions.body))
@@ -276,7 +279,8 @@ class LoopNumbering(Numbering):
                 return loop, counted, scopes
             recorded = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
             lead, *substituted = self._rules.substitute((loop.lead, *loop.next, *recorded), substitution, loop.depth)
-            following, remaining = tuple(substituted[: len(loop.next)]), iter(substituted[len(loop.next) :])
+            following = tuple(substituted[: len(loop.next)])
+            remaining = iter(substituted[len(loop.next) :])
             scopes = [
                 replace(
                     scope,

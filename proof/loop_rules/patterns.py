@@ -106,7 +106,8 @@ class Patterns:
 
     def _open(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
         """Return fresh iteration numbers at this depth, and the instance of the pattern for them."""
-        head, extents = self._terms.head_of(pattern), self._extents(pattern)
+        head = self._terms.head_of(pattern)
+        extents = self._extents(pattern)
         like = [head._replace(types=(type_,)) for type_ in head.types]
         indices = tuple(self._index(head, depth, extent) for head, extent in zip(like, extents, strict=True))
         return indices, self._instance(pattern, indices)
@@ -127,7 +128,8 @@ class Patterns:
             return None
         depth = 1 + max(self._terms.depth_of(pattern), self._terms.depth_of(other))
         indices, term = self._open(other, depth)
-        candidates, types = self._candidates(term, indices, depth), self._terms.head_of(pattern).types
+        candidates = self._candidates(term, indices, depth)
+        types = self._terms.head_of(pattern).types
         fitting = [
             [
                 candidate
@@ -166,7 +168,8 @@ class Patterns:
             if number in visited or self._terms.depth_of(number) < depth:
                 continue
             visited.add(number)
-            head, operands = self._terms.head_of(number), self._terms.operands_of(number)
+            head = self._terms.head_of(number)
+            operands = self._terms.operands_of(number)
             if head.kind == "history":
                 candidates[operands[0]] = None
             elif head.kind == "index":

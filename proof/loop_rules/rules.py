@@ -147,7 +147,8 @@ class LoopRules:
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
         """Instantiate a body: return the terms at its positions for these arguments (the state included) and
         captures."""
-        numbers, remaining_captures = list(arguments), iter(captures)
+        numbers = list(arguments)
+        remaining_captures = iter(captures)
         for entry in body.entries:
             if entry is None:
                 numbers.append(next(remaining_captures))
@@ -266,7 +267,8 @@ def continue_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> 
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None
-    other, order = rules.open_loop(first), rules.slice(loop, index).order
+    other = rules.open_loop(first)
+    order = rules.slice(loop, index).order
     stopped = rules.terms.operands_of(first)[0]
     if not _are_alike(rules, loop, order, other):
         return None
@@ -293,10 +295,12 @@ def flatten_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> i
     if terms.head_of(loop.next[index]).kind != "history":
         return None
     runs = terms.operands_of(loop.next[index])[0]
-    trips, reached = integers.constant(runs), integers.interval(integers.sum_of(at))
+    trips = integers.constant(runs)
+    reached = integers.interval(integers.sum_of(at))
     if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > LARGEST:
         return None
-    inner, order = rules.open_loop(loop.next[index]), _carries_of(rules, loop, index)
+    inner = rules.open_loop(loop.next[index])
+    order = _carries_of(rules, loop, index)
     if order is None or not _are_alike(rules, loop, order, inner):
         return None
     if [rules.history(inner, position, runs) for position in range(len(order))] != [
@@ -338,7 +342,8 @@ def _are_alike(rules: LoopTermRules, loop: OpenLoop, order: Sequence[int], other
 def _next(rules: LoopTermRules, history: int, arguments: Sequence[int]) -> list[int]:
     """Return the next carries of a history's loop for these arguments: iteration number, carries, state."""
     terms = rules.terms
-    body, operands = terms.bodies[terms.head_of(history).bodies[0]], terms.operands_of(history)
+    body = terms.bodies[terms.head_of(history).bodies[0]]
+    operands = terms.operands_of(history)
     carries = len(body.types) - 1
     numbers = rules.instance(body, arguments, operands[1 + carries :])
     return [numbers[root] for root in body.roots[:-1]]

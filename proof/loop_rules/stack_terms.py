@@ -192,10 +192,12 @@ class RowTermBuilder:
 
     def _row_of_stored(self, number: int) -> int:
         types = self._terms.types_of(number)
-        stored, shape = self._rules.stored_in(number), extents(self._terms, types)
+        stored = self._rules.stored_in(number)
+        shape = extents(self._terms, types)
         if stored is None or shape is None or stored.trips != shape[0]:
             return number
-        like, depth = self._terms.head_of(stored.loop.lead), 1 + self._terms.depth_of(number)
+        like = self._terms.head_of(stored.loop.lead)
+        depth = 1 + self._terms.depth_of(number)
         place = self._place(like.types, depth, shape[0])
         iteration = self._integers.term_of_sum(stored.written_at(self._integers.sum_of(place)), like)
         return self._close(place, self._rules.at(stored, iteration), types, depth)
@@ -239,7 +241,8 @@ def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | 
     ):
         return None
     split, first, *others = terms.operands_of(part)
-    array, parts = _operand(terms, split, "stablehlo.reshape"), extents(terms, terms.types_of(split))
+    array = _operand(terms, split, "stablehlo.reshape")
+    parts = extents(terms, terms.types_of(split))
     if array is None or parts is None or any(integers.constant(start) != 0 for start in others):
         return None
     if extents(terms, terms.types_of(array)) != (parts[0] * shape[0], *shape[1:]) or parts[1:] != shape:

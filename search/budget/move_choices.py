@@ -73,7 +73,8 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
     """Summarize the moves for a remark. `alone`: the result with only the marked moves."""
-    moved, cost = best.outcome.moved, cost_named(offload.cost)
+    moved = best.outcome.moved
+    cost = cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
     extra = f"{best.outcome.extra_cost / cost.scale:.4g} {cost.unit}"

@@ -58,7 +58,8 @@ class _OrderSearch:
 
         Raises `Refusal`.
         """
-        refused, choices = None, loop_choices(self.problem.module, self.problem.options)
+        refused = None
+        choices = loop_choices(self.problem.module, self.problem.options)
         for loops in choices:
             if self.results and self.problem.stop():
                 break
@@ -161,7 +162,8 @@ class _SolverRounds:
                 if not self.kept:
                     raise
                 break
-            over, early = self.problem.limits.excess_bytes(result.peaks), self.problem.eager_excess(result)
+            over = self.problem.limits.excess_bytes(result.peaks)
+            early = self.problem.eager_excess(result)
             if over <= 0 and early <= 0:
                 return result
             if over <= 0:

@@ -89,7 +89,8 @@ class CallAttributes:
         Raises:
             LeftInlined: The operations have different segments or phases.
         """
-        attributes, location = dict(instance.attributes), _location(instance)
+        attributes = dict(instance.attributes)
+        location = _location(instance)
         if number:
             attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
             location = _backward(location)

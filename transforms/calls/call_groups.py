@@ -85,7 +85,8 @@ def place_of(members: Collection[Operation], inputs: Collection[SSAValue], posit
     latest = max(makers, key=positions.of.__getitem__, default=None)
     if latest is None or positions.of[latest] < positions.of[first]:
         return Place(first, ())
-    results, moved_after = {result for op in inside for result in op.results}, list[Operation]()
+    results = {result for op in inside for result in op.results}
+    moved_after = list[Operation]()
     current = first
     while current is not latest.next_op:
         if current not in inside and not results.isdisjoint(read_values(current)):
@@ -151,7 +152,8 @@ class Group:
         Raises:
             LeftInlined: The template lacks such a result.
         """
-        original_results, inside = dict[SSAValue, SSAValue](), self._ids()
+        original_results = dict[SSAValue, SSAValue]()
+        inside = self._ids()
         for index, op in self.members.items():
             outside = [result for result in op.results if any(self._is_by_others(use, inside) for use in result.uses)]
             if not outside:
@@ -264,7 +266,8 @@ def redirect_passed_arguments(
         if not isinstance(returned, BlockArgument):
             continue
         for use in list(call.operands[returned.index].uses):
-            origin, reader = origins.of.get(use.operation), group.block.find_ancestor_op_in_block(use.operation)
+            origin = origins.of.get(use.operation)
+            reader = group.block.find_ancestor_op_in_block(use.operation)
             if origin is None or reader is None or (origin.instance, origin.copy) != here:
                 continue
             operands = around.operations[origin.index].operands

@@ -110,7 +110,8 @@ class Origins:
 
         `replaced`: for each old result, the new one.
         """
-        mapping, new_instances = dict(replaced), dict[InlinedCall, InlinedCall]()
+        mapping = dict(replaced)
+        new_instances = dict[InlinedCall, InlinedCall]()
         for value in list(mapping):
             while mapping[value] in replaced:
                 mapping[value] = replaced[mapping[value]]
@@ -128,7 +129,8 @@ class Origins:
         repeated loops, get none either. Both stay inlined.
         """
         # By number: attributes are slow to hash.
-        originals, copies = dict[object, list[Operation]](), list[Operation]()
+        originals = dict[object, list[Operation]]()
+        copies = list[Operation]()
         for op in every_operation(module):
             if is_copy(op):
                 copies.append(op)
@@ -142,7 +144,8 @@ class Origins:
     def _follow(self, original: Operation, copy: Operation) -> None:
         number = copy.attributes[Names.COPY]
         assert isinstance(number, IntegerAttr), "a copy has a number"
-        mapping, new_instances = _values(original, copy), dict[InlinedCall, InlinedCall]()
+        mapping = _values(original, copy)
+        new_instances = dict[InlinedCall, InlinedCall]()
         if (top := self.instance_of(original)) is not None:
             new_instances[top] = top
         for inner_op, inner_copy in zip(every_operation(original), every_operation(copy), strict=True):

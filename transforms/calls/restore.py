@@ -179,7 +179,8 @@ class _Restoring:
         template = self.templates.of(group.instance.callee)
         reading = CallReading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
         reading.read_all()
-        members, results = list(reading.members.values()), group.results(template, self.templates.parts)
+        members = list(reading.members.values())
+        results = group.results(template, self.templates.parts)
         body, is_whole = self._body(group, reading, results)
         if not is_whole and foreign_attributes(group.instance.attributes, template.function):
             raise LeftInlined(OF_THE_WHOLE)

@@ -90,7 +90,8 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
         for forward in bodies[:index]
         if (pair := _pair(forward, backward)) is not None
     ]
-    taken, chosen = set[ManualComputationOp](), dict[ManualComputationOp, DevicePair]()
+    taken = set[ManualComputationOp]()
+    chosen = dict[ManualComputationOp, DevicePair]()
     for pair in sorted(candidates, key=lambda pair: -sum(link is not None for link in pair.links)):
         if taken.isdisjoint((pair.forward, pair.backward)):
             taken.update((pair.forward, pair.backward))

@@ -46,7 +46,8 @@ def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
 
 
 def _continue_location(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
-    kinds, inner = list[StringAttr](), cast(Attribute, location)
+    kinds = list[StringAttr]()
+    inner = cast(Attribute, location)
     while isinstance(inner, NameLoc) and inner.desc.data.endswith(":"):
         kinds.append(inner.desc)
         inner = inner.location
@@ -233,7 +234,8 @@ def _join(pair: DevicePair, alone: Sequence[int]) -> _JoinedBodies:
         argument.replace_all_uses_with(value)
     continue_paths(pair.forward, forward_block.ops)
     continue_paths(pair.backward, backward_block.ops)
-    last, cotangent_of = terminator_of(forward_block), dict(zip(alone, cotangents, strict=True))
+    last = terminator_of(forward_block)
+    cotangent_of = dict(zip(alone, cotangents, strict=True))
     for index, (argument, link) in enumerate(zip(backward_block.args, pair.links, strict=True)):
         if link is None:
             argument.replace_all_uses_with(cotangent_of[index])

@@ -114,7 +114,8 @@ def _parts(step: DeviceStep) -> _Parts:
     for op in operations:
         is_behind = backward or _is_of_gradient(op) or not cotangents.isdisjoint(read_values(op))
         (backward if is_behind else forward).append(op)
-    arguments, results = (tuple(block.args[:taken]), tuple(block.args[taken:])), tuple(last.operands)
+    arguments = (tuple(block.args[:taken]), tuple(block.args[taken:]))
+    results = tuple(last.operands)
     return _Parts(tuple(forward), tuple(backward), *arguments, results[:kept], results[kept:])
 
 

@@ -139,7 +139,8 @@ class _CopyInserter:
     def add(self, group: CopyGroup) -> None:
         """Insert the copies of a group before the operation that needs them first, and redirect later uses to them."""
         numbered = self.step.numbered
-        before, inputs = self.step.operation(group.before), numbered.values_of(group.inputs)
+        before = self.step.operation(group.before)
+        inputs = numbered.values_of(group.inputs)
         # Values that were copied for the same reader wait for the same gates already.
         cloner = Cloner(
             {

@@ -58,7 +58,8 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     for budget in budgets:
         if all(budget in left for *_, left in matches):
             _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
-    limits, remarks = dict[str, SegmentLimits](), list[Remark]()
+    limits = dict[str, SegmentLimits]()
+    remarks = list[Remark]()
     for function, step, segments, _ in matches:
         if segments:
             choice = choose_within_budgets(step, segments, selection)

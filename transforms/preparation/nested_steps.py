@@ -84,7 +84,8 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
     gradient of the previous step is complete.
     """
     for step in reversed(nested):
-        inside, holder = step.function.body.block, block_of(step.placeholder)
+        inside = step.function.body.block
+        holder = block_of(step.placeholder)
         returned = terminator_of(inside)
         for result, value in zip(step.placeholder.results, list(returned.operands), strict=True):
             result.replace_all_uses_with(value)
@@ -173,7 +174,8 @@ def _outline(
 
     `first`: the values that become the first arguments.
     """
-    block, holder = operations[0].parent, operations[0].parent_op()
+    block = operations[0].parent
+    holder = operations[0].parent_op()
     assert block is not None and holder is not None, "a step stands in an operation"
     # Counted first: without its body, a loop does not show its trip count.
     runs = runs_of(operations[0])
@@ -250,7 +252,8 @@ def _later_steps(block: Block) -> list[list[Operation]]:
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):
         return []  # The stated phases decide which operations are forward.
-    constants, phase_sources = order.constant_operations, sources()
+    constants = order.constant_operations
+    phase_sources = sources()
     direction = {
         op: Direction.NONE if op in constants else _direction(phase_sources, op) or Direction.NONE
         for op in order.operations

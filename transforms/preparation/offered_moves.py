@@ -48,7 +48,8 @@ def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -
     operations = phases.order.operations
     costs = dict(zip(operations, cost_named(offload.cost).of(operations), strict=True))
     seconds = sum(cost for op, cost in costs.items() if phases.is_forward(op)) / PICOSECONDS
-    bytes_left, worth = seconds * offload.speed * offload.share / 100, list[tuple[float, SSAValue]]()
+    bytes_left = seconds * offload.speed * offload.share / 100
+    worth = list[tuple[float, SSAValue]]()
     for op in operations:
         # The viewed value may be moved itself.
         for value in op.results if not is_view(op) else ():

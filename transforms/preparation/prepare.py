@@ -97,7 +97,8 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     Raises:
         Refusal: For options that do not apply to the module.
     """
-    offload, flat = options.planned_moves, flatten(module, options.selection)
+    offload = options.planned_moves
+    flat = flatten(module, options.selection)
     per_device = outline_device_steps(flat.module)
     without_budgets = selection_without_budgets(flat.selection)
     rolled = _cut_loops(flat.module, without_budgets, options.loops)

@@ -77,7 +77,8 @@ def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like:
 
     `index`: the index of the carry.
     """
-    block, last = writer.body.block, terminator_of(writer.body.block)
+    block = writer.body.block
+    last = terminator_of(writer.body.block)
     update = last.operands[like.index].owner
     assert isinstance(update, DynamicUpdateSliceOp), "a stack is updated by a slice"
     place = update.start_indices[0]
@@ -119,7 +120,8 @@ class _Recomputation:
     def _inputs(self, kept: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
         """Map the inputs of the copies to values in the reading body: loop-invariant values, the counter, and slices of
         stacks. New operations are inserted before the operation `before`."""
-        writer, mapping = self.cut.pair.writer, dict[SSAValue, SSAValue]()
+        writer = self.cut.pair.writer
+        mapping = dict[SSAValue, SSAValue]()
         slices = [reading.stack.slice for reading in self.cut.dropped_reads]
         inputs = dict.fromkeys([*(value for op in self.cut.repeated for value in read_values(op)), *slices])
         for value in inputs:
@@ -143,7 +145,8 @@ class _Recomputation:
         for op in _before(before):
             if len(op.results) == 1 and op.results[0].type == type_ and reader.affine(op.results[0]) == number:
                 return op.results[0]
-        builder, counter = self._builder(before), reader.block.args[reader.counter]
+        builder = self._builder(before)
+        counter = reader.block.args[reader.counter]
         offset = number.offset - number.scale * reader.start
         match number.scale:
             case 0:

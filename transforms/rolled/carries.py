@@ -101,7 +101,8 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
 def _needed_carries(loop: WhileOp) -> set[int]:
     """Return the carries that the condition reads, whose results are read, or on which such a carry or an effect
     depends."""
-    block, last = loop.body.block, terminator_of(loop.body.block)
+    block = loop.body.block
+    last = terminator_of(loop.body.block)
     needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}
     needed |= {result.index for result in loop.results if any(result.uses)}
     behind: dict[SSAValue, frozenset[int]] = {argument: frozenset({argument.index}) for argument in block.args}

@@ -151,7 +151,8 @@ class Rerun:
         self, builder: Builder, trips: int, begin: Sequence[SSAValue], number: IterationNumber, numbers: FreeNumbers
     ) -> Sequence[SSAValue]:
         """Emit the loop, and return stacks with the slices of these iterations alone, in loop order."""
-        iterations, slices = Iterations(self.loop, self.needs), [stack.slice for stack in self.stacks]
+        iterations = Iterations(self.loop, self.needs)
+        slices = [stack.slice for stack in self.stacks]
         empty = [builder.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]
 
         def iteration(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -140,7 +140,9 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
         for result in forward.results
         if any(not _is_inside(use.operation, backward) for use in result.uses)
     )
-    returned, reads, markers = list[tuple[SSAValue, ...]](), list[Read](), list[Operation]()
+    returned = list[tuple[SSAValue, ...]]()
+    reads = list[Read]()
+    markers = list[Operation]()
     for region, gradient in zip(forward.regions, backward.regions, strict=True):
         last = terminator_of(region.block)
         yielded = tuple(last.operands)

@@ -41,7 +41,8 @@ def sink_broadcasts(loop: WhileOp) -> None:
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
     """Yield each loop-invariant value as it is outside the loop and as it is in the body."""
-    block, last = loop.body.block, terminator_of(loop.body.block)
+    block = loop.body.block
+    last = terminator_of(loop.body.block)
     for index, argument in enumerate(block.args):
         if last.operands[index] is argument:
             yield loop.operands[index], argument
@@ -61,7 +62,9 @@ def _chain(value: SSAValue) -> list[Operation]:
 
     Empty if no operand in the chain is smaller than the value.
     """
-    chain, smallest, best = list[Operation](), value_bytes(value), 0
+    chain = list[Operation]()
+    smallest = value_bytes(value)
+    best = 0
     while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
         chain.append(value.op)
         value = value.op.operands[0]

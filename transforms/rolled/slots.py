@@ -157,10 +157,12 @@ class _ForwardInSlots:
 
     def replace(self, replaced: Replaced) -> Sequence[SSAValue]:
         """Build the new loops, redirect uses of the old one to them, and return the slots."""
-        builder, start = builder_before(self.loop), self.loop.start
+        builder = builder_before(self.loop)
+        start = self.loop.start
         state = self._fill_first_slots(builder)
         before_last = sum(advance.iterations for advance in self.schedule.first)
-        trips, number = self.loop.trips - 1 - before_last, IterationNumber(start + before_last)
+        trips = self.loop.trips - 1 - before_last
+        number = IterationNumber(start + before_last)
         last = self.iterations.run(builder, IterationRange(trips, state.carries, number), self.clone)
         slot = builder.number(self.slots.slots)
         stacks = _write_to_slot(builder, state.stacks, [last[index] for index in self.saved], slot)

@@ -127,7 +127,9 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
 
 def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
     """Return whether use-def edges order all operations in `others` before `op`."""
-    remaining, pending, visited = set(others), [op], set[int]()
+    remaining = set(others)
+    pending = [op]
+    visited = set[int]()
     # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
     first = min(others, default=op)
     while pending and remaining:
@@ -203,7 +205,9 @@ def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -
 
 def copied_bytes(body: Fusion) -> int:
     """Return the bytes of the carried values that XLA copies in each iteration of a loop."""
-    program, owners, total = body.program, storage_owners(body), 0
+    program = body.program
+    owners = storage_owners(body)
+    total = 0
     readers = _carry_readers(body, owners)
     for old, value in enumerate(program.returned[: program.arguments]):
         new = owners.get(value, value)

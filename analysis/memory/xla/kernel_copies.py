@@ -66,7 +66,9 @@ def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
 
 
 def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
-    remaining, pending, visited = set(others), [op], set[int]()
+    remaining = set(others)
+    pending = [op]
+    visited = set[int]()
     # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
     first = min(others, default=op)
     while pending and remaining:
@@ -119,7 +121,8 @@ _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 def with_kernel_copies(program: KernelProgram) -> XlaForm:
     """Rewrite the program as XLA:CPU does before fusion."""
-    writer, changed = _KernelWriter(program, Draft(program)), _possibly_changed(program)
+    writer = _KernelWriter(program, Draft(program))
+    changed = _possibly_changed(program)
     for op, read in enumerate(program.reads):
         if op in changed or not writer.replacement.keys().isdisjoint(read):
             writer.add(op)
@@ -164,7 +167,8 @@ class _KernelWriter:
         self.pools = Pools(self.new)
 
     def add(self, op: int) -> None:
-        program, kernel = self.program, self.program.kernels.get(op)
+        program = self.program
+        kernel = self.program.kernels.get(op)
         if self._is_duplicate(op):
             return self.new.leave_out(op)
         operands = self._simplified_operands(op)
@@ -238,7 +242,8 @@ class _KernelWriter:
 
     def _with_own_operands(self, op: int, operands: Sequence[int]) -> Sequence[int]:
         """Return the operands, each overwritten operand that has other readers replaced by a copy."""
-        own, unchanged = list(operands), self.program.handed_on.get(op, frozenset())
+        own = list(operands)
+        unchanged = self.program.handed_on.get(op, frozenset())
         for index, value in enumerate(operands[: len(overwritten(self.program, op))]):
             alike = self.program.alike.get(value)
             if alike is not None and index not in unchanged and self.places.get(alike) != (op, index):

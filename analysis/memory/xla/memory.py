@@ -72,7 +72,8 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
     run = ScheduledKernels.of(program)
     labels = labels or Labels(phases)
     live = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
-    inner, own = run.inner_bytes(), {life.value for life in live}
+    inner = run.inner_bytes()
+    own = {life.value for life in live}
     return Timeline(
         operations=tuple([program.names[op] for op in run.schedule]),
         phases=tuple(["" if phases is None else phases.phase[origin[op]] for op in run.schedule]),
@@ -105,7 +106,8 @@ def _copies_in_loops(block: Block, runs: int) -> Iterator[Buffer]:
 def _stored_copies(around: Operation, block: Block, runs: int) -> Iterator[Buffer]:
     """Yield the copies in a block that its kernels store, with `runs` times their bytes, as values of the module of the
     operation around it, to which the stacks of a loop belong, too."""
-    form, operations = with_kernel_copies(program_of(block)), tuple(block.ops)
+    form = with_kernel_copies(program_of(block))
+    operations = tuple(block.ops)
     for life in ScheduledKernels.of(form.program).lives:
         maker = form.program.maker[life.value]
         if maker != NO_MAKER and is_copy(operations[form.origin[maker]]):

@@ -96,7 +96,8 @@ class FromConstants:
         return bool((array == number).all())
 
     def _of(self, op: Operation) -> SplatNumber | Computed | None:
-        name, read = name_of(op), [self.classes.get(operand) for operand in op.operands]
+        name = name_of(op)
+        read = [self.classes.get(operand) for operand in op.operands]
         if name == "stablehlo.constant":
             return _literal(op.properties["value"])
         if (
@@ -238,7 +239,9 @@ class _ProgramReader:
         return number
 
     def add(self, op: Operation) -> None:
-        name, number, results = name_of(op), len(self.columns.names), op.results
+        name = name_of(op)
+        number = len(self.columns.names)
+        results = op.results
         is_constant = all([result in self.constant for result in results])
         if is_constant:
             self.from_constants.add(op)
@@ -313,7 +316,8 @@ class _ProgramReader:
         return self.order.reads[self.order.position[op]]
 
     def program(self) -> KernelProgram:
-        operations, body_cache = self.order.operations, dict[Key, tuple[KernelProgram, ...]]()
+        operations = self.order.operations
+        body_cache = dict[Key, tuple[KernelProgram, ...]]()
         bodies = {
             number: self._bodies_of(op, body_cache)
             for number, op in enumerate(operations)

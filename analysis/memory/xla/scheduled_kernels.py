@@ -143,7 +143,9 @@ def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Don
     """
     if not donated:
         return
-    readers, needed, returned = _readers(run), _all_needed(run), run.program.returned
+    readers = _readers(run)
+    needed = _all_needed(run)
+    returned = run.program.returned
     for argument, number in donated.items():
         result = returned[number]
         before = needed.get(run.program.maker[result], 0)

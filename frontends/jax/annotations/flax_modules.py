@@ -50,7 +50,8 @@ def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..
             if not all(id(new) in returned for new in _changes(values, _values_of(module)))
         ]
         if changed:
-            kinds, several = " and ".join(dict.fromkeys(changed)), len(set(changed)) > 1
+            kinds = " and ".join(dict.fromkeys(changed))
+            several = len(set(changed)) > 1
             words = {"is_are": "are" if several else "is", "an_argument": "arguments" if several else "an argument"}
             raise LostUpdate(LOST_UPDATE.format(name=name, kinds=kinds, **words))
         return result

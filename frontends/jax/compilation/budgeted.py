@@ -205,7 +205,8 @@ def compile_within(
         limit_bytes = limit_of_step(module, budget, plain)
         if limit_bytes is not None and plain_bytes <= limit_bytes and not options.selection.segment_budgets:
             return BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain)
-        results, refusals = list[BudgetedCompile](), list[Refusal]()
+        results = list[BudgetedCompile]()
+        refusals = list[Refusal]()
         for options in alternatives:
             if results and (limit_bytes is not None or stop()):
                 break
@@ -294,13 +295,15 @@ class _CompilerSearch:
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
-        is_over, plain_needs = self._stop_of_planning(), (1.0, float(self.plain_bytes))
+        is_over = self._stop_of_planning()
+        plain_needs = (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
         search = Rounds(pool, self.limit_bytes, plain_needs, self._measure, self.stop, is_over, known)
         # The choice without a budget is compiled too, for `min` and before a refusal.
         self.most_compiled = search.most_measured(MOST_COMPILED) + 1
-        best, is_stopped = search.best(MOST_COMPILED), self.stop()
+        best = search.best(MOST_COMPILED)
+        is_stopped = self.stop()
         if self.limit_bytes is None or best is None:
             best = self._try_no_budget(pool, list(search.results.values()), best) or best
         if best is None:

@@ -137,7 +137,9 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
         ),
         line,
     )
-    why, less, remarks = None, plain, tuple[Remark | str, ...]((result.nothing_to_do,))
+    why = None
+    less = plain
+    remarks = tuple[Remark | str, ...]((result.nothing_to_do,))
     line.result = _result_of(result)
     if (rewritten := result.rewritten) is None:
         remedy = why_plain.SMALLER_BUDGET
@@ -145,7 +147,8 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
             remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
         why = why_plain.because(name, result.nothing_to_do, remedy)
     else:
-        less, remarks = crossing.with_module(plain, rewritten.module), rewritten.remarks
+        less = crossing.with_module(plain, rewritten.module)
+        remarks = rewritten.remarks
     return Lowered(
         name, options, plain, less, rewritten, remarks, why, step.own_barriers, result, lambda: module, cache
     )

@@ -150,7 +150,8 @@ def reason_in_model(remark: Remark) -> str:
     found = _SEGMENT.search(remark.reason)
     if found is None:
         return remark.reason
-    segment, line = found[1], base_name(remark.place.rpartition(":")[0])
+    segment = found[1]
+    line = base_name(remark.place.rpartition(":")[0])
     place = without_loop_scopes(segment) if is_scope(segment) else line or place_in_model([remark.operation])
     return remark.reason.replace(f"'{segment}'", f"'{place}'") if place else remark.reason
 

@@ -186,7 +186,8 @@ class RecomputeOptimizer:
             raise TypeError(f"the loss must be a function from the parameters to a scalar, not {type_name(loss)}")
         hooks = _hooks(callbacks)
         numbers = differentiated_leaves(program.parameters, parameter_list, no_grad_set)
-        leaves, names = _JAX.tree.leaves(program.parameters), leaf_names(program.parameters)
+        leaves = _JAX.tree.leaves(program.parameters)
+        names = leaf_names(program.parameters)
         value, gradients = gradients_of(self._checkpoints, loss, program.parameters, numbers, checkpoints)
         pairs = [
             (leaves[number], _run_hooks(hooks, names[number], leaves[number], gradient))

@@ -65,7 +65,8 @@ def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: 
         TypeError: For anything but collections of names and parameters.
         ValueError: For an unknown parameter, for one without a gradient, and if none is left.
     """
-    leaves, names = _JAX.tree.leaves(parameters), leaf_names(parameters)
+    leaves = _JAX.tree.leaves(parameters)
+    names = leaf_names(parameters)
     listed = _numbers("parameter_list", parameter_list, leaves, names)
     excluded = _numbers("no_grad_set", no_grad_set, leaves, names) or set[int]()
     inexact = {number for number, leaf in enumerate(leaves) if _JAX.numpy.issubdtype(leaf.dtype, np.inexact)}
@@ -117,7 +118,8 @@ def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
     Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for several pairs of
     one parameter, and for a gradient of another shape.
     """
-    leaves, names = _JAX.tree.leaves(parameters), leaf_names(parameters)
+    leaves = _JAX.tree.leaves(parameters)
+    names = leaf_names(parameters)
     gradients: dict[int, Any] = {}
     for parameter, gradient in _pairs(params_grads):
         number = _next_number(parameter, leaves, names, gradients)

@@ -65,7 +65,8 @@ def possible_donation(
     donated = Counter(_type_of(leaf) for leaf in _TREE.leaves((positional, named)) if leaf.donated)
     updated = Counter(() if module is None else _types_of_updates(module)) - donated
     numbers = _traced_numbers(options.get("static_argnums"), len(positional))
-    donations, saved = dict[str, list[Any]](donate_argnums=[], donate_argnames=[]), 0
+    donations = dict[str, list[Any]](donate_argnums=[], donate_argnames=[])
+    saved = 0
     arguments = [
         *(("donate_argnums", number, leaves) for number, leaves in zip(numbers, positional, strict=True)),
         *(("donate_argnames", name, leaves) for name, leaves in named.items()),

@@ -175,7 +175,8 @@ def verdict(report: Report) -> str:
     plain, less = report.plain, report.less
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
-    before, each = format_bytes(plain.temporaries), " per device" if report.devices > 1 else ""
+    before = format_bytes(plain.temporaries)
+    each = " per device" if report.devices > 1 else ""
     if report.why is not None and report.variant is not Variant.KEEPING:
         return f"{report.name}: {before} of temporaries{each}, nothing recomputed"
     if report.variant is Variant.KEEPING and plain.temporaries == less.temporaries:

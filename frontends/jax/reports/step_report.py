@@ -192,7 +192,8 @@ def compared(lowered: Lowered) -> Report:
     """Compile the step that a call runs and the plain step, and compare them. Raises as a call does."""
     choice = lowered.choice
     plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
-    rewritten, devices = choice.rewritten, device_count(choice.compiled)
+    rewritten = choice.rewritten
+    devices = device_count(choice.compiled)
     view = _view(lowered, devices)
     seen = None if rewritten is None else rewritten.seen_as(view.of) if devices > 1 else rewritten
     timelines = {} if seen is None else seen.memory("xla")
@@ -235,7 +236,8 @@ def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] |
     has the same program."""
     if lowered.module is None or choice.variant is Variant.KEEPING:
         return None
-    plain_flops, rewritten = step_flops(lowered.module), choice.rewritten
+    plain_flops = step_flops(lowered.module)
+    rewritten = choice.rewritten
     if choice.variant is Variant.MERGED and rewritten is not None:
         return plain_flops, step_flops(rewritten.module)
     return plain_flops, plain_flops + (0 if rewritten is None else rewritten.extra_flops)
@@ -276,7 +278,8 @@ def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
 def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
     """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
     if not names:
-        operations, by_place = _operations_of_segments(rewritten), Counter[str]()
+        operations = _operations_of_segments(rewritten)
+        by_place = Counter[str]()
         for segment, count in _copies_by_segment(rewritten):
             name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
             by_place[name or segment] += count

@@ -44,7 +44,8 @@ from .sqrt_blocks import scan_block
 @kernel
 def reset(board: Board, budget: int) -> None:
     """Set the state to the plain step, without copies. `budget`: in bytes."""
-    n, storages = board[OPERATION_COUNT], length_of(board, STORAGE_BYTES)
+    n = board[OPERATION_COUNT]
+    storages = length_of(board, STORAGE_BYTES)
     for scalar in (OVERFLOW_BYTES, EXTRA_COST, LOG_LENGTH, PENDING_COUNT, DIRTY_COUNT, IS_FULL):
         board[scalar] = 0
     board[BUDGET_BYTES] = budget
@@ -125,7 +126,10 @@ def list_copies(board: Board, part: int) -> int:
 
     A copy is encoded as stage * (n + 1) + operation. They are sorted by stage and operation.
     """
-    n, count, start, room = board[OPERATION_COUNT], 0, board[part], length_of(board, part)
+    n = board[OPERATION_COUNT]
+    count = 0
+    start = board[part]
+    room = length_of(board, part)
     for stage in range(n + 1):
         row = board[STAGE_ROWS] + stage
         for index in range(min(board[board[ROW_LENGTH] + row], room - count)):

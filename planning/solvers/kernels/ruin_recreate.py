@@ -123,7 +123,9 @@ def _run_round(board: Board, keys: Keys) -> None:
 @kernel
 def _ruin(board: Board) -> None:
     """Remove the copies of a ruin of random kind, around a random copy."""
-    kind, n, ordered = draw(board, 8), board[OPERATION_COUNT], board[ORDERED_COPIES]
+    kind = draw(board, 8)
+    n = board[OPERATION_COUNT]
+    ordered = board[ORDERED_COPIES]
     count = list_copies(board, ORDERED_COPIES)
     if count == 0:
         return
@@ -133,7 +135,8 @@ def _ruin(board: Board) -> None:
     first_operation = center_operation - draw(board, width + 1)
     other_first = draw(board, n)
     per_mille = 20 + draw(board, 180)
-    tight_stage, reach = _stage_at_budget(board), 1 + width // 8
+    tight_stage = _stage_at_budget(board)
+    reach = 1 + width // 8
     removed = 0
     for position in range(ordered, ordered + count):
         stage, operation = divmod(board[position], n + 1)
@@ -163,7 +166,8 @@ def _ruin(board: Board) -> None:
 def _stage_at_budget(board: Board) -> int:
     """Return the first stage from a random one on whose peak is at least 99 % of the budget; the random one if there is
     none."""
-    n, first = board[OPERATION_COUNT], draw(board, board[OPERATION_COUNT] + 1)
+    n = board[OPERATION_COUNT]
+    first = draw(board, board[OPERATION_COUNT] + 1)
     near_budget = board[BUDGET_BYTES] - board[BUDGET_BYTES] // 100
     for step in range(n + 1):
         stage = (first + step) % (n + 1)
@@ -189,7 +193,8 @@ def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bo
 def _add_random_copy(board: Board) -> None:
     """Copy a random operation before a random use of its result, with its dead operands."""
     storage = draw(board, length_of(board, STORAGE_BYTES))
-    operation, uses = board[board[MAKER] + storage], uses_at(board, storage)
+    operation = board[board[MAKER] + storage]
+    uses = uses_at(board, storage)
     if board[board[MAY_RUN_AGAIN] + operation] == 0 or len(uses) == 0:
         return
     stage = board[uses.start + draw(board, len(uses))]
