@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ..analysis.copies.attempts import Attempt
 from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
@@ -22,6 +21,7 @@ from ..planning.solvers.result import Stop
 from ..support.timing import part
 from ..transforms.mark import marked_attributes
 from ..transforms.plans.notes import notes_of
+from .attempts import Attempt
 from .best_attempt import ScoredAttempt
 from .families import ReducedPlans, by_place, by_policy, by_segment, thinned_attempts
 from .plan_family import NEARLY_FITS, UnscoredPlan

@@ -3,7 +3,7 @@ lowest peak."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -11,33 +11,26 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.copies.attempts import DEFAULT_ATTEMPT, Attempt, attempts_for
-from ..analysis.copies.decide import explicit_mark
+from ..analysis.copies.decide import Segmentation
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.request.policies import SelectionByFunction
 from ..analysis.request.segments import named_segments
 from ..analysis.step.marks import is_forced
 from ..analysis.step.step import Step
-from ..dialects.names import Names
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
-from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.plan import Plan
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.units import format_bytes
+from .attempts import DEFAULT_ATTEMPT, MOSTLY, Attempt, attempts_at, saved_outside
 from .best_attempt import ScoredAttempt, best_attempt
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 from .vetoes import why_worse
 
 POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
 """The policies of `jax.checkpoint` under which budgets try attempts again: recomputation without matrix products."""
-STRUCTURES = 3
-"""Number of cuts by structure that are tried in addition to named segments: the score is an estimate, and its best cut
-is not always the best."""
-MOSTLY = 0.5
-"""Share of the saved bytes outside all segments above which the segments are considered useless."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +74,7 @@ def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
     0 without segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
-    return _outside_of(step, inside) if inside else (0, 0)
-
-
-def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Return two numbers of bytes that are saved for the backward pass: of operations that are not `inside`, and in
-    total."""
-    graph = step.graph
-    read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
-    roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
-    made = [root for root in roots if graph.maker[root] >= 0]
-    outside = [root for root in made if graph.maker[root] not in inside]
-    return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in made)
+    return saved_outside(step, inside) if inside else (0, 0)
 
 
 def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
@@ -160,8 +142,8 @@ class _StepAttempts:
     step: Step
     options: RecomputeOptions
     forecast: Forecast
-    _targets: dict[tuple[Cuts | None, bool, str], AttemptTargets] = field(
-        default_factory=dict[tuple[Cuts | None, bool, str], AttemptTargets]
+    _targets: dict[tuple[Segmentation, str], AttemptTargets] = field(
+        default_factory=dict[tuple[Segmentation, str], AttemptTargets]
     )
 
     @cached_property
@@ -190,7 +172,7 @@ class _StepAttempts:
 
     def _plan_all(self) -> Iterator[PlannedAttempt]:
         """Yield the plan of each attempt, and its plan with copies for each pass of the gradient if that differs."""
-        for attempt in _attempts(self.step, self.options.selection, self.named):
+        for attempt in attempts_at(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)
             yield planned
             if (each_pass := in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
@@ -198,21 +180,10 @@ class _StepAttempts:
 
     def _plan(self, attempt: Attempt) -> PlannedAttempt:
         """Plan an attempt. Raises `BadSelection` for a selection that does not apply to the step."""
-        selection, segmentation = self.options.selection, (attempt.cuts, attempt.own_outputs, attempt.policy)
+        selection, key = self.options.selection, (attempt.segmentation, attempt.policy)
         if attempt.policy:
             selection = replace(selection, policy=attempt.policy)
-        if segmentation not in self._targets:
-            named = None if attempt.cuts or selection.segment_count else self.named
-            self._targets[segmentation] = AttemptTargets.of(self.step, selection, attempt, named)
-        return plan_attempt(self.step, selection, attempt, self._targets[segmentation], self.options.copies)
-
-
-def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
-    """Yield the attempts at a step. Cuts by structure are limited to `STRUCTURES` if the named segments hold most of
-    the saved values."""
-    operations = step.phases.order.operations
-    stated = any(Names.SEGMENT in op.attributes or explicit_mark(op) is not None for op in operations)
-    if not named:
-        return attempts_for(step.graph, selection, named is None, stated)
-    outside, saved = _outside_of(step, {step.position(op) for op in named})
-    return attempts_for(step.graph, selection, True, stated, STRUCTURES if outside <= MOSTLY * saved else None)
+        if key not in self._targets:
+            named = None if selection.segment_count else self.named
+            self._targets[key] = AttemptTargets.of(self.step, selection, attempt.segmentation, named)
+        return plan_attempt(self.step, selection, attempt, self._targets[key], self.options.copies)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ..analysis.copies.attempts import AttemptKind
+from .attempts import AttemptKind
 
 
 class PlanSource(Enum):

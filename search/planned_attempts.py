@@ -9,9 +9,8 @@ from functools import cached_property
 
 from xdsl.ir import Operation
 
-from ..analysis.copies.attempts import Attempt
 from ..analysis.copies.copying import CloneOptions, refused_marks, targets_of_marks, with_dependent_targets
-from ..analysis.copies.decide import Decisions, decide
+from ..analysis.copies.decide import NAMED_SEGMENTS, Decisions, Segmentation, decide
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.step.marks import ChosenMark
 from ..analysis.step.step import Step
@@ -20,6 +19,7 @@ from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.by_segment.copy_requests import Targets
 from ..planning.plan import Plan
 from ..support.timing import part
+from .attempts import Attempt
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class PlannedAttempt:
 
 @dataclass(frozen=True)
 class AttemptTargets:
-    """The decisions of an attempt and the values to recompute for them. Both are independent of how the attempt copies
-    segments."""
+    """The decisions on the segments of an attempt, and the values to recompute for them. They are the same for attempts
+    that differ only in how they copy their segments."""
 
     decided: Decisions
     targets: Targets
@@ -50,9 +50,13 @@ class AttemptTargets:
     @classmethod
     @part("plan")
     def of(
-        cls, step: Step, selection: Selection, attempt: Attempt, named: Mapping[Operation, str] | None = None
+        cls,
+        step: Step,
+        selection: Selection,
+        segmentation: Segmentation = NAMED_SEGMENTS,
+        named: Mapping[Operation, str] | None = None,
     ) -> AttemptTargets:
-        """Decide which values are recomputed for an attempt.
+        """Decide which values are recomputed.
 
         Args:
             named: The named segments, if already computed.
@@ -60,7 +64,7 @@ class AttemptTargets:
         Raises:
             BadSelection: For a selection that does not apply to the step.
         """
-        decided = decide(step, selection, attempt, named, splits_into_batches=False)
+        decided = decide(step, selection, segmentation, named, splits_into_batches=False)
         unrepeatable = frozenset(op for op, _ in refused_marks(step, selection.permission))
         targets, marked = _targets_of_decisions(step, decided, unrepeatable)
         return cls(decided, with_dependent_targets(step, targets, marked))
@@ -73,7 +77,7 @@ def plan_attempt(
     """Plan an attempt.
 
     Args:
-        targets: The targets of the attempt, or of an attempt with the same cuts and the same saved values.
+        targets: The targets for the segmentation and the policy of the attempt.
         copies: The maximum number of copies of one operation.
     """
     grouping = GroupOptions(copies, attempt.chain, attempt.splits_only_concurrent)

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import Selection
+from ...planning.by_segment.by_structure import Cuts
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
 from ...planning.by_segment.sinkable import sinkable
@@ -23,8 +24,24 @@ from ..request.resolved import Resolved, resolve
 from ..request.segments import instance_name, segments_of_gradients
 from ..step.marks import Policy, is_forced, mark_of
 from ..step.step import Step
-from .attempts import DEFAULT_ATTEMPT, Attempt
 from .copying import CloneOptions
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The segments of a step, and the treatment of their outputs.
+
+    Attributes:
+        cuts: The segments that the graph's structure suggests; None for named segments.
+        own_outputs: Recompute the outputs of a segment for the segment's own gradient, and keep them for all other
+            readers.
+    """
+
+    cuts: Cuts | None = None
+    own_outputs: bool = False
+
+
+NAMED_SEGMENTS = Segmentation()
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,7 @@ class Decisions:
 def decide(
     step: Step,
     selection: Selection,
-    attempt: Attempt = DEFAULT_ATTEMPT,
+    segmentation: Segmentation = NAMED_SEGMENTS,
     named: Mapping[Operation, str] | None = None,
     splits_into_batches: bool = True,
 ) -> Decisions:
@@ -88,17 +105,16 @@ def decide(
     Args:
         step: The step.
         selection: The user's selection.
-        attempt: The cuts, if they do not follow from names, and the treatment of outputs.
-        named: The operations' named segments, if they are already computed.
+        segmentation: The segments, and the treatment of their outputs.
+        named: The operations' named segments, if they are already computed; unused for segments between cuts.
         splits_into_batches: See `GroupOptions`.
 
     Raises:
         BadSelection: The selection does not fit the step.
     """
-    resolved = resolve(step.phases, selection, _segments_of_cuts(step, attempt) or named)
-    decider = _Decider(
-        step, selection, attempt, splits_into_batches, _gradient_scopes(step, selection) if attempt.own_outputs else {}
-    )
+    resolved = resolve(step.phases, selection, _segments_of_cuts(step, segmentation.cuts) or named)
+    scopes = _gradient_scopes(step, selection) if segmentation.own_outputs else None
+    decider = _Decider(step, selection, splits_into_batches, scopes)
     decisions = [
         Decision(segment, operations, frozenset(), (), SKIPPED)
         if segment in resolved.skipped
@@ -108,10 +124,10 @@ def decide(
     return Decisions(step, (*decisions, *_outside(step, resolved, decider)), resolved)
 
 
-def _segments_of_cuts(step: Step, attempt: Attempt) -> Mapping[Operation, str] | None:
-    if attempt.cuts is None:
+def _segments_of_cuts(step: Step, cuts: Cuts | None) -> Mapping[Operation, str] | None:
+    if cuts is None:
         return None
-    return {step.operation(op): segment for op, segment in attempt.cuts.segments(step.graph).items()}
+    return {step.operation(op): segment for op, segment in cuts.segments(step.graph).items()}
 
 
 def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
@@ -134,16 +150,16 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
 
 @dataclass(frozen=True)
 class _Decider:
-    """The decisions on the segments of one step, for one candidate.
+    """The decisions on the segments of one step.
 
-    `scopes`: for each gradient operation, the name of the segment whose gradient it computes.
+    `scopes`: for each gradient operation, the name of the segment whose gradient it computes; None to keep the outputs
+    of segments for all readers.
     """
 
     step: Step
     selection: Selection
-    attempt: Attempt
     splits_into_batches: bool
-    scopes: Mapping[int, str]
+    scopes: Mapping[int, str] | None
 
     def decide(
         self,
@@ -162,11 +178,7 @@ class _Decider:
         kept = {step.number(value) for value in saved if value in step.numbered.number}
         live_out = set[int]() if outputs else kept_outputs(graph, members)
         marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
-        own = (
-            self._outputs_for_own_gradient(segment, members, live_out - kept, marked)
-            if self.attempt.own_outputs
-            else {}
-        )
+        own = self._outputs_for_own_gradient(segment, members, live_out - kept, marked)
         kept |= live_out - own.keys()
         values = frozenset(
             value
@@ -176,7 +188,6 @@ class _Decider:
         )
         # Each segment is planned alone: the start of the next one is not known here.
         grouping = GroupOptions(
-            splits_only_concurrent=self.attempt.splits_only_concurrent,
             splits_into_batches=self.splits_into_batches,
             holds_joining_cotangents=False,
         )
@@ -190,11 +201,14 @@ class _Decider:
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
-        """Return the outputs of a segment that its own gradient reads, each with its readers there.
+        """Return the outputs of a segment that its own gradient reads, each with its readers there; empty without
+        `scopes`.
 
         Readers are matched by scope rather than by dependence, because an operation between two segments belongs to
         neither.
         """
+        if self.scopes is None:
+            return {}
         graph = self.step.graph
         inside = set(members)
         scope = instance_name(segment)

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from recompute.analysis.copies.attempts import Attempt
 from recompute.analysis.step.step import Step
 from recompute.planning.by_segment import by_structure
 from recompute.planning.by_segment.by_structure import UNEVEN, Cuts, cut_into, cuts_by_blocks, cuts_by_structure
 from recompute.planning.graph import Graph
+from recompute.search.attempts import Attempt
 from recompute.test.examples import SMALL, classified, inlined
 
 DEPTH = 16
@@ -89,7 +89,7 @@ def test_blocks_begin_where_the_fewest_bytes_are_alive(before: int, behind: int)
     cuts = cuts_by_blocks(graph)
     assert cuts is not None
     assert cuts.bounds == (0, *(before + 2 + 4 * block for block in range(4)), len(names))
-    assert str(Attempt(cuts)) == "5 segments by blocks"
+    assert str(Attempt.with_cuts(cuts)) == "5 segments by blocks"
     assert cuts.cut_bytes == 10 * (8 + 4 + 2 + 1)
     assert cuts.inside_bytes == sum(sizes[2:6])
 

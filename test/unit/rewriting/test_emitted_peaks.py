@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT
 from recompute.analysis.memory.peaks import Peaks
 from recompute.options.selection import AUTO
 from recompute.rewriting.carry_out import CarriedOut
+from recompute.search.attempts import DEFAULT_ATTEMPT
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import inlined, peaks_before
 from recompute.transforms.clone import ClonedStep
@@ -24,7 +24,7 @@ FORECAST = 7
 )
 def test_xla_peak_is_forecast_unless_other_peaks_exceed(in_order: int, eager: int, is_forecast: bool) -> None:
     ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
-    plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
+    plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO)).plan
     name, before = function.sym_name.data, peaks_before(NAME)
     forecast = Peaks.known(before.in_order + in_order, before.eager + eager, lambda: FORECAST)
     carried_out = CarriedOut((ClonedStep(name, step.graph, plan, ()),), (), forecasts={name: forecast})
@@ -35,7 +35,7 @@ def test_xla_peak_is_forecast_unless_other_peaks_exceed(in_order: int, eager: in
 
 def test_without_a_forecast_xla_is_computed() -> None:
     ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
-    plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT)).plan
+    plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO)).plan
     carried_out = CarriedOut((ClonedStep(function.sym_name.data, step.graph, plan, ()),), ())
     (after,) = carried_out.emitted_peaks(steps).values()
     assert after.xla == peaks_before(NAME).xla

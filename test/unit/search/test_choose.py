@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block
 
-from recompute.analysis.copies import attempts
-from recompute.analysis.copies.attempts import DEFAULT_ATTEMPT, Attempt, attempts_for
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
+from recompute.analysis.copies.decide import Segmentation
 from recompute.analysis.memory.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.memory import Plain
 from recompute.analysis.memory.xla.read_program import program_of
+from recompute.analysis.request.segments import named_segments
+from recompute.dialects.names import Names
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.rewriting.rewrite import rewrite_in_place
+from recompute.search import attempts
 from recompute.search import best_attempt as best_attempt_module
 from recompute.search.attempt_plans import attempt_plans
+from recompute.search.attempts import DEFAULT_ATTEMPT, Attempt, SegmentSource, attempts_at, attempts_for
 from recompute.search.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choose import choose, choose_for
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
@@ -39,25 +43,24 @@ SELECTIONS = {
 }
 
 
-@pytest.mark.parametrize("message", SELECTIONS)
+@pytest.mark.parametrize("description", SELECTIONS)
 @pytest.mark.parametrize("name", SMALL)
-def test_first_attempt_matches_marks(name: str, message: str) -> None:
+def test_first_attempt_matches_marks(name: str, description: str) -> None:
     """The first attempt has the plan of the mark pass."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
-    planned = plan_attempt(
-        step, SELECTIONS[message], DEFAULT_ATTEMPT, AttemptTargets.of(step, SELECTIONS[message], DEFAULT_ATTEMPT)
-    )
-    mark_steps(steps, SELECTIONS[message])
+    selection = SELECTIONS[description]
+    planned = plan_attempt(step, selection, DEFAULT_ATTEMPT, AttemptTargets.of(step, selection))
+    mark_steps(steps, selection)
     assert plan_of_marks(step, CloneOptions()) == planned.plan
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
-    for attempt in attempts_for(step.graph, AUTO, named=True, stated=False, structures=2):
-        for item in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.splits_only_concurrent, chain=True)):
-            plan = plan_attempt(step, AUTO, item, AttemptTargets.of(step, AUTO, item)).plan
-            assert list(violations(step.graph, plan)) == [], str(item)
+    for attempt in attempts_for(step.graph, SegmentSource.NAMES, structures=2):
+        for variant in (attempt, replace(attempt, chain=True)):
+            plan = plan_attempt(step, AUTO, variant, AttemptTargets.of(step, AUTO, variant.segmentation)).plan
+            assert list(violations(step.graph, plan)) == [], str(variant)
 
 
 @pytest.mark.slow("gpt.small")
@@ -94,11 +97,11 @@ class GrowingXlaPeak(Plain):
 NOTHING_READ = GrowingXlaPeak(program_of(Block()), {})
 
 
-@pytest.mark.parametrize("message", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
-def test_higher_xla_peak_alone_rejects_no_plan(message: Selection) -> None:
+@pytest.mark.parametrize("selection", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
+def test_higher_xla_peak_alone_rejects_no_plan(selection: Selection) -> None:
     """A plan is chosen for its peak in program order although XLA gains nothing: other executors keep that order."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    choice = choose(step, RecomputeOptions(message, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
+    choice = choose(step, RecomputeOptions(selection, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
     assert choice.chosen.peaks.in_order < choice.before.in_order
     assert choice.refused is None and choice.chosen.peaks.xla > choice.before.xla
 
@@ -126,12 +129,12 @@ class StatedXlaPeak(Plain):
 def test_structural_cuts_win_if_named_segments_raise_peak() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     tried = choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: NOTHING_READ)).tried
-    sizes = {attempt.peaks.xla: 1020 if attempt.planned.attempt.cuts is None else 1005 for attempt in tried}
-    message = StatedXlaPeak(NOTHING_READ.program, {}, sizes)
-    assert (
-        choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: message)).chosen.planned.attempt.cuts
-        is not None
-    )
+    sizes = {
+        attempt.peaks.xla: 1020 if attempt.planned.attempt.segmentation.cuts is None else 1005 for attempt in tried
+    }
+    forecast = Forecast(step.graph, lambda: StatedXlaPeak(NOTHING_READ.program, {}, sizes))
+    chosen = choose(step, RecomputeOptions(attempts=9), forecast).chosen.planned.attempt
+    assert chosen.segmentation.cuts is not None
 
 
 CUTS = {"blocks": Cuts((0, 1, 2), 1, 1, CutMethod.BLOCKS), "structure": Cuts((0, 1, 2), 1, 1)}
@@ -149,10 +152,11 @@ BY_TRUST = [
 def test_names_and_blocks_are_preferred_to_cuts_by_structure(sizes: dict[str, int], chosen: str) -> None:
     """Names are preferred, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
+    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO))
     tried = [
         ScoredAttempt(
-            replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks.known(1000, 1000, lambda size=size: size)
+            replace(planned, attempt=Attempt(Segmentation(CUTS.get(kind)))),
+            Peaks.known(1000, 1000, lambda size=size: size),
         )
         for kind, size in sizes.items()
     ]
@@ -166,8 +170,12 @@ def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPa
     varied = {(False, False), (True, False), (True, True)}
 
     def copy_variants(selection: Selection) -> set[tuple[bool, bool]]:
-        tried = attempts_for(step.graph, selection, named=True, stated=False)
-        return {(attempt.splits_only_concurrent, attempt.own_outputs) for attempt in tried if attempt.cuts is None}
+        named = [
+            attempt
+            for attempt in attempts_at(step, selection, named_segments(step.phases, selection))
+            if attempt.segmentation.cuts is None
+        ]
+        return {(attempt.splits_only_concurrent, attempt.segmentation.own_outputs) for attempt in named}
 
     assert copy_variants(AUTO) == varied
     monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))
@@ -180,13 +188,13 @@ def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: p
     """For large steps the model of XLA:CPU is evaluated only for attempts that can win by the other peaks, and for one
     segment of everything."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO, DEFAULT_ATTEMPT))
+    planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO))
     monkeypatch.setattr(best_attempt_module, "MANY_OPERATIONS", len(step.graph) + (not is_large))
     items = list[int]()
 
     def attempt(in_order: int, eager: int, cuts: Cuts | None = None) -> ScoredAttempt:
         peaks = Peaks.known(in_order, eager, lambda: items.append(in_order) or in_order)
-        return ScoredAttempt(replace(planned, attempt=Attempt(cuts)), peaks)
+        return ScoredAttempt(replace(planned, attempt=Attempt(Segmentation(cuts))), peaks)
 
     whole = attempt(1900, 1900, Cuts((0, 1), 1, 1))
     tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500), whole]
@@ -196,8 +204,9 @@ def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: p
 
 def test_user_given_segments_are_not_varied() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    for item in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
-        tried = attempts_for(step.graph, item, named=True, stated=False)
-        assert {(attempt.cuts, attempt.own_outputs) for attempt in tried} == {(None, False)}
-    marked = attempts_for(step.graph, AUTO, named=True, stated=True)
-    assert {(entry.cuts, entry.own_outputs) for entry in marked} == {(None, False)}
+    for selection in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
+        tried = attempts_at(step, selection, named_segments(step.phases, selection))
+        assert {attempt.segmentation for attempt in tried} == {Segmentation()}
+    step.phases.order.operations[0].attributes[Names.SEGMENT] = StringAttr("head")
+    marked = attempts_at(step, AUTO, named_segments(step.phases, AUTO))
+    assert {attempt.segmentation for attempt in marked} == {Segmentation()}

@@ -1,0 +1,189 @@
+"""Attempts: ways to divide a step into segments and to copy these.
+
+The search plans them and chooses by trust, then by memory (`search/best_attempt.py`). *Candidates* are the plans that a
+budget compares: plans of attempts, plans of the solvers, and parts of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from xdsl.ir import Operation
+
+from ..analysis.copies.decide import NAMED_SEGMENTS, Segmentation, explicit_mark
+from ..analysis.step.step import Step
+from ..dialects.names import Names
+from ..options.selection import Selection
+from ..planning.by_segment.by_structure import CutMethod, Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
+from ..planning.graph import Graph
+
+MANY_OPERATIONS = 2000
+"""Number of operations of a step from which named segments are copied in one way only. Of 89 such steps, on the
+examples and benchmarks, none needs more bytes for that, and two need less; each way takes a tenth of the whole pass."""
+
+STRUCTURES = 3
+"""Number of cuts by structure that are tried in addition to named segments: the score is an estimate, and its best cut
+is not always the best."""
+MOSTLY = 0.5
+"""Share of the saved bytes outside all segments above which the segments are considered useless."""
+
+
+class SegmentSource(Enum):
+    """What the segments of a step follow.
+
+    Attributes:
+        USER: Marks, or a selection that leaves no choice: only the way of copying the segments varies.
+        NAMES: The scopes of the step. The search may divide the step differently.
+        STRUCTURE: The structure of the step, which has no scopes.
+    """
+
+    USER = auto()
+    NAMES = auto()
+    STRUCTURE = auto()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A division of a step into segments, with the options for copying them.
+
+    Attributes:
+        segmentation: The segments, and which of their values may be recomputed.
+        splits_only_concurrent, chain: See `GroupOptions`.
+        each_pass: See `CloneOptions`.
+        policy: The policy for the values that are saved inside segments; "" for the policy of the selection.
+    """
+
+    segmentation: Segmentation = NAMED_SEGMENTS
+    splits_only_concurrent: bool = True
+    chain: bool = False
+    each_pass: bool = False
+    policy: str = ""
+
+    @classmethod
+    def with_cuts(cls, cuts: Cuts) -> Attempt:
+        """Return an attempt with segments between the cuts."""
+        return cls(Segmentation(cuts))
+
+    @property
+    def kind(self) -> AttemptKind:
+        """The attempt without the places of its cuts."""
+        cuts = self.segmentation.cuts
+        copying = replace(self, segmentation=replace(self.segmentation, cuts=None))
+        return AttemptKind(cuts and cuts.method, cuts and cuts.segment_count, copying)
+
+    def __str__(self) -> str:
+        return str(self.kind)
+
+
+@dataclass(frozen=True)
+class AttemptKind:
+    """The properties of an attempt by which remarks describe it; attempts of one kind have cuts at different places.
+
+    Attributes:
+        cut_method: The method that placed the cuts; None for named segments.
+        segment_count: The number of segments; None for named segments.
+        copying: The attempt without its cuts.
+    """
+
+    cut_method: CutMethod | None
+    segment_count: int | None
+    copying: Attempt
+
+    def __str__(self) -> str:
+        variations = [
+            "outputs again for their own gradient" * self.copying.segmentation.own_outputs,
+            "in two stages" * (not self.copying.splits_only_concurrent),
+            "one after the other" * self.copying.chain,
+            "again in each backward pass" * self.copying.each_pass,
+            self.copying.policy and f"{self.copying.policy} inside",
+        ]
+        return ", ".join([self._segments, *filter(None, variations)])
+
+    @property
+    def _segments(self) -> str:
+        if self.cut_method is None:
+            return "named segments"
+        if self.segment_count == 1:
+            return "all as one segment"
+        return f"{self.segment_count} segments by {self.cut_method.value}"
+
+
+DEFAULT_ATTEMPT = Attempt()
+
+
+def attempts_at(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
+    """Yield the attempts at a step, the most promising ones first.
+
+    Cuts by structure are limited to `STRUCTURES` if the named segments hold most of the saved values.
+
+    Args:
+        step: The step.
+        selection: The user's selection.
+        named: The segment of each operation by scope; None if the selection has segments or checkpoints of its own.
+    """
+    source = _segment_source(step, selection, named or {})
+    structures = None
+    if source is SegmentSource.NAMES:
+        outside, saved = saved_outside(step, set(step.positions(named or {})))
+        structures = STRUCTURES if outside <= MOSTLY * saved else None
+    return attempts_for(step.graph, source, selection.segment_count, structures)
+
+
+def _segment_source(step: Step, selection: Selection, named: Collection[Operation]) -> SegmentSource:
+    operations = step.phases.order.operations
+    is_restricted = (
+        selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
+    )
+    if is_restricted or any(Names.SEGMENT in op.attributes or explicit_mark(op) is not None for op in operations):
+        return SegmentSource.USER
+    return SegmentSource.NAMES if named else SegmentSource.STRUCTURE
+
+
+def attempts_for(
+    graph: Graph, source: SegmentSource, segment_count: int = 0, structures: int | None = None
+) -> Iterator[Attempt]:
+    """Yield the attempts at a step whose segments have the given source, the most promising ones first.
+
+    If the search may divide the step differently, the way of copying named segments varies only for steps of fewer than
+    `MANY_OPERATIONS`.
+
+    Args:
+        graph: The graph of the step.
+        source: The source of the segments.
+        segment_count: The number of segments that the user wants; 0 to leave it to the search.
+        structures: The maximum number of divisions by structure; None for all.
+    """
+    is_small = len(graph) < MANY_OPERATIONS
+    if source is not SegmentSource.STRUCTURE:
+        yield DEFAULT_ATTEMPT
+        if source is SegmentSource.USER or is_small:
+            yield Attempt(splits_only_concurrent=False)
+    if source is SegmentSource.USER:
+        return
+    if segment_count:
+        if source is SegmentSource.STRUCTURE:
+            cuts = cut_into(graph, segment_count)
+            yield DEFAULT_ATTEMPT if cuts is None else Attempt.with_cuts(cuts)
+        return
+    if source is SegmentSource.NAMES and is_small:
+        yield Attempt(Segmentation(own_outputs=True))
+    if (whole := uncut(graph)) is not None:
+        yield Attempt.with_cuts(whole)
+    divisions = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
+    by_structure = [cuts for cuts in divisions if cuts is not None]
+    yield from map(Attempt.with_cuts, by_structure)
+    if source is SegmentSource.STRUCTURE and not by_structure:
+        yield DEFAULT_ATTEMPT
+
+
+def saved_outside(step: Step, inside: Set[int]) -> tuple[int, int]:
+    """Return two numbers of bytes that are saved for the backward pass: of operations that are not `inside`, and in
+    total."""
+    graph = step.graph
+    read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
+    roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
+    made = [root for root in roots if graph.maker[root] >= 0]
+    outside = [root for root in made if graph.maker[root] not in inside]
+    return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in made)
