@@ -151,8 +151,13 @@ class _StepAttempts:
         return named_segments(self.step.phases, self.options.selection)
 
     def score(self, planned: PlannedAttempt) -> ScoredAttempt:
-        """Forecast the peaks of a planned attempt."""
-        return ScoredAttempt(planned, self.forecast.of_plan(planned.plan, planned.segments))
+        """Forecast the peaks of a planned attempt.
+
+        All peaks but XLA's are computed at once: the graph of the attempt is then released before the next attempt is
+        planned.
+        """
+        peaks = self.forecast.of_plan(planned.plan, planned.segments)
+        return ScoredAttempt(planned, peaks.with_orders())
 
     def chain_groups(self, scored: ScoredAttempt) -> ScoredAttempt:
         """Return the attempt with chained copy groups."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
@@ -16,6 +15,7 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
+from ...support.deferred import Deferred
 from ...support.interface import by_interface
 from ...support.timing import part
 from ...support.units import readable_bytes
@@ -43,41 +43,42 @@ class Peaks:
     wait for the others.
 
     Attributes:
-        compute_orders: A function that computes the peaks in program order and of the eager schedule.
-        compute_xla: A function that computes the peak of the XLA:CPU model, which is slow.
+        orders: The peaks in program order and of the eager schedule.
+        xla_peak: The peak of the XLA:CPU model, which takes long to compute.
     """
 
-    compute_orders: Callable[[], OrderPeaks] = field(repr=False)
-    compute_xla: Callable[[], int] = field(repr=False)
+    orders: Deferred[OrderPeaks] = field(repr=False)
+    xla_peak: Deferred[int] = field(repr=False)
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
         """Return peaks of which only the one under the model of XLA:CPU is still to be computed."""
         orders = OrderPeaks(in_order, eager)
-        return cls(lambda: orders, compute_xla)
+        return cls(Deferred(lambda: orders), Deferred(compute_xla))
 
     @classmethod
     def of(cls, graph: Graph, compute_xla: Callable[[], int]) -> Peaks:
-        return cls(lambda: OrderPeaks.of(graph), compute_xla)
+        return cls(Deferred(lambda: OrderPeaks.of(graph)), Deferred(compute_xla))
 
     @classmethod
     def of_step(cls, function: FuncOp, step: Step) -> Peaks:
         """Return the peaks of an emitted step."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
-    @cached_property
-    def _orders(self) -> OrderPeaks:
-        return self.compute_orders()
+    def with_orders(self) -> Peaks:
+        """Compute the peaks that need no model of XLA now, and return the peaks."""
+        _ = self.orders.value
+        return self
 
     @property
     def in_order(self) -> int:
         """The peak if the operations run in program order."""
-        return self._orders.in_order
+        return self.orders.value.in_order
 
     @property
     def eager(self) -> int:
         """The peak of the eager schedule."""
-        return self._orders.eager
+        return self.orders.value.eager
 
     def of_target(self, keeps_barriers: bool) -> int:
         """Return the peak on the executor of a target: the model of XLA:CPU if it keeps barriers, else program
@@ -100,11 +101,11 @@ class Peaks:
                 f"is, run the step in program order, or set a budget such as {budget}, whose plans lower both peaks"
             )
 
-    @cached_property
+    @property
     def xla(self) -> int:
         """The peak under the XLA:CPU model, computed on first access."""
         with part("peaks"):
-            return self.compute_xla()
+            return self.xla_peak.value
 
 
 @dataclass(frozen=True)
@@ -129,14 +130,8 @@ class Forecast:
 
         Predicting XLA's peak raises `Refusal` for dynamic shapes.
         """
-        cache = list[Plain]()
-
-        def plain() -> Plain:
-            if not cache:
-                cache.append(Plain.of(function, step.phases.order))
-            return cache[0]
-
-        return cls(step.graph, plain, emission.keeps_barriers, emission.staggered)
+        plain = Deferred(lambda: Plain.of(function, step.phases.order))
+        return cls(step.graph, lambda: plain.value, emission.keeps_barriers, emission.staggered)
 
     def detach(self) -> Forecast:
         """Read the function now, so that later changes of it do not affect the forecast; return the forecast without a
@@ -180,4 +175,4 @@ class Forecast:
         def orders() -> OrderPeaks:
             return OrderPeaks.of(as_graph(self.graph, program))
 
-        return Peaks(orders, lambda: self.plain().peak_bytes(program))
+        return Peaks(Deferred(orders), Deferred(lambda: self.plain().peak_bytes(program)))

@@ -10,6 +10,7 @@ backward pass enters a segment again after most of the others, the copies are li
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -46,12 +47,16 @@ def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )
-    latest, visits, last = [-1] * len(groups), [list[int]() for _ in groups], -1
+    latest = [-1] * len(groups)
+    in_order = list(latest)  # The latest readers, sorted: readers come in ascending order.
+    visits, last = [list[int]() for _ in groups], -1
     for reader, number in reads:
         if number != last:
-            others = sum(read > latest[number] for read in latest)
+            others = len(in_order) - bisect_right(in_order, latest[number])
             if latest[number] < 0 or (others and 2 * others >= len(groups) - 1):
                 visits[number].append(reader)
+        del in_order[bisect_left(in_order, latest[number])]
+        in_order.append(reader)
         latest[number], last = reader, number
     return visits
 

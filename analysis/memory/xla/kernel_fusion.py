@@ -153,31 +153,33 @@ def fusion(program: KernelProgram) -> Fusion:
 class _Descendants:
     """The transitive readers of each operation, as bit sets that are added from the last operation to the first.
 
-    The row of an operation has one bit per later operation. It is deleted once all producers of the operation were
-    added, so that the rows together do not need memory quadratic in the length of the program.
+    A row has one bit for the operation and each later one, the last operation in the lowest bit. It is deleted once all
+    producers of the operation were added, so that the rows together do not need memory quadratic in the length of the
+    program.
     """
 
     def __init__(self, program: KernelProgram):
         self._program = program
+        self._last = len(program.sources) - 1
         self._rows = dict[int, int]()
-        self._last_needed: list[list[int]] = [[] for _ in program.sources]
+        self._last_needed = dict[int, list[int]]()
         """For each operation the rows that no earlier operation needs."""
         for op, sources in enumerate(program.sources):
-            self._last_needed[min(sources, default=op)].append(op)
+            self._last_needed.setdefault(min(sources, default=op), []).append(op)
 
     def add(self, op: int) -> None:
-        for unneeded in self._last_needed[op + 1] if op + 1 < len(self._last_needed) else ():
+        for unneeded in self._last_needed.pop(op + 1, ()):
             del self._rows[unneeded]
-        row, sources, rows = 0, self._program.sources, self._rows
+        row, sources, rows = 1 << (self._last - op), self._program.sources, self._rows
         for reader in self._program.readers[op]:
             # A reshape and a constant are no sources of their readers.
             if op in sources[reader]:
-                row |= (rows[reader] << 1 | 1) << (reader - op - 1)
+                row |= rows[reader]
         rows[op] = row
 
     def include(self, op: int, producer: int) -> bool:
         """Return whether `op` depends on the producer, which was added last, directly or transitively."""
-        return op > producer and bool(self._rows[producer] >> (op - producer - 1) & 1)
+        return op > producer and bool(self._rows[producer] >> (self._last - op) & 1)
 
 
 @dataclass
