@@ -13,11 +13,33 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import repeat
+from typing import NamedTuple
 
 PHASES_OF_FORWARD = frozenset({"primal", "residual"})
 """The phases of operations of the forward pass; residual operations compute values for the backward pass alone."""
 NO_MAKER = -1
 """The maker of arguments and captured values, instead of the number of an operation."""
+BARRIER_ORIGIN = -1
+"""The origin of a barrier, instead of the number of an operation."""
+
+
+class Instruction(NamedTuple):
+    """An operation of a program that a plan makes of the graph.
+
+    Attributes:
+        origin: The operation of the graph that it is or copies, or `BARRIER_ORIGIN`.
+        phase: Its phase.
+        is_new: Whether it is a copy or a barrier.
+        reads: The values that it reads, in the order of the original.
+        makes: Its results; the results of a barrier correspond to the values that it reads.
+    """
+
+    origin: int
+    phase: str
+    is_new: bool
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -71,6 +93,12 @@ class Graph:
     def cost(self) -> tuple[int, ...]:
         """Per operation, the cost of one execution; planners minimize the sum."""
         return self.costs or self.flops
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The operations, as instructions of a program without copies."""
+        columns = zip(range(len(self)), self.phases, repeat(False), self.reads, self.makes, strict=False)
+        return tuple(map(Instruction._make, columns))
 
     @cached_property
     def forward(self) -> tuple[bool, ...]:

@@ -13,36 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from operator import itemgetter
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
-from .graph import NO_MAKER, Graph
+from .graph import BARRIER_ORIGIN, NO_MAKER, Graph, Instruction
 from .plan import Batch, CopyGroup, Plan
-
-BARRIER_ORIGIN = -1
-"""The origin of a barrier, instead of the number of an operation."""
 
 BARRIER_NAME = "stablehlo.optimization_barrier"
 T = TypeVar("T")
-
-
-class Instruction(NamedTuple):
-    """An operation of the new program.
-
-    Attributes:
-        origin: The operation of the graph that it is or copies, or `BARRIER_ORIGIN`.
-        phase: Its phase.
-        is_new: Whether it is a copy or a barrier.
-        reads: The values that it reads, in the order of the original.
-        makes: Its results; the results of a barrier correspond to the values that it reads.
-    """
-
-    origin: int
-    phase: str
-    is_new: bool
-    reads: tuple[int, ...]
-    makes: tuple[int, ...]
 
 
 Values = tuple[int, ...]
@@ -99,7 +77,7 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
     Returns:
         The program; its values from `len(graph.maker)` on are copies and results of barriers.
     """
-    writer = _GraphWriter(graph, _instructions_of(graph), keeps_barriers)
+    writer = _GraphWriter(graph, graph.instructions, keeps_barriers)
     groups = dict[int, list[CopyGroup]]()
     for group in plan.groups:
         groups.setdefault(group.before, []).append(group)
@@ -109,12 +87,6 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
             writer.append_group(group)
     writer.append_until(len(graph))
     return SimulatedProgram(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
-
-
-def _instructions_of(graph: Graph) -> Sequence[Instruction]:
-    """Return the operations of the graph as instructions."""
-    columns = zip(range(len(graph)), graph.phases, repeat(False), graph.reads, graph.makes, strict=False)
-    return tuple(map(Instruction._make, columns))
 
 
 def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:

@@ -16,8 +16,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
-from ....planning.graph import NO_MAKER
-from ....planning.simulate import BARRIER_NAME, BARRIER_ORIGIN, Instruction, SimulatedProgram, getter_at
+from ....planning.graph import BARRIER_ORIGIN, NO_MAKER, Instruction
+from ....planning.simulate import BARRIER_NAME, SimulatedProgram, getter_at
 from ...step.counted_loops import trips_of
 from ...step.marks import is_copy
 from ...step.order import Order, single_block
