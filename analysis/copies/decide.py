@@ -141,10 +141,12 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
+    stated = [decider.decide("", preferred, outputs=True)] if preferred else []
+    if decider.selection.segments == "none":
+        return stated
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
     groups = (step.numbered.operations_of(numbers) for numbers in sinkable(step.graph, set(step.positions(taken))))
     sunk = (decider.decide("", group, outputs=False) for group in groups)
-    stated = [decider.decide("", preferred, outputs=True)] if preferred else []
     return [*stated, *(decision for decision in sunk if decision.recomputed)]
 
 
