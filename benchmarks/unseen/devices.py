@@ -23,7 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+
+os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
@@ -57,7 +59,6 @@ FORMER_NAMES = {
     "while": "fori_loop",
 }
 """Earlier names of steps, which the command line accepts too."""
-KEEP_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
 
