@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..common import Blocks, Builder, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from ..open.layers import attend, cross_entropy, dense, layer_norm, linear, normed, rms_norm, split_heads
+from ...common import Blocks, Builder, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
+from ...open.layers import attend, cross_entropy, dense, layer_norm, linear, normed, rms_norm, split_heads
 
 
 def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
