@@ -24,8 +24,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.xla_settings import flags_with_host_devices
+
 os.environ.setdefault("RECOMPUTE_CACHE_DIR", "")
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 
 import jax
 
@@ -39,14 +41,16 @@ from recompute.transforms.preparation.timelines import flat
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
 SHARES = (0.8, 0.6, 0.4)
-COMPILES, USE = 4, 0.9
+"""The budgets, as shares of the plain step's temporaries."""
+MAX_COMPILES = 4
+"""The number of compilations after which a search for a budget stops (docs/jax_compilation.md); more are a failure."""
 _JAX: Any = jax
 JIT = _JAX.jit
 
 
 @dataclass(frozen=True)
 class Row:
-    """Result of one budget on one step.
+    """The result of one budget on one step.
 
     Attributes:
         budget, needs: The budget and the temporaries needed, as shares of the plain step's temporaries.
@@ -74,7 +78,7 @@ class Row:
         `jax.checkpoint`."""
         if self.needs is not None and self.needs > self.budget:
             yield f"{self.example} {self.label}: {self.needs:.3f} of the plain step, above the budget"
-        if self.compiles > COMPILES:
+        if self.compiles > MAX_COMPILES:
             yield f"{self.example} {self.label}: {self.compiles} compiles"
         if self.theirs is not None and (self.work is None or self.work > self.theirs):
             yield f"{self.example} {self.label}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
@@ -89,8 +93,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Budgeted:
-    """Step with the arguments and options of `jax.jit`, and the context in which it runs.
+class BudgetedStep:
+    """A step with the arguments and options of `jax.jit`, and the context in which it runs.
 
     `checkpointed`: lowers it with its framework's own remat.
     """
@@ -103,17 +107,17 @@ class Budgeted:
     checkpointed: Callable[[], Any]
 
 
-def examples(names: Sequence[str], size: str) -> Iterator[Budgeted]:
+def examples(names: Sequence[str], size: str) -> Iterator[BudgetedStep]:
     """Yield the examples with these names, or all of them."""
     from recompute.examples.export import BUILDERS
 
     for name in names or BUILDERS:
         step, twin = BUILDERS[name](size), BUILDERS[name](size, checkpoint=True)
         options = {"donate_argnums": step.donated}
-        yield Budgeted(name, step.function, step.arguments, options, nullcontext, twin.lower)
+        yield BudgetedStep(name, step.function, step.arguments, options, nullcontext, twin.lower)
 
 
-def peers(names: Sequence[str], size: str) -> Iterator[Budgeted]:
+def peers(names: Sequence[str], size: str) -> Iterator[BudgetedStep]:
     """Yield the models of `benchmarks/peers` with these names, or all of them."""
     from recompute.benchmarks.peers.peer import ALL
     from recompute.benchmarks.peers.registry import PEERS
@@ -124,10 +128,10 @@ def peers(names: Sequence[str], size: str) -> Iterator[Budgeted]:
         def lowered(theirs: Any = theirs) -> Any:
             return JIT(theirs.step, **theirs.options).lower(*theirs.arguments(0))
 
-        yield Budgeted(name, built.step, built.arguments(0), built.options, built.context, lowered)
+        yield BudgetedStep(name, built.step, built.arguments(0), built.options, built.context, lowered)
 
 
-def rows_of(step: Budgeted) -> Iterator[Row]:
+def rows_of(step: BudgetedStep) -> Iterator[Row]:
     """Yield a row for each of `SHARES`, and one whose budget is the temporaries of the step with `jax.checkpoint`."""
     from recompute.examples.with_jax import compile_keeping_barriers
 
@@ -144,7 +148,7 @@ def rows_of(step: Budgeted) -> Iterator[Row]:
             yield row_of(step, "jax.checkpoint", share, plain, flops, theirs)
 
 
-def row_of(step: Budgeted, label: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
+def row_of(step: BudgetedStep, label: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
     """Compile a step within a budget.
 
     Args:
@@ -161,7 +165,7 @@ def row_of(step: Budgeted, label: str, share: float, plain: int, flops: float, t
         lowered = jitted.lower_quietly(*step.arguments)
     except Refusal as error:
         seconds = time.perf_counter() - start
-        return Row(step.name, label, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
+        return Row(step.name, label, share, None, None, theirs, MAX_COMPILES, seconds, error.reason.split(";")[0])
     outcome: Any = lowered.compile()
     needs, work = outcome.memory_analysis().temp_size_in_bytes / plain, outcome.cost_analysis()["flops"] / flops
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)

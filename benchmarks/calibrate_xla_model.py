@@ -36,8 +36,10 @@ from recompute.transforms.inline import inline
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "xla_temporaries.json"
 SLACK = 0.15
-# Ways to mark a net whose segments are of many sizes: the model must rank them as XLA does.
+"""The largest relative error of the model."""
 RANKED = "unet"
+"""The example that is also compiled with each of `MARKINGS`: its segments are of many sizes, and the model must rank
+the markings as XLA does."""
 MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "up[01]", "[!u]*")
 
 

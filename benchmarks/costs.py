@@ -27,7 +27,7 @@ from recompute.support.operations import every_operation
 from recompute.test.imports import ROOT
 from recompute.transforms.inline import inline
 
-MODELS = ("flops", "bytes", "roofline(cpu)", "roofline(h100)")
+COST_MODELS = ("flops", "bytes", "roofline(cpu)", "roofline(h100)")
 ROUNDS = 4
 
 
@@ -47,14 +47,14 @@ def plans(name: str, budget: str) -> None:
     """Print a row for each cost model used for planning: the cost of its copies by each model, in percent of the
     step."""
     before = operations_of(parse_module(text_of(name)))
-    reckoned = {model: cost_named(model) for model in MODELS}
-    print(f"| {name} at {budget}, planned by | {' | '.join(MODELS)} |")
-    print("|---" * (len(MODELS) + 1) + "|")
-    for planned in MODELS:
+    costs = [cost_named(model) for model in COST_MODELS]
+    print(f"| {name} at {budget}, planned by | {' | '.join(COST_MODELS)} |")
+    print("|---" * (len(COST_MODELS) + 1) + "|")
+    for planned in COST_MODELS:
         requested = RecomputeOptions(budget=budget, cost=planned, target="none", calls=False)
         module = rewrite(text_of(name), requested).module
         copies = [op for op in every_operation(module) if Names.COPY in op.attributes]
-        shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in reckoned.values()]
+        shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in costs]
         print(f"| {planned} | {' | '.join(shares)} |")
 
 

@@ -35,11 +35,11 @@ PAGE = ROOT / "docs" / "measured" / "bits.md"
 KNOWN = (*BUILDERS, *STEPS)
 SEEDS = 5
 NUMPY = "numpy"
-# The second of each is measured from the first.
+# Pairs of forms: the distance of the second from the first is measured.
 FROM_PLAIN = ((PLAIN, INLINED), (PLAIN, OURS), (PLAIN, CHECKPOINT))
 PAIRS = (*FROM_PLAIN, (INLINED, OURS), (CHECKPOINT, OURS), (NUMPY, PLAIN), (NUMPY, OURS))
-# Rounding, in bf16 too, is far below this; other numbers are above it.
 OTHER_NUMBERS = 0.05
+"""The relative distance above which results are not the same numbers; rounding, in bf16 too, is far below it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Setting:
 
 
 SETTINGS = (Setting("default"), Setting("barriers kept", (DROPS_BARRIERS,)))
-# One part of the compiler off each, barriers kept: what the difference comes from. Then all of them.
+# To find the cause of a difference, one part of the compiler is switched off at a time, then all of them.
 TREE, MOVER = "tree_reduction_rewriter", "reshape-mover"
 PRECISE, UNOPTIMIZED = {"xla_allow_excess_precision": False}, {"xla_backend_optimization_level": 0}
 DIAGNOSES = (

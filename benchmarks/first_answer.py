@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter, process_time
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -78,7 +79,7 @@ def counted() -> Iterator[dict[str, float]]:
     """Provide a context that counts compilations, their seconds, and evaluations of the model of XLA for a whole
     step."""
     counts = {"seconds": 0.0, "compilations": 0.0, "models": 0.0}
-    compile, forecast, timeline = jax.stages.Lowered.compile, Plain.peak_bytes, peaks.xla_timeline
+    compile = jax.stages.Lowered.compile
 
     def compiled(*args: Any, **keywords: Any) -> Any:
         start = process_time()
@@ -94,16 +95,12 @@ def counted() -> Iterator[dict[str, float]]:
 
         return run
 
-    changed: Any = (jax.stages.Lowered, Plain, peaks)
-    changed[0].compile, changed[1].peak_bytes, changed[2].xla_timeline = (
-        compiled,
-        modelled(forecast),
-        modelled(timeline),
-    )
-    try:
+    with (
+        mock.patch.object(jax.stages.Lowered, "compile", compiled),
+        mock.patch.object(Plain, "peak_bytes", modelled(Plain.peak_bytes)),
+        mock.patch.object(peaks, "xla_timeline", modelled(peaks.xla_timeline)),
+    ):
         yield counts
-    finally:
-        changed[0].compile, changed[1].peak_bytes, changed[2].xla_timeline = compile, forecast, timeline
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from time import perf_counter
 
 import numpy as np
 
-from recompute.planning.solvers.integer_program import CoverProgram, CoverRows, solve
+from recompute.planning.solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, solve
 from recompute.planning.solvers.problem import Pair, Problem
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedResult:
     """Solution of the integer program.
 
     Attributes:
@@ -40,18 +40,18 @@ class Published:
     rows: int
 
 
-def checkmate(problem: Problem, budget: int, seconds: float) -> Published:
+def checkmate(problem: Problem, budget: int, seconds: float) -> PublishedResult:
     """Solve Checkmate's integer program for a budget in bytes, within a time limit in seconds."""
     began = perf_counter()
     written = _Checkmate(problem, budget)
     program = CoverProgram(np.array(written.costs), np.array(written.low), written.rows)
-    answer = solve(program, seconds=seconds, gap=1e-6)
+    answer = solve(program, limits=ProgramLimits(seconds=seconds, gap=1e-6))
     pairs = None
     if answer.values is not None:
         runs = [(t, op) for (t, op), column in written.runs.items() if op < t and answer.values[column] > 0.5]
         pairs = frozenset(runs)
     taken = perf_counter() - began
-    return Published(pairs, answer.bound, answer.infeasible, taken, len(written.costs), len(written.rows))
+    return PublishedResult(pairs, answer.bound, answer.infeasible, taken, len(written.costs), len(written.rows))
 
 
 class _Checkmate:
@@ -75,6 +75,7 @@ class _Checkmate:
         return len(self.costs) - 1
 
     def _columns(self, t: int) -> None:
+        """Add the variables of stage t."""
         for op in range(min(t + 1, self.n)):
             first = op == t
             if first or (self.problem.again[op] and t >= self.problem.earliest):
@@ -88,20 +89,21 @@ class _Checkmate:
     def _touched(self, op: int) -> list[int]:
         return sorted({*self.problem.reads_of(op), *self.problem.makes_of(op)})
 
-    def _there(self, t: int, v: int) -> list[tuple[int, float]]:
-        """Return the terms of R[t, maker v] + S[t, v]."""
+    def _available(self, t: int, v: int) -> list[tuple[int, float]]:
+        """Return the terms of R[t, maker of v] + S[t, v], which is at least 1 if storage v is available in stage t."""
         columns = (self.runs.get((t, int(self.problem.maker[v]))), self.kept.get((t, v)))
         return [(column, 1.0) for column in columns if column is not None]
 
     def _dependencies(self, t: int) -> None:
+        """Add the constraints that operations read available storages, and that only available storages are kept."""
         for op in range(min(t + 1, self.n)):
             for v in self.problem.reads_of(op) if (t, op) in self.runs else ():
-                self.rows.at_least(0.0, [(self.runs[t, op], -1.0), *self._there(t, v)])
+                self.rows.at_least(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])
         for v in range(int(self.problem.make_start[t])):
-            self.rows.at_least(0.0, [(self.kept[t, v], -1.0), *self._there(t - 1, v)])
+            self.rows.at_least(0.0, [(self.kept[t, v], -1.0), *self._available(t - 1, v)])
         if t == self.n:
             for v in np.flatnonzero(self.problem.output).tolist():
-                self.rows.at_least(1.0, self._there(t, v))
+                self.rows.at_least(1.0, self._available(t, v))
 
     def _frees(self, t: int) -> None:
         """Add the constraints that make FREE 1 exactly if the operation runs, no later operation reads v, and the next

@@ -44,8 +44,9 @@ from recompute.transforms.verify import verify
 
 SIZES = (1_000, 10_000, 100_000)
 BAR = 1.2
-# Below this many seconds the clock measures itself.
+"""The largest exponent."""
 NOISE = 0.02
+"""Seconds below which the clock measures itself."""
 
 Stage = Callable[[ModuleOp], object]
 
@@ -85,11 +86,11 @@ def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stag
     yield "xla timeline", lambda module: xla_timeline(functions_of(module)[0])
     yield "lower", lambda module: lower(module, "stablehlo")
     yield "stagger", stagger
-    yield "proof", lambda module: _demand(bool(prove(original, module)))
+    yield "proof", lambda module: _demand_proof(bool(prove(original, module)))
     yield "print", lambda module: print_module(module, debuginfo=True)
 
 
-def _demand(proved: bool) -> None:
+def _demand_proof(proved: bool) -> None:
     assert proved, "recomputation changes no numbers"
 
 
@@ -121,14 +122,16 @@ def exponent(before: float, after: float, factor: float) -> float:
 def report(name: str, sizes: Sequence[int]) -> bool:
     """Print the measurements of one kind of step, and return whether every stage is within the bar."""
     measured = [measure(KINDS[name], size) for size in sizes]
-    growth = [log_ratio for log_ratio in pairwise(zip(sizes, measured, strict=True))]
+    successive = list(pairwise(zip(sizes, measured, strict=True)))
     print(f"\n{name:16}" + "".join(f"{size:>11,}" for size in sizes) + "   exponents")
     fits = True
     for stage in measured[0]:
-        exponents = [exponent(a[stage], b[stage], m / n) for (n, a), (m, b) in growth]
+        exponents = [
+            exponent(before[stage], after[stage], larger / smaller) for (smaller, before), (larger, after) in successive
+        ]
         seconds = "".join(f"{entry[stage]:10.2f}s" for entry in measured)
         missed = max(exponents, default=0) > BAR
-        print(f"{stage:16}{seconds}   " + " ".join(f"{e:5.2f}" for e in exponents) + ("  <-- above" * missed))
+        print(f"{stage:16}{seconds}   " + " ".join(f"{value:5.2f}" for value in exponents) + ("  <-- above" * missed))
         fits = fits and not missed
     sys.stdout.flush()
     return fits

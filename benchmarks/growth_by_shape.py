@@ -22,8 +22,9 @@ from pathlib import Path
 from recompute.benchmarks.timing import run_python
 
 BAR = 1.15
-# Below this many seconds the difference of two processes is noise.
+"""The largest exponent."""
 NOISE = 0.1
+"""Seconds below which the difference of two processes is noise."""
 TYPE = "tensor<4xf32>"
 
 

@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+from recompute.benchmarks.xla_settings import KEEP_BARRIERS, flags_with_host_devices
+
+os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 
 import jax
 
@@ -28,7 +30,6 @@ from recompute.examples.models.step import Step
 NAMES = ("transformer", "flax_transformer", "lstm", "accumulation", "devices", "ode")
 SCHEDULES = ("keep(30%)", "periodic(auto)")
 FLOPS_BAR = 0.005
-KEEPING: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 Needs = tuple[int, float]
 """Bytes of temporaries, and FLOPs."""
 
@@ -50,7 +51,7 @@ def needs(compiled: Any) -> Needs:
 
 def least(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Needs:
     """Compile with default flags and with barriers kept, and return the smaller result."""
-    return min(needs(compile_with(None)), needs(compile_with(KEEPING)))
+    return min(needs(compile_with(None)), needs(compile_with(KEEP_BARRIERS)))
 
 
 def ours(step: Step, **options: Any) -> Needs:

@@ -24,7 +24,7 @@ from math import inf, log
 from pathlib import Path
 from time import perf_counter
 
-from recompute.benchmarks.formulations import Published, checkmate
+from recompute.benchmarks.formulations import PublishedResult, checkmate
 from recompute.benchmarks.planner_graphs import NETS, chain, graph, inception, layered, lstm, unet
 from recompute.planning.solvers.effort import EFFORTS
 from recompute.planning.solvers.graph_file import read_graph
@@ -180,7 +180,7 @@ def formulations(seconds: float) -> Iterator[str]:
                 yield f"{named}: no plan, according to Checkmate"
 
 
-def published_row(problem: Problem, budget: int, theirs: Published) -> float | None:
+def published_row(problem: Problem, budget: int, theirs: PublishedResult) -> float | None:
     """Print the published program's plan, and return its cost by our evaluator; None without a plan within the
     budget."""
     size = f"{theirs.seconds:6.1f} s  Checkmate, {theirs.columns} columns, {theirs.rows} rows"

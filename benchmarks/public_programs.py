@@ -23,9 +23,10 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
@@ -47,7 +48,8 @@ from ..support.diagnostics import Refusal
 from ..support.operations import name_of
 from ..test.unit.dialects.judge import Judge
 
-LIMIT_S = 60
+LIMIT_SECONDS = 60
+"""The time limit of each program."""
 OPERATION = re.compile(r'^[ \t]*(?:%[^=]*= )?"(\w+)\.[\w.]+"\(', re.MULTILINE)
 RESOURCE = re.compile(r"(dense_resource<\w+?|^ +\w+?)(?:_\d+)*(>|: \"0x)", re.MULTILINE)
 LABEL = re.compile(r"\b[CI]\d+: ")
@@ -77,13 +79,13 @@ class Hang(Exception):
 
 @contextmanager
 def limited() -> Generator[None]:
-    """Provide a context that raises `Hang` after `LIMIT_S` seconds."""
+    """Provide a context that raises `Hang` after `LIMIT_SECONDS`."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise Hang(f"more than {LIMIT_S} s")
+        raise Hang(f"more than {LIMIT_SECONDS} s")
 
     signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LIMIT_S)
+    signal.alarm(LIMIT_SECONDS)
     try:
         yield
     finally:
@@ -243,24 +245,37 @@ def execute_checks(text: str, place: str, table: Table) -> None:
         table.counts["expectations"] += len(expectations)
         try:
             with limited():
-                values = _expected_values(module, function, expectations)
+                executed = _executed(module, function, expectations)
         except Exception as error:
             for _ in expectations:
                 table.note("not executed", place, f"{type(error).__name__}: {error}")
             continue
-        for kind, actual, expected, ulps in values:
+        for kind, actual, expected, ulps in executed:
             if agree(kind, actual, expected, ulps):
                 table.counts["as expected"] += 1
             else:
                 table.note("WRONG VALUE", place, f"{kind}: {actual!r} instead of {expected!r}".replace("\n", " "))
 
 
-def _expected_values(
-    module: ModuleOp, function: FuncOp, expectations: Sequence[ExpectOp]
-) -> list[tuple[str, Any, Any, int]]:
-    """Return the kind, the value, the expected value and the ulps of each expectation."""
+class Expectation(NamedTuple):
+    """An expectation of a test, on values of the program or on their numbers.
+
+    Attributes:
+        kind: The name after `expect_`.
+        actual, expected: The value, and the value that it must be.
+        ulps: The accepted difference of the kind `close`, in units in the last place.
+    """
+
+    kind: str
+    actual: Any
+    expected: Any
+    ulps: int
+
+
+def _executed(module: ModuleOp, function: FuncOp, expectations: Sequence[ExpectOp]) -> list[Expectation]:
+    """Run the operations that the expectations need, and return the expectations with the computed arrays."""
     block = function.body.block
-    pairs = list[tuple[str, SSAValue, SSAValue, int]]()
+    on_values = list[Expectation]()
     for op in expectations:
         second = op.values[1] if len(op.values) > 1 else op.values[0]
         if op.constant is not None:
@@ -268,27 +283,30 @@ def _expected_values(
             block.insert_op_before(constant, op)
             second = constant.results[0]
         ulps = getattr(getattr(op.ulps, "value", None), "data", 1)
-        pairs.append((op.name.removeprefix("check.expect_"), op.values[0], second, ulps))
+        on_values.append(Expectation(op.name.removeprefix("check.expect_"), op.values[0], second, ulps))
         op.detach()
     probed = [op for op in function.walk() if name_of(op) == "interpreter.probe"]
     for op in probed:
         op.results[0].replace_all_uses_with(op.operands[0])
         op.detach()
-    pairs = [(kind, _unprobed(first, probed), _unprobed(second, probed), ulps) for kind, first, second, ulps in pairs]
-    known = dict[SSAValue, Any]()
+    on_values = [
+        entry._replace(actual=_unprobed(entry.actual, probed), expected=_unprobed(entry.expected, probed))
+        for entry in on_values
+    ]
+    computed = dict[SSAValue, Any]()
     parallel = [op for op in block.ops if name_of(op) == "interpreter.run_parallel"]
     for op in parallel:
-        inputs = _run(block, op.operands, known)
-        known.update(zip(op.results, _in_parallel(module, op, inputs), strict=True))
-    values = _run(block, [value for _, *both, _ in pairs for value in both], known)
-    return [(kind, values[2 * index], values[2 * index + 1], ulps) for index, (kind, _, _, ulps) in enumerate(pairs)]
+        inputs = _run(block, op.operands, computed)
+        computed.update(zip(op.results, _run_in_parallel(module, op, inputs), strict=True))
+    arrays = iter(_run(block, [value for entry in on_values for value in (entry.actual, entry.expected)], computed))
+    return [entry._replace(actual=next(arrays), expected=next(arrays)) for entry in on_values]
 
 
 def _unprobed(value: SSAValue, probed: Sequence[Operation]) -> SSAValue:
     return next((op.operands[0] for op in probed if op.results[0] is value), value)
 
 
-def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list[Any]:
+def _run_in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list[Any]:
     """Return the results of `interpreter.run_parallel`, device by device."""
     grid = op.properties.get("programs") or op.attributes["programs"]
     if "infeed" in op.attributes or "infeed" in op.properties:
@@ -296,40 +314,46 @@ def _in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list
     functions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
     assert isinstance(grid, ArrayAttr)
     programs = [[functions[name.string_value()] for name in row if isinstance(name, SymbolRefAttr)] for row in grid]  # pyright: ignore
-    rest, given = list(inputs), list[list[Any]]()
-    for program in (function for row in programs for function in row):
-        count = len(program.function_type.inputs)
-        given.append(rest[:count])
-        rest = rest[count:]
-    return [value for results in run_on_devices(programs, given) for value in results]
+    remaining = iter(inputs)
+    inputs_of_devices = [
+        list(islice(remaining, len(program.function_type.inputs))) for row in programs for program in row
+    ]
+    return [value for results in run_on_devices(programs, inputs_of_devices) for value in results]
 
 
-def _run(block: Block, wanted: Sequence[SSAValue], known: dict[SSAValue, Any]) -> list[Any]:
-    """Return the given values of a block, by running the operations that they need in a function of their own."""
+def _run(block: Block, values: Sequence[SSAValue], computed: dict[SSAValue, Any]) -> list[Any]:
+    """Return the arrays of values of a block, by running the operations that they need in a function of their own.
+
+    `computed`: the values that are computed already.
+    """
     from xdsl.dialects.func import ReturnOp
 
-    needed, stack = set[Operation](), [value for value in wanted if value not in known]
+    needed, stack = set[Operation](), [value for value in values if value not in computed]
     while stack:
         owner = stack.pop().owner
         assert isinstance(owner, Operation), "the function has no arguments"
         if owner not in needed:
             needed.add(owner)
             reads = [*owner.operands, *(value for op in owner.walk() for value in op.operands)]
-            stack += [v for v in reads if v not in known and isinstance(v.owner, Operation) and v.owner.parent is block]
-    inner = Block(arg_types=[value.type for value in known])
-    mapping: dict[SSAValue, SSAValue] = dict(zip(known, inner.args, strict=True))
+            stack += [
+                value
+                for value in reads
+                if value not in computed and isinstance(value.owner, Operation) and value.owner.parent is block
+            ]
+    inner = Block(arg_types=[value.type for value in computed])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(computed, inner.args, strict=True))
     for op in block.ops:
         if op in needed:
             inner.add_op(op.clone(mapping))
-    results = [mapping[value] for value in wanted]
+    results = [mapping[value] for value in values]
     inner.add_op(ReturnOp(*results))
-    types = [value.type for value in known], [value.type for value in results]
+    types = [value.type for value in computed], [value.type for value in results]
     function = FuncOp("expectation", types, Region(inner))
     parent = block.parent_op()
     assert parent is not None and parent.parent is not None, "a function stands in a module"
     parent.parent.add_op(function)
     try:
-        return list(execute(function, list(known.values())))
+        return list(execute(function, list(computed.values())))
     finally:
         function.detach()
 

@@ -15,8 +15,9 @@ their ratio; whether the foreign form is proved; and the guess that was made abo
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -35,6 +36,7 @@ from ..proof.prove import prove
 from ..rewriting.rewrite import rewrite_in_place
 
 EPSILON, FEATURE = 1e-5, 3
+CLASSES = 8
 draw = np.random.default_rng(0)
 
 
@@ -204,12 +206,12 @@ def unchanged(function: Any) -> None:
     """Keep the program; only its locations are lost."""
 
 
-IMAGES = (normal(16, 16, 16, 8), lambda classes: jnp.asarray(draw.integers(0, classes, 16)))
+IMAGES = normal(16, 16, 16, 8)
 TOKENS = normal(16, 32, 32)
-BN = {"s": (8,), "t": (8,)}
-WIDE = {"s": (32,), "t": (32,)}
-RESIDUAL = {"a": (3, 3, 8, 8), "b": (3, 3, 8, 8), **BN}
-INVERTED = {"up": (1, 1, 8, 32), "depth": (3, 3, 1, 32), "down": (1, 1, 32, 8), **WIDE}
+BATCH_NORM = {"s": (8,), "t": (8,)}
+WIDE_BATCH_NORM = {"s": (32,), "t": (32,)}
+RESIDUAL = {"a": (3, 3, 8, 8), "b": (3, 3, 8, 8), **BATCH_NORM}
+INVERTED = {"up": (1, 1, 8, 32), "depth": (3, 3, 1, 32), "down": (1, 1, 32, 8), **WIDE_BATCH_NORM}
 SQUEEZED = {
     "up": (1, 1, 8, 32),
     "depth": (3, 3, 1, 32),
@@ -220,30 +222,57 @@ SQUEEZED = {
 CONVNEXT = {"depth": (7, 7, 1, 8), "up": (8, 32), "down": (32, 8)}
 ATTENTION = {"qkv": (32, 96), "out": (32, 32), "up": (32, 128), "down": (128, 32)}
 
-# Block, its weights, how many, input, optimizer, form, whether the loss is a result.
-STEPS: dict[str, tuple[Any, Any, int, Any, Any, Any, bool]] = {
-    "resnet_sgd": (residual, RESIDUAL, 8, IMAGES[0], sgd, loss_last, True),
-    "resnet_momentum": (residual, RESIDUAL, 12, IMAGES[0], momentum, unchanged, False),
-    "resnet_tuple": (residual, RESIDUAL, 6, IMAGES[0], adam, as_tuple, True),
-    "mobilenet_adam": (inverted, INVERTED, 6, IMAGES[0], adam, loss_last, True),
-    "mobilenet_no_loss": (inverted, INVERTED, 8, IMAGES[0], sgd, unchanged, False),
-    "efficientnet": (squeezed, SQUEEZED, 6, IMAGES[0], momentum, loss_last, True),
-    "convnext_adam": (convnext, CONVNEXT, 8, IMAGES[0], adam, loss_last, True),
-    "vit_adam": (attention, ATTENTION, 6, TOKENS, adam, loss_last, True),
-    "vit_lamb": (attention, ATTENTION, 8, TOKENS, lamb, loss_last, True),
-    "vit_no_loss_tuple": (attention, ATTENTION, 6, TOKENS, adam, as_tuple, False),
-    "mlp_tuple": (dense, {"w": (64, 64), "b": (64,)}, 12, normal(1024, 64), sgd, as_tuple, True),
-    "cnn_pooled": (pooled, {"a": (3, 3, 8, 8)}, 6, normal(64, 32, 32, 8), sgd, loss_last, True),
+Form = Callable[[Any], None]
+"""Rewrites a function into the form of another tool, in place."""
+
+
+@dataclass(frozen=True)
+class ForeignStep:
+    """A training step, and the form in which another tool writes it.
+
+    Attributes:
+        block: The function of a block, from its input and its weights.
+        shapes: The shapes of the weights of a block, by name.
+        count: The number of blocks.
+        x: The input.
+        optimizer: The function from parameters, gradients and state to new parameters and new state.
+        form: The rewriting into the foreign form.
+        returns_loss: Whether the loss is a result.
+    """
+
+    block: Callable[[Any, Any], Any]
+    shapes: Mapping[str, tuple[int, ...]]
+    count: int
+    x: jax.Array
+    optimizer: Callable[[Any, Any, Any], Any]
+    form: Form
+    returns_loss: bool = True
+
+
+STEPS: dict[str, ForeignStep] = {
+    "resnet_sgd": ForeignStep(residual, RESIDUAL, 8, IMAGES, sgd, loss_last),
+    "resnet_momentum": ForeignStep(residual, RESIDUAL, 12, IMAGES, momentum, unchanged, returns_loss=False),
+    "resnet_tuple": ForeignStep(residual, RESIDUAL, 6, IMAGES, adam, as_tuple),
+    "mobilenet_adam": ForeignStep(inverted, INVERTED, 6, IMAGES, adam, loss_last),
+    "mobilenet_no_loss": ForeignStep(inverted, INVERTED, 8, IMAGES, sgd, unchanged, returns_loss=False),
+    "efficientnet": ForeignStep(squeezed, SQUEEZED, 6, IMAGES, momentum, loss_last),
+    "convnext_adam": ForeignStep(convnext, CONVNEXT, 8, IMAGES, adam, loss_last),
+    "vit_adam": ForeignStep(attention, ATTENTION, 6, TOKENS, adam, loss_last),
+    "vit_lamb": ForeignStep(attention, ATTENTION, 8, TOKENS, lamb, loss_last),
+    "vit_no_loss_tuple": ForeignStep(attention, ATTENTION, 6, TOKENS, adam, as_tuple, returns_loss=False),
+    "mlp_tuple": ForeignStep(dense, {"w": (64, 64), "b": (64,)}, 12, normal(1024, 64), sgd, as_tuple),
+    "cnn_pooled": ForeignStep(pooled, {"a": (3, 3, 8, 8)}, 6, normal(64, 32, 32, 8), sgd, loss_last),
 }
 
 
 def lowered(name: str, named: bool) -> jax.stages.Lowered:
     """Return the training step as JAX lowers it; with `named`, each block has a name."""
-    block, shapes, count, x, optimizer, _, returns_loss = STEPS[name]
+    description = STEPS[name]
+    block, optimizer, x = description.block, description.optimizer, description.x
     draw.bit_generator.state = np.random.default_rng(1).bit_generator.state
-    weights = shared(count, **shapes)
-    labels = IMAGES[1](8)[np.arange(x.shape[0]) % 16]
-    head = normal(x.shape[-1], 8)
+    weights = shared(description.count, **description.shapes)
+    labels = jnp.asarray(draw.integers(0, CLASSES, 16))[np.arange(x.shape[0]) % 16]
+    head = normal(x.shape[-1], CLASSES)
 
     def loss(p, x):
         for index, each in enumerate(p["blocks"]):
@@ -254,14 +283,14 @@ def lowered(name: str, named: bool) -> jax.stages.Lowered:
     def step(p, state, x):
         value, gradient = jax.value_and_grad(loss)(p, x)
         p, state = optimizer(p, gradient, state)
-        return (value, p, state) if returns_loss else (p, state)
+        return (value, p, state) if description.returns_loss else (p, state)
 
     p = {"blocks": weights, "head": head}
     zeros = jax.tree.map(jnp.zeros_like, p)
     return jax.jit(step).lower(p, (zeros, zeros) if optimizer in (adam, lamb) else zeros, x)
 
 
-def foreign(step: jax.stages.Lowered, form: Callable[[Any], None]) -> str:
+def foreign(step: jax.stages.Lowered, form: Form) -> str:
     """Return the text of the step in another form, without locations."""
     module = ir.Module.parse(step.as_text(), mlir.make_ir_context())
     form(next(function for function in module.body if function.name.value == "main"))
@@ -302,7 +331,7 @@ def untupled(text: str) -> str:
 
 def row(name: str) -> str:
     """Measure one step and return its row as text."""
-    form = STEPS[name][5]
+    form = STEPS[name].form
     with_names, without = lowered(name, True), lowered(name, False)
     plain = temporaries(without)
     named = temporaries(with_module(with_names, rewritten(with_names.as_text(debug_info=True))[0]))

@@ -156,7 +156,7 @@ class TorchOp(Operation):
         for number in (FLOPS, STORED):
             if not isinstance(self.attributes.get(number, IntegerAttr(0, 64)), IntegerAttr):
                 raise VerifyException(f"'{number}' must be a number")
-        _SHAPES.get(self.name, _verify_call)(self)
+        _VERIFIERS.get(self.name, _verify_call)(self)
 
 
 def _verify_call(op: Operation) -> None:
@@ -194,7 +194,8 @@ def _verify_get_attr(op: Operation) -> None:
         )
 
 
-_SHAPES = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}
+_VERIFIERS = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}
+"""The operations without a corresponding call, with their verifiers; all others are calls."""
 
 
 @cache

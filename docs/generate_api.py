@@ -2,6 +2,8 @@
 
     python docs/generate_api.py
 
+The names of `recompute` and `recompute.jax` are imported: only the objects have the values of defaults and the fields
+that dataclasses inherit. flax, equinox and PyTorch need not be installed, so the modules for them are parsed instead.
 A test compares the file with the output of this script.
 """
 
@@ -35,17 +37,17 @@ def api() -> str:
     return "\n".join(
         [
             HEAD,
-            *names_of(recompute, "recompute"),
-            *names_of(recompute.jax, "recompute.jax"),
-            *names_in_source(FRONTENDS / "jax" / "eqx.py", "recompute.eqx"),
-            *names_in_source(FRONTENDS / "jax" / "nnx.py", "recompute.nnx"),
-            *names_in_source(FRONTENDS / "torch" / "__init__.py", "recompute.torch"),
+            *imported_names(recompute, "recompute"),
+            *imported_names(recompute.jax, "recompute.jax"),
+            *parsed_names(FRONTENDS / "jax" / "eqx.py", "recompute.eqx"),
+            *parsed_names(FRONTENDS / "jax" / "nnx.py", "recompute.nnx"),
+            *parsed_names(FRONTENDS / "torch" / "__init__.py", "recompute.torch"),
         ]
     )
 
 
-def names_in_source(path: Path, prefix: str) -> Iterator[str]:
-    """Yield the section of a module that is parsed, not imported: flax, equinox and PyTorch need not be installed."""
+def parsed_names(path: Path, prefix: str) -> Iterator[str]:
+    """Yield the section of a module that is parsed."""
     module = ast.parse(path.read_text())
     yield f"## `{prefix}`\n"
     for name in sorted(_public_names(module), key=str.lower):
@@ -80,7 +82,7 @@ def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
 
 def definition(node: Definition) -> Iterator[str]:
     """Yield the signature, the docstring, and the documented public methods of a class."""
-    yield f"```text\n{source_signature(node)}\n```\n"
+    yield f"```text\n{parsed_signature(node)}\n```\n"
     yield from markdown(ast.get_docstring(node) or "")
     for member in node.body if isinstance(node, ast.ClassDef) else ():
         if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and ast.get_docstring(member):
@@ -88,7 +90,7 @@ def definition(node: Definition) -> Iterator[str]:
             yield from markdown(ast.get_docstring(member) or "")
 
 
-def source_signature(node: Definition) -> str:
+def parsed_signature(node: Definition) -> str:
     """Return the signature of a parsed definition. The parameters of a dataclass are its fields."""
     if isinstance(node, ast.FunctionDef):
         parameters, arrow = _parameters(node.args), f" -> {ast.unparse(node.returns)}" if node.returns else ""
@@ -129,7 +131,8 @@ def _call(name: str, parameters: list[str], arrow: str) -> str:
     return line if len(line) <= 100 else f"{name}(\n    " + ",\n    ".join(parameters) + f",\n){arrow}"
 
 
-def names_of(module: ModuleType, prefix: str) -> Iterator[str]:
+def imported_names(module: ModuleType, prefix: str) -> Iterator[str]:
+    """Yield the section of a module that is imported."""
     yield f"## `{prefix}`\n"
     for name in sorted(module.__all__, key=str.lower):
         public = getattr(module, name)
@@ -137,12 +140,12 @@ def names_of(module: ModuleType, prefix: str) -> Iterator[str]:
             continue
         yield f"### `{prefix}.{name}`\n"
         if callable(public):
-            yield f"```text\n{signature(name, public)}\n```\n"
+            yield f"```text\n{imported_signature(name, public)}\n```\n"
             yield from markdown(documentation(public))
         yield from methods(name, public)
 
 
-def signature(name: str, public: Any) -> str:
+def imported_signature(name: str, public: Any) -> str:
     """Return the signature of an imported function or class. Long defaults are shown by name, as in the source."""
     try:
         inspected = inspect.signature(public)

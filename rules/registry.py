@@ -163,9 +163,10 @@ def facts_of(op: Operation) -> Facts | None:
     name = name_of(op)
     if name == _CALL and isinstance(op, CustomCallOp):
         return stablehlo.placement_facts(op) if is_placement(op) else custom_call_facts(op)
-    if (facts := BUILT_IN.get(name)) is not None or (facts := _declared.get(name)) is None:
-        return facts
-    if (misfit := why_misfit(op, facts)) is not None:
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    facts = _declared.get(name)
+    if facts is not None and (misfit := why_misfit(op, facts)) is not None:
         raise Refusal(op, f"{name} {misfit}")
     return facts
 

@@ -23,8 +23,6 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.loop_chunks import Chunks, SavedCarries, Slots, saved_carries_of
 from ..analysis.copies.loop_cut_curve import corner_within
 from ..analysis.copies.loop_cuts import (
-    NOT_COUNTED,
-    SMALLEST,
     CutOf,
     LoopCut,
     MayRepeat,
@@ -35,32 +33,29 @@ from ..analysis.copies.loop_cuts import (
 from ..analysis.explain.executed_flops import runs_of
 from ..analysis.request.in_loops import repeatable
 from ..analysis.step.crossings import Crossings
-from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.stacks import LoopPair
 from ..dialects.dead_code import drop_dead_code
 from ..options.loop_schedule import Loops, LoopSchedule, schedule_of
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, BadSelection, Selection
-from ..rules.effects import why_impure
-from ..support.counted import counted
-from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, Topic, tell
-from ..support.operations import name_of, operations_in
-from ..support.units import format_bytes, readable_bytes
-from .per_device.outline import outline_device_steps
-from .per_device.split import split_device_steps
+from ..support.diagnostics import BadRequest, Refusal, Remark, tell
+from ..support.operations import operations_in
+from .per_device.split import device_steps_outlined
 from .plans.apply_plan import FreeNumbers
 from .rolled.apply_cut import apply_cut
 from .rolled.carries import Replaced, drop_dead_carries
 from .rolled.chunks import save_in_chunks
 from .rolled.joined_branches import join_branches, split_branches
+from .rolled.loop_remarks import (
+    remark_on_cut,
+    remark_on_saved_carries,
+    remark_on_uncut,
+    remarks_on_cuts_not_worthwhile,
+    remarks_on_unrepeated,
+)
 from .rolled.loop_replacement import erase_loop
 from .rolled.slots import save_in_slots
-
-WHOLE = "the loop is in a segment, and recomputed with it as a whole: this needs less memory than cutting it"
-EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
-_TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
-"""The topics of remarks with these reasons."""
 
 
 @dataclass(frozen=True)
@@ -135,12 +130,12 @@ class _Cutter:
 
     def _cut_block(self, block: Block, crossings: Crossings, cut_of: CutOf) -> None:
         """Cut the loops of the block, then those of the blocks inside it, while equal branches are joined."""
-        self.remarks.extend(_remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
+        self.remarks.extend(remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
         pairs = partial(crossings.loop_pairs, block)
         whole = loops_recomputed_whole(pairs(), cut_of, self.selection)
-        self.remarks.extend(_remarks_on_cuts_not_worthwhile(pairs(), self.may_repeat, cut_of, whole))
+        self.remarks.extend(remarks_on_cuts_not_worthwhile(pairs(), self.may_repeat, cut_of, whole))
         while (cut := _next_cut(pairs(), cut_of, whole)) is not None:
-            self.remarks.extend((_remark_on_cut(cut), *_remarks_on_unrepeated(cut)))
+            self.remarks.extend((remark_on_cut(cut), *remarks_on_unrepeated(cut)))
             self.extra_flops += cut.extra_flops * runs_of(cut.pair.writer.op)
             self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches = list(join_branches(block, crossings))
@@ -176,9 +171,9 @@ class _Cutter:
                 unpaired.discard(pair.writer.op)
                 reason = saved.why_not(self.may_repeat)
                 if reason is not None:
-                    self.remarks.append(_remark_on_uncut(pair.writer.op, reason))
+                    self.remarks.append(remark_on_uncut(pair.writer.op, reason))
                 else:
-                    self.remarks.append(_remark_on_saved_carries(saved))
+                    self.remarks.append(remark_on_saved_carries(saved))
                     unpaired.discard(pair.reader.op)
                     yield saved
             pending.extend(_inner_blocks(unpaired))
@@ -195,11 +190,6 @@ def _inner_blocks(operations: Iterable[Operation]) -> list[Block]:
     return [block for op in operations for region in op.regions for block in region.blocks]
 
 
-def _remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
-    """Make the remark that a loop is left unchanged. `topic`: by default the topic of the reason."""
-    return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
-
-
 def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
     """Return the next worthwhile cut of the block; None if there is none.
 
@@ -207,57 +197,6 @@ def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operat
     """
     cuts = (cut_of(pair) for pair in pairs if pair.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
-
-
-def _remarks_on_cuts_not_worthwhile(
-    pairs: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
-) -> Iterator[Remark]:
-    for pair in pairs:
-        if pair.writer.op in whole:
-            yield Remark(pair.writer.op, WHOLE)
-        elif pair.only_read and (reason := cut_of(pair).why_not) is not None:
-            exchanges = [op for op in pair.writer.block.ops if holds_collective(op) and not may_repeat(op)]
-            if reason == SMALLEST and exchanges:
-                note = EXCHANGES.format(name=name_of(exchanges[0]))
-                yield _remark_on_uncut(pair.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
-            else:
-                yield _remark_on_uncut(pair.writer.op, reason)
-
-
-def _remark_on_saved_carries(saved: SavedCarries) -> Remark:
-    writer, size = saved.pair.writer, saved.recomputed_part.size
-    iterations = f"{counted(saved.iterations, 'iteration')} {'is' if saved.iterations == 1 else 'are'}"
-    after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
-    return Remark(
-        writer.op,
-        f"the loop of {counted(writer.trips, 'iteration')} holds {saved.description}: {after}, and its stacks were "
-        f"{before}; {iterations} run again, {counted(size, 'operation')} of each",
-        RemarkKind.PASSED,
-    )
-
-
-def _remark_on_cut(cut: LoopCut) -> Remark:
-    pair = cut.pair
-    stacks = counted(len(cut.dropped), "stack")
-    return Remark(
-        pair.writer.op,
-        f"the loop of {counted(pair.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
-        f"{stacks}, and {format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats "
-        f"{counted(len(cut.repeated), 'operation')}",
-        RemarkKind.PASSED,
-        amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
-    )
-
-
-def _remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
-    """Yield, for each reason why operations of the loop are not repeated, a remark at the first such operation."""
-    reasons = dict[str, Operation]()
-    for op in cut.pair.writer.block.ops:
-        if op is not cut.pair.writer.block.last_op and (reason := why_impure(op)) is not None:
-            reasons.setdefault(reason, op)
-    for reason, op in reasons.items():
-        saved = ", and its results are saved" if op.results else ""
-        yield Remark(op, f"{name_of(op)} runs once in each iteration{saved}: {reason}")
 
 
 @dataclass(frozen=True)
@@ -279,11 +218,8 @@ class LoopsPass(ModulePass):
         if selection.segment_budgets:
             raise Refusal(op, 'segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"')
         try:
-            per_device = outline_device_steps(op)
-            try:
+            with device_steps_outlined(op):
                 rolled = recompute_loops(op, selection, self.loops)
-            finally:
-                split_device_steps(per_device)
         except BadSelection as error:
             raise BadRequest(op, str(error)) from error
         tell(ctx, rolled.remarks)

@@ -96,9 +96,9 @@ def _drop(token: TokenOp, order: Order) -> None:
         Rewriter.erase_op(depend)
 
 
-_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(
-    zip(EMISSION_TARGETS, (_to_stablehlo, _drop), strict=True)
-)
+_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = {"stablehlo": _to_stablehlo, "none": _drop}
+"""The lowering of a token for each target."""
+assert _LOWERINGS.keys() == set(EMISSION_TARGETS), "each target has a lowering"
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 
 from xdsl.ir import Operation
 
+from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...rules.effects import is_constant
 from ...support.operations import name_of
 from ..step.marks import is_copy
 from ..step.phases import Phases
 
-BARRIER = "stablehlo.optimization_barrier"
 SILENT = frozenset({"recompute.depend", "func.return"})
 """Operations that are not counted."""
 
@@ -49,7 +49,7 @@ def _purpose(phases: Phases, op: Operation) -> str | None:
         return "copies"
     if name_of(op) == "recompute.token":
         return "tokens"
-    if name_of(op) == BARRIER:
+    if name_of(op) == OptimizationBarrierOp.name:
         readers = (reader for result in op.results for reader in phases.order.readers(result))
         return "tokens" if any(is_copy(reader) for reader in readers) else None
     return "forward" if phases.is_forward(op) else phases.phase[op]

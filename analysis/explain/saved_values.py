@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.names import Names
+from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...options.selection import Selection
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
@@ -20,7 +21,6 @@ from ..step.phases import Phases
 from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.views import value_bytes
-from .operation_counts import BARRIER
 
 OUTSIDE = "it belongs to no segment"
 MARKED = "it is marked to be kept"
@@ -31,9 +31,9 @@ START = "recomputation starts from it"
 READ = "the backward pass reads it, and it belongs to no segment"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
-PASS_ON = frozenset({BARRIER, "sdy.sharding_constraint"})
+PASS_ON = frozenset({OptimizationBarrierOp.name, "sdy.sharding_constraint"})
 """Operations whose results are their operands, in order."""
-DELAYS = frozenset({BARRIER, "recompute.token", "recompute.depend"})
+DELAYS = frozenset({OptimizationBarrierOp.name, "recompute.token", "recompute.depend"})
 """Operations that only delay others."""
 
 
@@ -64,33 +64,67 @@ class SavedValue:
 
 def saved_values(phases: Phases, decided: Decisions, selection: Selection) -> tuple[SavedValue, ...]:
     """Return every forward value that the backward pass reads, in program order."""
-    step = decided.step
-    decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
-    replaced = {value for d in decided.decisions if d.recomputed for group in d.groups for value in group.replaces}
-    recomputed = set(step.numbered.values_of(replaced))
-    return tuple(
-        _describe_saved(step, residual.value, decision_of, decided.resolved.saved, recomputed, selection)
-        for residual in residuals(phases)
-    )
+    decisions = _DecisionsByValue.of(decided, selection)
+    return tuple(decisions.describe(residual.value) for residual in residuals(phases))
 
 
-def _describe_saved(
-    step: Step,
-    value: SSAValue,
-    decision_of: Mapping[Operation, Decision],
-    saved: frozenset[SSAValue],
-    recomputed: Iterable[SSAValue],
-    selection: Selection,
-) -> SavedValue:
-    op = value.owner
-    assert isinstance(op, Operation), "residuals are results of operations"
-    decision = decision_of.get(op)
-    segment = decision.segment if decision else ""
-    readers = (reader for reader in step.phases.order.readers(value) if step.phases.is_forward(reader))
-    read_by = dict.fromkeys(other.segment for reader in readers if (other := decision_of.get(reader)))
-    crosses = tuple(name for name in read_by if name and name != segment)
-    reason = None if value in recomputed else _why_saved(step, value, op, decision, saved, selection)
-    return _saved_value(value, op, segment, crosses, reason)
+@dataclass(frozen=True)
+class _DecisionsByValue:
+    """The decisions about the segments of a step, by operation and by value.
+
+    Attributes:
+        step: The step.
+        decision_of: The decision about the segment of each operation that belongs to one.
+        recomputed: The values that copies replace.
+        saved: The values that the selection saves.
+        selection: The request.
+    """
+
+    step: Step
+    decision_of: Mapping[Operation, Decision]
+    recomputed: frozenset[SSAValue]
+    saved: frozenset[SSAValue]
+    selection: Selection
+
+    @classmethod
+    def of(cls, decided: Decisions, selection: Selection) -> _DecisionsByValue:
+        step = decided.step
+        decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
+        groups = (group for decision in decided.decisions if decision.recomputed for group in decision.groups)
+        replaced = {value for group in groups for value in group.replaces}
+        recomputed = frozenset(step.numbered.values_of(replaced))
+        return cls(step, decision_of, recomputed, decided.resolved.saved, selection)
+
+    def describe(self, value: SSAValue) -> SavedValue:
+        """Describe a residual."""
+        phases, op = self.step.phases, value.owner
+        assert isinstance(op, Operation), "residuals are results of operations"
+        decision = self.decision_of.get(op)
+        segment = decision.segment if decision else ""
+        readers = (reader for reader in phases.order.readers(value) if phases.is_forward(reader))
+        read_by = dict.fromkeys(other.segment for reader in readers if (other := self.decision_of.get(reader)))
+        crosses = tuple(name for name in read_by if name and name != segment)
+        reason = None if value in self.recomputed else self.why_saved(value, op)
+        return _saved_value(value, op, segment, crosses, reason)
+
+    def why_saved(self, value: SSAValue, op: Operation) -> str:
+        """Return the reason that `value`, a result of `op`, is not recomputed."""
+        mark = mark_of(value)
+        if mark is not None and not mark.recomputes:
+            return MARKED
+        if (refused := why_not_recomputable(self.step, op, self.selection.permission)) is not None:
+            return refused
+        if (stays := why_stays(self.step, value)) is not None:
+            return stays
+        decision = self.decision_of.get(op)
+        if decision is None:
+            return OUTSIDE
+        if value in self.saved:
+            return CHOSEN
+        if decision.reason is not None:
+            return decision.reason
+        # A value that is read inside a recomputed segment has a copy, so this value is not inside.
+        return OUTPUT
 
 
 def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
@@ -142,28 +176,3 @@ def _saved_value(
         module=module_of(made_by),
         type=type_text(value),
     )
-
-
-def _why_saved(
-    step: Step,
-    value: SSAValue,
-    op: Operation,
-    decision: Decision | None,
-    saved: frozenset[SSAValue],
-    selection: Selection,
-) -> str:
-    mark = mark_of(value)
-    if mark is not None and not mark.recomputes:
-        return MARKED
-    if (refused := why_not_recomputable(step, op, selection.permission)) is not None:
-        return refused
-    if (stays := why_stays(step, value)) is not None:
-        return stays
-    if decision is None:
-        return OUTSIDE
-    if value in saved:
-        return CHOSEN
-    if decision.reason is not None:
-        return decision.reason
-    # A value that is read inside a recomputed segment has a copy, so this value is not inside.
-    return OUTPUT

@@ -17,6 +17,9 @@ Three rules are tried, since the best one differs among steps; a stretch keeps i
                         generation of optimal code for arithmetic expressions", 1970)
 
 XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each takes about as long as sorting.
+
+Other modules predict the order of an executor, which this one does not change: `planning/orders.py` that of an eager
+executor, `xla/scheduled_kernels.py` that of XLA:CPU.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import os
 
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2".strip()
+from ..xla_settings import flags_with_host_devices
+
+os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import argparse

@@ -27,9 +27,9 @@ rounded.defvjp(
 
 
 @case(usual)
-def custom_vjp(ck: Around) -> Any:
+def custom_vjp(around: Around) -> Any:
     """Build a step with a function that has a reverse rule of its own."""
-    return descend(lambda w, x: jnp.sin(jnp.exp(rounded(jnp.sin(x @ w)))), ck)
+    return descend(lambda w, x: jnp.sin(jnp.exp(rounded(jnp.sin(x @ w)))), around)
 
 
 @jax.custom_jvp
@@ -44,24 +44,24 @@ def _softened_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @case(usual)
-def custom_jvp(ck: Around) -> Any:
+def custom_jvp(around: Around) -> Any:
     """Build a step with a function that has a forward rule of its own."""
-    return descend(lambda w, x: jnp.tanh(softened(jnp.sin(x @ w))), ck)
+    return descend(lambda w, x: jnp.tanh(softened(jnp.sin(x @ w))), around)
 
 
 @case(lambda: ([w + 1j * w.T for w in weights()], normal(9, BATCH, WIDTH) + 1j * normal(8, BATCH, WIDTH)))
-def complex_numbers(ck: Around) -> Any:
+def complex_numbers(around: Around) -> Any:
     """Build a step with complex numbers."""
 
     def block(w: Any, x: Any) -> Any:
         y = jnp.sin(0.1 * (x @ w))
         return y / (1 + jnp.abs(y)) * jnp.exp(1j * jnp.angle(y + 0.5))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(usual)
-def int8_products(ck: Around) -> Any:
+def int8_products(around: Around) -> Any:
     """Build a step with products of int8 accumulated in int32, with the gradient of the float product."""
 
     def quantized(x: Any) -> Any:
@@ -75,24 +75,24 @@ def int8_products(ck: Around) -> Any:
         return total.astype(jnp.float32) * s * t.T
 
     product.defvjp(lambda x, w: (product(x, w), (x, w)), lambda kept, g: (g @ kept[1].T, kept[0].T @ g))
-    return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), ck)
+    return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), around)
 
 
 @case(lambda: (weights(3, dtype=jnp.bfloat16), normal(9, BATCH, WIDTH, dtype=jnp.bfloat16)))
-def bf16(ck: Around) -> Any:
+def bf16(around: Around) -> Any:
     """Build a step in bf16."""
-    return descend(layer, ck)
+    return descend(layer, around)
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.float32(1024)))
-def fp16_with_scale(ck: Around) -> Any:
+def fp16_with_scale(around: Around) -> Any:
     """Build a step in half precision with a scaled loss; the update is skipped if the gradient is not finite."""
 
     def loss(ws: Any, x: Any, scale: Any) -> Any:
         x = x.astype(jnp.float16)
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(layer)(w.astype(jnp.float16), x)
+                x = around(layer)(w.astype(jnp.float16), x)
         return jnp.mean(x.astype(jnp.float32) ** 2) * scale
 
     def step(ws: Any, x: Any, scale: Any) -> Any:
@@ -105,7 +105,7 @@ def fp16_with_scale(ck: Around) -> Any:
 
 
 @case(usual)
-def fp8(ck: Around) -> Any:
+def fp8(around: Around) -> Any:
     """Build a step with products in fp8 (e4m3) with gradients in e5m2."""
 
     @jax.custom_vjp
@@ -118,11 +118,11 @@ def fp8(ck: Around) -> Any:
         return g @ kept[1].T, kept[0].T @ g
 
     product.defvjp(lambda x, w: (product(x, w), (x, w)), backward)
-    return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), ck)
+    return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), around)
 
 
 @case(usual)
-def sorts(ck: Around) -> Any:
+def sorts(around: Around) -> Any:
     """Build a step with a sort and `top_k`."""
 
     def block(w: Any, x: Any) -> Any:
@@ -130,11 +130,11 @@ def sorts(ck: Around) -> Any:
         best, at = lax.top_k(jnp.exp(y), 4)
         return jnp.tanh(y * best.mean(-1, keepdims=True) + jnp.take_along_axis(y, at, -1).sum(-1, keepdims=True))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jax.random.randint(jax.random.key(3), (300, 2), 0, BATCH)))
-def gathers_and_scatters(ck: Around) -> Any:
+def gathers_and_scatters(around: Around) -> Any:
     """Build a step with message passing along the edges of a graph."""
 
     def block(w: Any, x: Any, edges: Any) -> Any:
@@ -145,13 +145,13 @@ def gathers_and_scatters(ck: Around) -> Any:
     def loss(ws: Any, x: Any, edges: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(block)(w, x, edges)
+                x = around(block)(w, x, edges)
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
 
 
-def _random(ck: Around) -> Any:
+def _random(around: Around) -> Any:
     def block(w: Any, x: Any, key: Any) -> Any:
         keep = jax.random.bernoulli(key, 0.8, x.shape)
         return jnp.where(keep, layer(w, x), 0) + 0.1 * jax.random.normal(jax.random.fold_in(key, 1), x.shape)
@@ -159,7 +159,7 @@ def _random(ck: Around) -> Any:
     def loss(ws: Any, x: Any, key: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(block)(w, x, jax.random.fold_in(key, index))
+                x = around(block)(w, x, jax.random.fold_in(key, index))
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
@@ -172,18 +172,18 @@ for _kind in ("threefry2x32", "rbg", "unsafe_rbg"):
 
 
 @case(usual)
-def fourier(ck: Around) -> Any:
+def fourier(around: Around) -> Any:
     """Build a step with Fourier transforms."""
 
     def block(w: Any, x: Any) -> Any:
         spectrum = jnp.fft.rfft(jnp.sin(x @ w), axis=0)
         return jnp.tanh(jnp.fft.irfft(spectrum * jnp.exp(-jnp.abs(spectrum)), BATCH, axis=0))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(usual)
-def solves(ck: Around) -> Any:
+def solves(around: Around) -> Any:
     """Build a step with Cholesky factorization and two triangular solves in each block."""
 
     def block(w: Any, x: Any) -> Any:
@@ -191,33 +191,33 @@ def solves(ck: Around) -> Any:
         y = lax.linalg.triangular_solve(factor, jnp.sin(x), left_side=False, lower=True)
         return jnp.tanh(jnp.exp(jnp.sin(jax.scipy.linalg.cho_solve((factor, True), y.T).T)))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(usual)
-def eigenvalues(ck: Around) -> Any:
+def eigenvalues(around: Around) -> Any:
     """Build a step with custom calls of LAPACK for eigenvalues."""
 
     def block(w: Any, x: Any) -> Any:
         values, vectors = jnp.linalg.eigh(w + w.T + jnp.diag(jnp.arange(float(WIDTH))))
         return jnp.tanh(jnp.exp(jnp.sin((x @ vectors) * jnp.sin(values))))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(lambda: ([normal(i, 8, 2, 3, 3, scale=0.3) for i in range(3)], normal(9, 2, 8, 8, 8)))
-def convolutions(ck: Around) -> Any:
+def convolutions(around: Around) -> Any:
     """Build a step with grouped and dilated convolutions."""
 
     def block(w: Any, x: Any) -> Any:
         y = lax.conv_general_dilated(jnp.sin(x), w, (1, 1), "SAME", rhs_dilation=(2, 1), feature_group_count=4)
         return jnp.tanh(jnp.exp(jnp.sin(y)))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(lambda: ([normal(i, 4, 4, 3, 3, scale=0.3) for i in range(3)], normal(9, 2, 4, 12, 12)))
-def windows(ck: Around) -> Any:
+def windows(around: Around) -> Any:
     """Build a step with convolutions and reductions over windows."""
 
     def block(w: Any, x: Any) -> Any:
@@ -225,11 +225,11 @@ def windows(ck: Around) -> Any:
         high = lax.reduce_window(y, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 1, 1), "SAME")
         return jnp.tanh(high + lax.reduce_window(jnp.exp(y), 0.0, lax.add, (1, 1, 2, 2), (1, 1, 1, 1), "SAME"))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.zeros((0, WIDTH)), np.zeros((BATCH, 0), np.float32)))
-def empty_arrays(ck: Around) -> Any:
+def empty_arrays(around: Around) -> Any:
     """Build a step with arrays without elements, in blocks and among arguments and results."""
 
     def block(w: Any, x: Any, none: Any) -> Any:
@@ -239,7 +239,7 @@ def empty_arrays(ck: Around) -> Any:
     def loss(ws: Any, x: Any, none: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(block)(w, x, none)
+                x = around(block)(w, x, none)
         return jnp.mean(x**2)
 
     def step(ws: Any, x: Any, none: Any, empty: Any) -> Any:
@@ -250,6 +250,6 @@ def empty_arrays(ck: Around) -> Any:
 
 
 @case(lambda: ([jnp.float32(0.3), jnp.float32(0.7), jnp.float32(-0.2)], jnp.float32(1.5)))
-def scalars(ck: Around) -> Any:
+def scalars(around: Around) -> Any:
     """Build a step on scalars."""
-    return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(w * x))), ck)
+    return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(w * x))), around)

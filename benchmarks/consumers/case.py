@@ -25,7 +25,7 @@ class Case:
 
     Attributes:
         name: Name of the step.
-        build: Returns the step for `ck`, which is `jax.checkpoint` or the identity and wraps its blocks.
+        build: Returns the step for `around`, which is `jax.checkpoint` or the identity and wraps its blocks.
         arguments: Makes new arguments for each run, which consumes donated ones.
         twin: Whether the step is also built with `jax.checkpoint`.
         shardy: Whether the partitioner is Shardy.
@@ -86,13 +86,13 @@ def mesh(*sizes: int, names: str = "d") -> Mesh:
     return Mesh(devices, tuple(names), axis_types=(AxisType.Auto,) * len(names))
 
 
-def descend(block: Callable[..., Any], ck: Around, update: float = 0.1) -> Callable[..., Any]:
+def descend(block: Callable[..., Any], around: Around, update: float = 0.1) -> Callable[..., Any]:
     """Return a gradient descent step on the mean square of the blocks' output, with `block(w, x)` for each weight."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(block)(w, x)
+                x = around(block)(w, x)
         return jnp.mean(jnp.abs(x.astype(jnp.complex64 if jnp.iscomplexobj(x) else jnp.float32)) ** 2)
 
     def step(ws: Any, x: Any) -> Any:

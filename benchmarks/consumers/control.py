@@ -14,7 +14,7 @@ from .case import BATCH, WIDTH, Around, case, descend, layer, normal, scanned, s
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.array([1, 0, 1], bool)))
-def cond_in_blocks(ck: Around) -> Any:
+def cond_in_blocks(around: Around) -> Any:
     """Build a step with a conditional in each block."""
 
     def block(w: Any, x: Any, flag: Any) -> Any:
@@ -23,14 +23,14 @@ def cond_in_blocks(ck: Around) -> Any:
     def loss(ws: Any, x: Any, flags: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(block)(w, x, flags[index])
+                x = around(block)(w, x, flags[index])
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.array(2)))
-def switch_in_blocks(ck: Around) -> Any:
+def switch_in_blocks(around: Around) -> Any:
     """Build a step with a switch in each block."""
 
     def block(w: Any, x: Any, index: Any) -> Any:
@@ -39,14 +39,14 @@ def switch_in_blocks(ck: Around) -> Any:
     def loss(ws: Any, x: Any, index: Any) -> Any:
         for number, w in enumerate(ws):
             with jax.named_scope(f"block{number}"):
-                x = ck(block)(w, x, index + number)
+                x = around(block)(w, x, index + number)
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
 
 
 @case(stacked)
-def cond_in_scan(ck: Around) -> Any:
+def cond_in_scan(around: Around) -> Any:
     """Build a step with nested conditionals in a scan."""
 
     def body(w: Any, x: Any) -> Any:
@@ -55,11 +55,11 @@ def cond_in_scan(ck: Around) -> Any:
 
         return lax.cond(x.mean() > 0, yes, jnp.sin, jnp.sin(x @ w))
 
-    return scanned(ck(body))
+    return scanned(around(body))
 
 
 @case(lambda: (weights(1)[0], normal(9, BATCH, WIDTH), jax.random.key(4)))
-def long_recurrence(ck: Around) -> Any:
+def long_recurrence(around: Around) -> Any:
     """Build a step with thirty-two iterations of one layer with dropout, with the random key in the carry."""
 
     def loss(w: Any, x: Any, key: Any) -> Any:
@@ -69,31 +69,31 @@ def long_recurrence(ck: Around) -> Any:
             keep = jax.random.bernoulli(now, 0.9, x.shape)
             return (jnp.where(keep, layer(w, x), x), key), x.mean()
 
-        (x, _), means = lax.scan(ck(body), (x, key), None, length=32)
+        (x, _), means = lax.scan(around(body), (x, key), None, length=32)
         return jnp.mean(x**2) + means.sum()
 
     return jax.value_and_grad(loss)
 
 
 @case(stacked, twin=False)
-def checkpointed_scan(ck: Around) -> Any:
+def checkpointed_scan(around: Around) -> Any:
     """Scan whose body is checkpointed with a policy."""
     return scanned(jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable))
 
 
 @case(usual)
-def while_without_gradient(ck: Around) -> Any:
+def while_without_gradient(around: Around) -> Any:
     """Build a step with a loop whose length depends on data and whose result is constant for the gradient."""
 
     def scale(x: Any) -> Any:
         result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
         return lax.stop_gradient(result[0].astype(x.dtype) + 1)
 
-    return descend(lambda w, x: layer(w, x) / scale(x), ck)
+    return descend(lambda w, x: layer(w, x) / scale(x), around)
 
 
 @case(usual, twin=False)
-def forward_mode_of_while(ck: Around) -> Any:
+def forward_mode_of_while(around: Around) -> Any:
     """Build a step with a directional derivative through a while loop, without a gradient."""
 
     def loss(ws: Any, x: Any) -> Any:
@@ -106,13 +106,13 @@ def forward_mode_of_while(ck: Around) -> Any:
 
 
 @case(usual)
-def bounded_fori(ck: Around) -> Any:
+def bounded_fori(around: Around) -> Any:
     """Build a step with a `fori_loop` of constant bounds in each block."""
 
     def block(w: Any, x: Any) -> Any:
         return lax.fori_loop(0, 4, lambda i, x: layer(w, x) + 0.1 * i, x)
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @jax.custom_vjp
@@ -144,17 +144,17 @@ fixed_point.defvjp(_fixed_point_forward, _fixed_point_backward)
 
 
 @case(usual)
-def implicit_gradient(ck: Around) -> Any:
+def implicit_gradient(around: Around) -> Any:
     """Build a step with a while loop to a fixed point whose gradient, by custom_vjp, is a loop of another length."""
-    return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(fixed_point(w, x)))), ck)
+    return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(fixed_point(w, x)))), around)
 
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, 4, BATCH, WIDTH)))
-def accumulation(ck: Around) -> Any:
+def accumulation(around: Around) -> Any:
     """Build a step with gradients of four microbatches summed in a scan, each with a scan over layers."""
 
     def loss(ws: Any, x: Any) -> Any:
-        return jnp.mean(lax.scan(lambda x, w: (ck(layer)(w, x), None), x, ws)[0] ** 2)
+        return jnp.mean(lax.scan(lambda x, w: (around(layer)(w, x), None), x, ws)[0] ** 2)
 
     def step(ws: Any, batches: Any) -> Any:
         def add(total: Any, x: Any) -> Any:
@@ -168,13 +168,13 @@ def accumulation(ck: Around) -> Any:
 
 
 @case(lambda: (weights(), normal(9, 8, 24, WIDTH)))
-def vmap_of_grad(ck: Around) -> Any:
+def vmap_of_grad(around: Around) -> Any:
     """Build a step with per-example gradients, each clipped by its norm."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(layer)(w, x)
+                x = around(layer)(w, x)
         return jnp.mean(x**2)
 
     def step(ws: Any, xs: Any) -> Any:
@@ -187,7 +187,7 @@ def vmap_of_grad(ck: Around) -> Any:
 
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, BATCH, WIDTH), jnp.array(1)))
-def traced_slices(ck: Around) -> Any:
+def traced_slices(around: Around) -> Any:
     """Build a step with blocks that read and write rows at an index that is an argument."""
 
     def block(w: Any, x: Any, at: Any) -> Any:
@@ -198,7 +198,7 @@ def traced_slices(ck: Around) -> Any:
         for index in range(4):
             with jax.named_scope(f"block{index}"):
                 w = lax.dynamic_index_in_dim(ws, (index + at) % 4, keepdims=False)
-                x = ck(block)(w, x, at + index)
+                x = around(block)(w, x, at + index)
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)

@@ -17,14 +17,14 @@ from .case import BATCH, WIDTH, Around, case, layer, mesh, normal, stacked, usua
 WHOLE, HALVES = P(), P("d")
 
 
-def mapped(block: Any, ck: Around, weight: Any = WHOLE, data: Any = HALVES) -> Any:
+def mapped(block: Any, around: Around, weight: Any = WHOLE, data: Any = HALVES) -> Any:
     """Return the gradient of a `shard_map` with the blocks inside and the loss outside."""
 
     def loss(ws: Any, x: Any) -> Any:
         def net(ws: Any, x: Any) -> Any:
             for index, w in enumerate(ws):
                 with jax.named_scope(f"block{index}"):
-                    x = ck(block)(w, x)
+                    x = around(block)(w, x)
             return x
 
         specs = jax.tree.map(lambda _: weight, ws)
@@ -42,16 +42,16 @@ for _name, _options in {
     "psum": {},
     "psum_gspmd": {"shardy": False},
 }.items():
-    case(usual, _name, **_options)(lambda ck: mapped(_psum, ck))
+    case(usual, _name, **_options)(lambda around: mapped(_psum, around))
 
 
-def _blocks_around_a_map(ck: Around) -> Any:
+def _blocks_around_a_map(around: Around) -> Any:
     """Build a step with two blocks followed by a per-device computation and the loss."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(layer)(w, x)
+                x = around(layer)(w, x)
         body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
         return jnp.mean(body(ws[0], x) ** 2)
 
@@ -66,17 +66,17 @@ case(usual, "blocks_around_a_map_inlinable", shardy=False, round_trip="inlinable
 
 
 @case(usual)
-def gather_and_scatter(ck: Around) -> Any:
+def gather_and_scatter(around: Around) -> Any:
     """Build a step with weights split over the devices and gathered for each block; the gradient scatters the sum."""
 
     def block(w: Any, x: Any) -> Any:
         return layer(lax.all_gather(w, "d", tiled=True), x)
 
-    return mapped(block, ck, weight=P("d"))
+    return mapped(block, around, weight=P("d"))
 
 
 @case(usual)
-def sum_and_scatter(ck: Around) -> Any:
+def sum_and_scatter(around: Around) -> Any:
     """Build a step with a contraction split over the devices, with its sum scattered over the rows and gathered
     again."""
 
@@ -84,35 +84,35 @@ def sum_and_scatter(ck: Around) -> Any:
         part = jnp.sin(lax.psum_scatter(x @ w, "d", scatter_dimension=0, tiled=True))
         return jnp.tanh(jnp.exp(jnp.sin(lax.all_gather(part, "d", tiled=True))))
 
-    return mapped(block, ck)
+    return mapped(block, around)
 
 
 @case(usual)
-def ring(ck: Around) -> Any:
+def ring(around: Around) -> Any:
     """Build a step in which each device reads the block's input of its neighbour."""
 
     def block(w: Any, x: Any) -> Any:
         other = lax.ppermute(jnp.sin(x), "d", [(0, 1), (1, 0)])
         return layer(w, x + other)
 
-    return mapped(block, ck)
+    return mapped(block, around)
 
 
 @case(usual)
-def transposed(ck: Around) -> Any:
+def transposed(around: Around) -> Any:
     """Build a step with `all_to_all` along both axes."""
 
     def block(w: Any, x: Any) -> Any:
         turned = lax.all_to_all(jnp.sin(jnp.exp(jnp.sin(x @ w))), "d", 1, 0, tiled=True)
         return lax.all_to_all(jnp.tanh(turned), "d", 0, 1, tiled=True)
 
-    return mapped(block, ck)
+    return mapped(block, around)
 
 
-def _map_in_scan(ck: Around) -> Any:
+def _map_in_scan(around: Around) -> Any:
     def loss(ws: Any, x: Any) -> Any:
         body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
-        return jnp.mean(lax.scan(lambda x, w: (ck(body)(w, x), None), x, ws)[0] ** 2)
+        return jnp.mean(lax.scan(lambda x, w: (around(body)(w, x), None), x, ws)[0] ** 2)
 
     return jax.value_and_grad(loss)
 
@@ -121,10 +121,10 @@ case(stacked, "map_in_scan")(_map_in_scan)
 case(stacked, "map_in_scan_round_trip", round_trip="shardy", twin=False)(_map_in_scan)
 
 
-def _scan_in_map(ck: Around) -> Any:
+def _scan_in_map(around: Around) -> Any:
     def loss(ws: Any, x: Any) -> Any:
         def net(ws: Any, x: Any) -> Any:
-            return lax.scan(lambda x, w: (ck(_psum)(w, x), None), x, ws)[0]
+            return lax.scan(lambda x, w: (around(_psum)(w, x), None), x, ws)[0]
 
         y = jax.shard_map(net, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)(ws, x)
         return jnp.mean(y**2)
@@ -137,7 +137,7 @@ case(stacked, "scan_in_map_gspmd", shardy=False)(_scan_in_map)
 
 
 @case(usual)
-def map_in_map(ck: Around) -> Any:
+def map_in_map(around: Around) -> Any:
     """Build a step with a manual computation along one axis, with another along the second axis inside."""
 
     def loss(ws: Any, x: Any) -> Any:
@@ -150,7 +150,7 @@ def map_in_map(ck: Around) -> Any:
                     body = jax.shard_map(
                         inner, in_specs=(P(), P("m")), out_specs=P("m"), axis_names={"m"}, check_vma=False
                     )
-                    x = ck(body)(w, x) + lax.psum(x.mean(), "d")
+                    x = around(body)(w, x) + lax.psum(x.mean(), "d")
             return x
 
         devices = mesh(2, 1, names="dm")
@@ -163,7 +163,7 @@ def map_in_map(ck: Around) -> Any:
 
 
 @case(usual)
-def callback_in_map(ck: Around) -> Any:
+def callback_in_map(around: Around) -> Any:
     """Build a step with a host callback on each device."""
 
     def block(w: Any, x: Any) -> Any:
@@ -171,11 +171,11 @@ def callback_in_map(ck: Around) -> Any:
         jax.debug.callback(lambda _: None, y.mean())
         return y + jnp.sin(lax.pmean(y, "d"))
 
-    return mapped(block, ck)
+    return mapped(block, around)
 
 
 @case(usual)
-def cond_in_map(ck: Around) -> Any:
+def cond_in_map(around: Around) -> Any:
     """Build a step with a branch that has a collective, and a branch that depends on the device number."""
 
     def block(w: Any, x: Any) -> Any:
@@ -187,18 +187,18 @@ def cond_in_map(ck: Around) -> Any:
         )
         return lax.switch(lax.axis_index("d"), [jnp.tanh, jnp.sin], y)
 
-    return mapped(block, ck)
+    return mapped(block, around)
 
 
 @case(usual)
-def gradient_in_map(ck: Around) -> Any:
+def gradient_in_map(around: Around) -> Any:
     """Build a step that runs completely on each device, with gradients averaged over the devices."""
 
     def step(ws: Any, x: Any) -> Any:
         def loss(ws: Any, x: Any) -> Any:
             for index, w in enumerate(ws):
                 with jax.named_scope(f"block{index}"):
-                    x = ck(layer)(w, x)
+                    x = around(layer)(w, x)
             return jnp.mean(x**2)
 
         def net(ws: Any, x: Any) -> Any:
@@ -217,7 +217,7 @@ def constrained(x: Any, *axes: Any) -> Any:
     return lax.with_sharding_constraint(x, NamedSharding(mesh(), P(*axes)))
 
 
-def _with_constraints(ck: Around) -> Any:
+def _with_constraints(around: Around) -> Any:
     def block(w: Any, x: Any) -> Any:
         h = constrained(jnp.sin(x @ w), "d", None)
         return constrained(jnp.tanh(jnp.exp(jnp.sin(h))), None, "d")
@@ -225,7 +225,7 @@ def _with_constraints(ck: Around) -> Any:
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(block)(w, x)
+                x = around(block)(w, x)
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
@@ -235,12 +235,12 @@ case(usual, "constraints")(_with_constraints)
 case(usual, "constraints_gspmd", shardy=False)(_with_constraints)
 
 
-def _constraint_in_scan(ck: Around) -> Any:
+def _constraint_in_scan(around: Around) -> Any:
     def body(w: Any, x: Any) -> Any:
         return jnp.tanh(jnp.exp(jnp.sin(constrained(jnp.sin(x @ w), "d", None))))
 
     def loss(ws: Any, x: Any) -> Any:
-        return jnp.mean(lax.scan(lambda x, w: (ck(body)(w, x), None), x, ws)[0] ** 2)
+        return jnp.mean(lax.scan(lambda x, w: (around(body)(w, x), None), x, ws)[0] ** 2)
 
     return jax.value_and_grad(loss)
 
@@ -254,11 +254,11 @@ def _sharded() -> dict[str, Any]:
     return {"in_shardings": ([whole] * 3, rows), "out_shardings": (None, [whole] * 3)}
 
 
-def _data_and_model(ck: Around) -> Any:
+def _data_and_model(around: Around) -> Any:
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(layer)(w, x)
+                x = around(layer)(w, x)
         return jnp.mean(x**2)
 
     def step(ws: Any, x: Any) -> Any:
@@ -274,11 +274,11 @@ case(usual, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_
 
 
 @case(lambda: (weights(2), normal(9, BATCH, WIDTH)))
-def private_function_per_device(ck: Around) -> Any:
+def private_function_per_device(around: Around) -> Any:
     """Build a step with a jitted function called twice inside the per-device bodies."""
     half = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:
         return half(half(x @ w)) + lax.pmean(x, "d")
 
-    return mapped(block, ck)
+    return mapped(block, around)

@@ -34,7 +34,7 @@ host_sine.defvjp(lambda x: (host_sine(x), x), lambda x, g: (_host(np.cos, x) * g
 
 
 @case(usual)
-def debug_in_block(ck: Around) -> Any:
+def debug_in_block(around: Around) -> Any:
     """Build a step with a debug callback in each block."""
 
     def block(w: Any, x: Any) -> Any:
@@ -42,13 +42,13 @@ def debug_in_block(ck: Around) -> Any:
         jax.debug.callback(_ignore, y.sum())
         return jnp.sin(y) * y
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(usual)
-def print_in_step(ck: Around) -> Any:
+def print_in_step(around: Around) -> Any:
     """Build a step that prints outside its gradient, in order."""
-    step = descend(layer, ck)
+    step = descend(layer, around)
 
     def printing(ws: Any, x: Any) -> Any:
         value, ws = step(ws, x)
@@ -59,13 +59,13 @@ def print_in_step(ck: Around) -> Any:
 
 
 @case(usual)
-def pure_callback_in_block(ck: Around) -> Any:
+def pure_callback_in_block(around: Around) -> Any:
     """Build a step with a pure callback in each block."""
-    return descend(lambda w, x: jnp.tanh(host_sine(jnp.exp(jnp.sin(x @ w)))), ck)
+    return descend(lambda w, x: jnp.tanh(host_sine(jnp.exp(jnp.sin(x @ w)))), around)
 
 
 @case(usual, twin=False)
-def ordered_io(ck: Around) -> Any:
+def ordered_io(around: Around) -> Any:
     """Build a step with token-ordered writes between the blocks, and one after the update."""
 
     def block(w: Any, x: Any) -> Any:
@@ -84,7 +84,7 @@ def ordered_io(ck: Around) -> Any:
 
 
 @case(stacked)
-def callbacks_in_scan(ck: Around) -> Any:
+def callbacks_in_scan(around: Around) -> Any:
     """Build a step with pure and debug callbacks in a scan."""
 
     def body(w: Any, x: Any) -> Any:
@@ -92,11 +92,11 @@ def callbacks_in_scan(ck: Around) -> Any:
         jax.debug.callback(_ignore, y[0, 0])
         return jnp.tanh(y)
 
-    return scanned(ck(body))
+    return scanned(around(body))
 
 
 @case(stacked, twin=False)
-def ordered_debug_in_scan(ck: Around) -> Any:
+def ordered_debug_in_scan(around: Around) -> Any:
     """Build a step with ordered debug callbacks in a scan."""
 
     def body(w: Any, x: Any) -> Any:
@@ -108,11 +108,11 @@ def ordered_debug_in_scan(ck: Around) -> Any:
 
 
 @case(usual)
-def on_the_host(ck: Around) -> Any:
+def on_the_host(around: Around) -> Any:
     """Build a step with a part of each block under `compute_on`, which becomes a call with attributes."""
 
     def part(x: Any) -> Any:
         with compute_on("device_host"):
             return jax.jit(lambda x: jnp.sin(x) * 2)(x)
 
-    return descend(lambda w, x: jnp.tanh(part(jnp.exp(jnp.sin(x @ w)))), ck)
+    return descend(lambda w, x: jnp.tanh(part(jnp.exp(jnp.sin(x @ w)))), around)

@@ -16,12 +16,11 @@ HEAD = ("step", "outcome", "proof", "numpy", "XLA", "ours", "`jax.checkpoint`")
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Return the tables by the name of their place in the page."""
-    steps = [list(of) for _, of in groupby(rows, lambda row: row.step)]
-    reasons = [
-        (of[0].step, of[0].outcome, _short(of[0].reason)) for of in steps if of[0].outcome in (REFUSED, UNCHANGED)
-    ]
+    rows_by_step = [list(step_rows) for _, step_rows in groupby(rows, lambda row: row.step)]
+    first_rows = [step_rows[0] for step_rows in rows_by_step]
+    reasons = [(row.step, row.outcome, _short(row.reason)) for row in first_rows if row.outcome in (REFUSED, UNCHANGED)]
     return {
-        "consumers": markdown_table(HEAD, (_cells(of) for of in steps)),
+        "consumers": markdown_table(HEAD, map(_cells, rows_by_step)),
         "reasons": markdown_table(("step", "outcome", "reason"), reasons),
     }
 

@@ -30,11 +30,11 @@ _OPTIMIZER = optax.chain(
 )
 
 
-def _optimized(ck: Around) -> Any:
+def _optimized(around: Around) -> Any:
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(layer)(w, x)
+                x = around(layer)(w, x)
         return jnp.mean(x**2)
 
     def step(ws: Any, state: Any, x: Any) -> Any:
@@ -50,9 +50,9 @@ case(_adam, "donated", jit=lambda: {"donate_argnums": (0, 1)})(_optimized)
 
 
 @case(usual, jit=lambda: {"donate_argnums": (0, 1)})
-def aliased_results(ck: Around) -> Any:
+def aliased_results(around: Around) -> Any:
     """Build a step that returns one value twice and an argument, and that donates arguments."""
-    step = descend(layer, ck)
+    step = descend(layer, around)
 
     def twice(ws: Any, x: Any) -> Any:
         value, new = step(ws, x)
@@ -62,7 +62,7 @@ def aliased_results(ck: Around) -> Any:
 
 
 @case(usual)
-def functions_with_odd_names(ck: Around) -> Any:
+def functions_with_odd_names(around: Around) -> Any:
     """Build a step with private functions whose names need quotes, contain dots, or look like numbered ones."""
 
     def named(name: str, function: Any) -> Any:
@@ -73,24 +73,24 @@ def functions_with_odd_names(ck: Around) -> Any:
     main = named("main", lambda x: sine(jnp.tanh(x)))
     first = named("f_1", lambda x: main(x) + 1)
     again = named("f", lambda x: first(sine(x)))
-    return descend(lambda w, x: again(x @ w) * main(x), ck)
+    return descend(lambda w, x: again(x @ w) * main(x), around)
 
 
 @case(usual)
-def scopes_with_odd_names(ck: Around) -> Any:
+def scopes_with_odd_names(around: Around) -> Any:
     """Build a step whose scope names have quotes, control characters and slashes."""
 
     def loss(ws: Any, x: Any) -> Any:
         for name, w in zip(('a "quoted" one', "tab\tand\\back", "über/jvp(x) {b}"), ws, strict=True):
             with jax.named_scope(name):
-                x = ck(layer)(w, x)
+                x = around(layer)(w, x)
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
 
 
 @case(usual, twin=False)
-def checkpoints_inside(ck: Around) -> Any:
+def checkpoints_inside(around: Around) -> Any:
     """Build a step with nested `jax.checkpoint` with two policies around some of the blocks."""
     policies = jax.checkpoint_policies
 
@@ -113,33 +113,33 @@ def checkpoints_inside(ck: Around) -> Any:
 
 
 @case(usual)
-def exported_inside(ck: Around) -> Any:
+def exported_inside(around: Around) -> Any:
     """Build a step with a block that calls a function exported by `jax.export`, with its exported gradient."""
     shapes = (jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((BATCH, WIDTH), jnp.float32))
     called = export.export(jax.jit(layer))(*shapes).call
-    return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(called(w, x)))), ck)
+    return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(called(w, x)))), around)
 
 
 @case(usual)
-def nested_jit(ck: Around) -> Any:
+def nested_jit(around: Around) -> Any:
     """Build a step with nested functions called in several blocks, one of them with a constant."""
     scale = jnp.arange(float(WIDTH))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))) * scale)
     outer = jax.jit(lambda w, x: jnp.tanh(inner(x @ w)) + inner(x))
-    return descend(outer, ck)
+    return descend(outer, around)
 
 
 @case(usual)
-def inner_shardings(ck: Around) -> Any:
+def inner_shardings(around: Around) -> Any:
     """Build a step with jitted functions with shardings of their own inside the blocks, which become attributes of
     private functions."""
     rows = NamedSharding(mesh(), P("d"))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)
-    return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), ck)
+    return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), around)
 
 
 @case(usual)
-def metadata_of_xla(ck: Around) -> Any:
+def metadata_of_xla(around: Around) -> Any:
     """Build a step with operations and calls with frontend attributes."""
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
@@ -147,20 +147,20 @@ def metadata_of_xla(ck: Around) -> Any:
         with set_xla_metadata(inlineable="false", my_hint="a"):
             return jnp.tanh(inner(x @ w))
 
-    return descend(block, ck)
+    return descend(block, around)
 
 
 @case(usual, twin=False)
-def composite(ck: Around) -> Any:
+def composite(around: Around) -> Any:
     """Build a step with `jax.lax.composite`, which refers to its decomposition."""
     act = jax.lax.composite(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), name="my.act")
     named = jax.custom_vjp(act)
     named.defvjp(lambda x: (act(x), x), lambda x, g: (g * jnp.cos(x),))
-    return descend(lambda w, x: named(x @ w) * jnp.tanh(x), ck)
+    return descend(lambda w, x: named(x @ w) * jnp.tanh(x), around)
 
 
 @case(usual, twin=False)
-def two_gradients(ck: Around) -> Any:
+def two_gradients(around: Around) -> Any:
     """Build a step that takes two gradients, one after the other."""
 
     def loss(ws: Any, x: Any) -> Any:
@@ -178,13 +178,13 @@ def two_gradients(ck: Around) -> Any:
 
 
 @case(usual)
-def gradient_of_gradient(ck: Around) -> Any:
+def gradient_of_gradient(around: Around) -> Any:
     """Build a step whose loss contains the derivative of the network with respect to its input."""
 
     def net(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
             with jax.named_scope(f"block{index}"):
-                x = ck(layer)(w, x)
+                x = around(layer)(w, x)
         return x.sum()
 
     def loss(ws: Any, x: Any) -> Any:

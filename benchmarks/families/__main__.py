@@ -22,13 +22,13 @@ import jax
 
 import recompute
 
+from ..xla_settings import KEEP_BARRIERS
 from . import blocks, gradients, loops
 from .parts import STEPS
 
 recompute.config.cache_dir = ""  # Seconds are those of a rewrite.
 
 FAMILIES = loops, gradients, blocks
-KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 POLICIES = jax.checkpoint_policies
 BY_HAND = (
     partial(jax.checkpoint, prevent_cse=False),
@@ -48,7 +48,7 @@ def row(name: str) -> str:
     function, arguments = STEPS[name](lambda body: body)
     plain, _ = needs(jax.jit(function).lower(*arguments).compile())
     by_hand = (jax.jit(STEPS[name](wrap)[0]).lower(*arguments) for wrap in BY_HAND)
-    size, flops = min(needs(lowered.compile(compiler_options=KEPT)) for lowered in by_hand)
+    size, flops = min(needs(lowered.compile(compiler_options=KEEP_BARRIERS)) for lowered in by_hand)
     start = time.monotonic()
     lowered = recompute.jax.jit(function).lower_quietly(*arguments)
     choice = lowered.choice

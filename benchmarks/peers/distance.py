@@ -17,7 +17,12 @@ from recompute.benchmarks.peers.peer import ALL, Built, Peer
 from recompute.examples.closeness import units_of_rounding
 
 SEEDS = 5
-TIMES_THEIRS, ALWAYS, MOST, SHARE = 1.5, 2.0, 8.0, 0.95
+CLOSE_RATIO, CLOSE_UNITS = 1.5, 2.0
+"""The largest distance of a close result, as a multiple of the distance of remat's result, or in units of rounding."""
+MAX_UNITS = 8.0
+"""The largest distance of any result, in units of rounding."""
+MIN_CLOSE_SHARE = 0.95
+"""The smallest share of close results."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,9 @@ class Leaf:
 
     @property
     def is_close(self) -> bool:
-        """Whether recomputation is at most `TIMES_THEIRS` as far from the plain step as remat, or within `ALWAYS`
-        units."""
-        return self.ours <= max(TIMES_THEIRS * self.theirs, ALWAYS)
+        """Whether recomputation is at most `CLOSE_RATIO` times as far from the plain step as remat, or within
+        `CLOSE_UNITS`."""
+        return self.ours <= max(CLOSE_RATIO * self.theirs, CLOSE_UNITS)
 
 
 @dataclass(frozen=True)
@@ -50,15 +55,16 @@ class Distances:
 
     def far(self) -> list[Leaf]:
         """Return the leaves above one of the two bars, in descending distance."""
-        result = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MOST]
+        result = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MAX_UNITS]
         return sorted(result, key=lambda leaf: -leaf.ours)
 
     def missed(self) -> Iterator[str]:
         """Describe the bars that are missed: the share of close results, and the largest distance."""
-        if self.close_share < SHARE:
-            yield f"{1 - self.close_share:.0%} of the results are farther than {TIMES_THEIRS} × theirs and {ALWAYS:g}"
-        if worst := [leaf for leaf in self.leaves if not leaf.ours <= MOST]:
-            yield f"{len(worst)} above {MOST:g}"
+        if self.close_share < MIN_CLOSE_SHARE:
+            bar = f"{CLOSE_RATIO} × theirs and {CLOSE_UNITS:g}"
+            yield f"{1 - self.close_share:.0%} of the results are farther than {bar}"
+        if worst := [leaf for leaf in self.leaves if not leaf.ours <= MAX_UNITS]:
+            yield f"{len(worst)} above {MAX_UNITS:g}"
 
 
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
@@ -79,9 +85,9 @@ def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) ->
     """Run the three forms on the inputs of a seed, and return the distances of each result."""
     result = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(result["plain"])]
-    # Trees may differ in what is no array, such as a model's own field that says if it is under remat.
-    each = zip(names, *(arrays(result[name]) for name in ("plain", "theirs", "ours")), strict=True)
-    return [Leaf(name, far(a, b), far(a, c)) for name, a, b, c in each]
+    # Only arrays are compared: trees may differ in other fields, such as a flag of a model that it is under remat.
+    leaves = zip(names, *(arrays(result[form]) for form in ("plain", "theirs", "ours")), strict=True)
+    return [Leaf(name, far(plain, theirs), far(plain, ours)) for name, plain, theirs, ours in leaves]
 
 
 def far(plain: np.ndarray, other: np.ndarray) -> float:

@@ -16,7 +16,7 @@ from recompute.benchmarks.peers.peer import ALL, DOTS, Built, Peer
 PLAIN, THEIRS, THEIRS_DOTS = "plain", "theirs", "theirs, dots saved"
 SAME, SAME_DOTS, OURS = "ours, same blocks", "ours, same blocks, dots saved", "ours"
 FORMS = (PLAIN, THEIRS, THEIRS_DOTS, SAME, SAME_DOTS, OURS)
-Given = Callable[[Built], tuple[Any, ...]]
+ArgumentsOf = Callable[[Built], tuple[Any, ...]]
 """Arguments to lower a step for."""
 OF_THEIRS: Mapping[str, str | None] = {PLAIN: None, THEIRS: ALL, THEIRS_DOTS: DOTS}
 
@@ -53,30 +53,30 @@ def shapes(built: Built) -> tuple[Any, ...]:
 
 
 def forms_of(
-    peer: Peer, size: str, only: tuple[str, ...] = FORMS, provided: Given = drawn
+    peer: Peer, size: str, only: tuple[str, ...] = FORMS, arguments_of: ArgumentsOf = drawn
 ) -> Iterator[tuple[str, Form | Exception]]:
     """Yield each form, or the exception that prevented it. Call this in the step's context."""
     plain = peer.build(None, size)
     for name, remat in OF_THEIRS.items():
         if name in only:
-            yield name, theirs(plain if remat is None else peer.build(remat, size), provided)
+            yield name, theirs(plain if remat is None else peer.build(remat, size), arguments_of)
     for name, options in options_of(peer).items():
         if name in only:
             try:
-                yield name, ours(plain, options, provided)
-            except Exception as error:  # a row with an error is a finding, and the other rows are wanted too
+                yield name, ours(plain, options, arguments_of)
+            except Exception as error:  # The error becomes a row of the table, beside the other forms.
                 yield name, error
 
 
-def theirs(built: Built, provided: Given) -> Form:
+def theirs(built: Built, arguments_of: ArgumentsOf) -> Form:
     """Lower a step by `jax.jit`."""
-    return Form(built, jax.jit(built.step, **built.options).lower(*provided(built)))
+    return Form(built, jax.jit(built.step, **built.options).lower(*arguments_of(built)))
 
 
-def ours(built: Built, options: Mapping[str, Any], provided: Given) -> Form:
+def ours(built: Built, options: Mapping[str, Any], arguments_of: ArgumentsOf) -> Form:
     """Lower a step by `recompute.jax.jit` with these options, and time the rewrite alone."""
-    arguments = provided(built)
-    # JAX keeps what it traced and lowered: what is timed after this is ours.
+    arguments = arguments_of(built)
+    # JAX caches the traced and lowered step, so that only the rewrite is timed below.
     jax.jit(built.step, **built.options).lower(*arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)

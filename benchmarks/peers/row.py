@@ -16,8 +16,7 @@ from typing import Any
 from recompute.benchmarks.peers.peer import LARGE, SMALL
 from recompute.benchmarks.peers.registry import PEERS
 from recompute.benchmarks.peers.settings import DEFAULT
-
-FORCED = "--xla_force_host_platform_device_count"
+from recompute.benchmarks.xla_settings import flags_with_host_devices
 
 
 def main() -> None:
@@ -37,8 +36,8 @@ def main() -> None:
 def row_of(options: argparse.Namespace) -> Any:
     """Measure a step as the command line says. JAX starts here, with the devices that the step needs."""
     peer = PEERS[options.step]
-    # On CPU devices are a matter of asking; the flag says nothing to other platforms.
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FORCED}={peer.devices}".strip()
+    # Platforms other than CPU ignore the flag.
+    os.environ["XLA_FLAGS"] = flags_with_host_devices(peer.devices)
     import jax
 
     from recompute.benchmarks.peers import costs, distance

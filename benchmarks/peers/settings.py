@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-KEEPING_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+from recompute.benchmarks.xla_settings import KEEP_BARRIERS
+
 HIDING, SLOP = "xla_gpu_enable_latency_hiding_scheduler", "xla_gpu_memory_limit_slop_factor"
 KEPT, DEFAULT = "barriers kept", "default flags"
 
@@ -19,7 +20,7 @@ class Setting:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-CPU = (Setting(KEPT, KEEPING_BARRIERS), Setting(DEFAULT))
+CPU = (Setting(KEPT, KEEP_BARRIERS), Setting(DEFAULT))
 GPU = (
     Setting(DEFAULT),
     Setting("latency hiding on", {HIDING: True}),

@@ -29,19 +29,19 @@ def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
     return {name: row["costs"][setting] for name, row in rows.items() if setting in row.get("costs", {})}
 
 
-def ratios(rows: Rows, setting: str, of: str) -> str:
+def ratios(rows: Rows, setting: str, field: str) -> str:
     """Return a table of each form as a multiple of the plain step, and of recomputation as a multiple of remat."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
-        [name, *(number_text(ratio(costs, form, PLAIN, of)) for form in OTHERS), *against_theirs(costs, of)]
+        [name, *(number_text(ratio(costs, form, PLAIN, field)) for form in OTHERS), *against_theirs(costs, field)]
         for name, costs in of_setting(rows, setting).items()
     ]
     return markdown_table(head, lines)
 
 
-def against_theirs(costs: Any, of: str) -> list[str]:
+def against_theirs(costs: Any, field: str) -> list[str]:
     """Return the ratios of our forms to remat, as text."""
-    return [number_text(ratio(costs, form, THEIRS, of)) for form in (SAME, OURS)]
+    return [number_text(ratio(costs, form, THEIRS, field)) for form in (SAME, OURS)]
 
 
 def others(rows: Rows, setting: str) -> str:
@@ -54,16 +54,18 @@ def others(rows: Rows, setting: str) -> str:
         "own seconds: ours",
     ]
     measured = [
-        of for of in ("step_seconds", "peak_bytes") if any(c[PLAIN][of] for c in of_setting(rows, setting).values())
+        field
+        for field in ("step_seconds", "peak_bytes")
+        if any(costs[PLAIN][field] for costs in of_setting(rows, setting).values())
     ]
-    head += [f"{of.partition('_')[0]}: {form}" for of in measured for form in (THEIRS, SAME, OURS)]
+    head += [f"{field.partition('_')[0]}: {form}" for field in measured for form in (THEIRS, SAME, OURS)]
     lines = list[list[str]]()
     for name, costs in of_setting(rows, setting).items():
         line = [name, str(costs[PLAIN]["results"])]
         line += [str(costs[form]["differing"]) if form in costs else "-" for form in (THEIRS, SAME, OURS)]
         line += [number_text(ratio(costs, form, PLAIN, "compile_seconds"), 2) for form in (THEIRS, SAME, OURS)]
         line += [own_seconds(costs, form) for form in (SAME, OURS)]
-        line += [number_text(ratio(costs, form, PLAIN, of)) for of in measured for form in (THEIRS, SAME, OURS)]
+        line += [number_text(ratio(costs, form, PLAIN, field)) for field in measured for form in (THEIRS, SAME, OURS)]
         lines.append(line)
     return markdown_table(head, lines)
 

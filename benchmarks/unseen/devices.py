@@ -1,7 +1,7 @@
 """Compare the steps of `on_devices` with `jax.checkpoint`, without and with repeated collectives.
 
     python -m recompute.benchmarks.unseen.devices
-    python -m recompute.benchmarks.unseen.devices moe ring
+    python -m recompute.benchmarks.unseen.devices moe ring_attention
 
 Temporaries and FLOPs are XLA's, for one device, as multiples of those of `jax.checkpoint` around the blocks. `n` is the
 number of collectives in a compiled step: the plain step, `jax.checkpoint`, `recompute`. `distance` is the largest
@@ -23,7 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+
+os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
@@ -32,15 +34,38 @@ import numpy as np
 import recompute
 
 FOLDER = Path(__file__).resolve().parent / "on_devices"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "given"))
-KEEPS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
-EXCHANGES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "common"))
+FORMER_NAMES = {
+    "accum": "accumulation",
+    "bn": "batch_norm",
+    "customvjp": "custom_vjp",
+    "encdec": "encoder_decoder",
+    "explicit": "explicit_mesh",
+    "flax": "flax_linen",
+    "grad_inside_accum": "grad_inside_scan",
+    "moescan": "ulysses_scan",
+    "multistep": "several_steps",
+    "nested": "nested_shard_map",
+    "optax": "optax_step",
+    "outercond": "outer_cond",
+    "partial": "partly_manual",
+    "penalty": "gradient_penalty",
+    "pipe": "pipeline",
+    "ring": "ring_attention",
+    "sp_bf16": "sequence_parallel",
+    "twice": "repeated_results",
+    "two": "two_shard_maps",
+    "vocab": "vocabulary",
+    "while": "fori_loop",
+}
+"""Earlier names of steps, which the command line accepts too."""
+COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
 
 def figures(compiled: Any) -> tuple[int, float, int]:
     """Return the bytes of temporaries, the FLOPs, and the number of collectives."""
     memory, costs = compiled.memory_analysis(), compiled.cost_analysis()
-    return memory.temp_size_in_bytes, costs["flops"], len(EXCHANGES.findall(compiled.as_text()))
+    return memory.temp_size_in_bytes, costs["flops"], len(COLLECTIVES.findall(compiled.as_text()))
 
 
 def distance(plain: Any, other: Any) -> float:
@@ -58,22 +83,24 @@ def distance(plain: Any, other: Any) -> float:
 def row(name: str) -> str:
     """Measure the forms of a step, and return its line of the table."""
     step = import_module(f".on_devices.{name}", __package__)
-    options = dict(getattr(step, "JIT", {}))
+    options = dict(getattr(step, "JIT_OPTIONS", {}))
     options.pop("donate_argnums", None)  # Each of the four forms runs on the same arguments.
     forms = {
-        "plain": jax.jit(step.fun(False), **options),
-        "checkpoint": jax.jit(step.fun(True), **options),
-        "rewritten": recompute.jax.jit(step.fun(False), measure=False, **options),
-        "with collectives": recompute.jax.jit(step.fun(False), measure=False, collectives=True, **options),
+        "plain": jax.jit(step.build_step(False), **options),
+        "checkpoint": jax.jit(step.build_step(True), **options),
+        "rewritten": recompute.jax.jit(step.build_step(False), measure=False, **options),
+        "with collectives": recompute.jax.jit(step.build_step(False), measure=False, collectives=True, **options),
     }
-    compiled = {form: jitted.lower(*step.ARGS).compile(compiler_options=KEEPS) for form, jitted in forms.items()}
+    compiled = {
+        form: jitted.lower(*step.ARGUMENTS).compile(compiler_options=KEEP_BARRIERS) for form, jitted in forms.items()
+    }
     measured = {form: figures(executable) for form, executable in compiled.items()}
-    results = {form: executable(*step.ARGS) for form, executable in compiled.items()}
+    results = {form: executable(*step.ARGUMENTS) for form, executable in compiled.items()}
     checkpoint, plain = measured["checkpoint"], measured["plain"]
 
     def relative(form: str) -> str:
-        temporaries, flops, exchanges = measured[form]
-        return f"{temporaries / checkpoint[0]:6.3f} {flops / checkpoint[1]:6.3f} {exchanges:4}"
+        temporaries, flops, collectives = measured[form]
+        return f"{temporaries / checkpoint[0]:6.3f} {flops / checkpoint[1]:6.3f} {collectives:4}"
 
     others = [form for form in forms if form != "plain"]
     distances = " ".join(f"{distance(results['plain'], results[form]):8.1e}" for form in others)
@@ -85,7 +112,7 @@ def main() -> int:
     """Measure each step in a process of its own, since some set the mesh of the whole process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(NAMES)}; all by default")
-    names = parser.parse_args().steps or NAMES
+    names = [FORMER_NAMES.get(name, name) for name in parser.parse_args().steps] or NAMES
     if unknown := sorted(set(names) - set(NAMES)):
         parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(NAMES)}")
     if len(names) == 1:

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .sizes import DEVICES, OPTIONS, say
+from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+from .sizes import say
 
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}=2".strip()
+os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 
 import jax
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
@@ -36,10 +37,7 @@ from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search.attempt_plans import attempt_plans
 from recompute.transforms.inline import inline
 
-from .loops import LOOPS
-from .steps import HELD_BACK, OPEN
-
-HALVES = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}
+from .groups import GROUPS
 
 
 def without_scopes(module: ModuleOp) -> ModuleOp:
@@ -61,7 +59,7 @@ def _bare(path: str) -> str:
 
 def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
     """Return the bytes of temporaries and the FLOPs."""
-    compiled = lowered.compile(compiler_options=OPTIONS)
+    compiled = lowered.compile(compiler_options=KEEP_BARRIERS)
     analysis: Any = compiled.cost_analysis()
     return compiled.memory_analysis().temp_size_in_bytes, float(analysis["flops"])
 
@@ -117,16 +115,16 @@ def row_of(build: Any, compiled: int) -> dict[str, Any]:
 def main() -> None:
     """Measure the named steps, and append a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("half", choices=HALVES)
+    parser.add_argument("half", choices=GROUPS)
     parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--compiled", type=int, default=0, help="also compile this number of other attempts")
     options = parser.parse_args()
-    on_host = (
+    measured_before = (
         {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()
     )
-    for name, build in HALVES[options.half].items():
-        if name in on_host or (options.names and name not in options.names):
+    for name, build in GROUPS[options.half].items():
+        if name in measured_before or (options.names and name not in options.names):
             continue
         begin = time.monotonic()
         try:

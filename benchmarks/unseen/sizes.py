@@ -11,9 +11,7 @@ import os
 import sys
 import time
 
-DEVICES = "--xla_force_host_platform_device_count"
-# The clones of `jax.checkpoint` stay apart only while their barriers are there.
-OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
 
 
 def say(*words: object) -> None:
@@ -29,37 +27,34 @@ def main() -> None:
     run = "also run the plain step once and check that its results are finite"
     parser.add_argument("--run", action="store_true", help=run)
     options = parser.parse_args()
-    if DEVICES not in os.environ.get("XLA_FLAGS", ""):
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}=2".strip()
+    os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 
     import jax
     import jax.numpy as jnp
 
     from .common import UnseenStep, random_inputs
-    from .loops import LOOPS
-    from .steps import HELD_BACK, OPEN
+    from .groups import GROUPS
 
-    def finite(step: UnseenStep, compiled: jax.stages.Compiled) -> bool:
+    def is_finite(step: UnseenStep, compiled: jax.stages.Compiled) -> bool:
         results = jax.tree.leaves(compiled(*random_inputs(step)))
-        floats = [a for a in results if jnp.issubdtype(a.dtype, jnp.floating)]
-        return all(bool(jnp.isfinite(a).all()) for a in floats)
+        floats = [leaf for leaf in results if jnp.issubdtype(leaf.dtype, jnp.floating)]
+        return all(bool(jnp.isfinite(leaf).all()) for leaf in floats)
 
-    halves = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}
-    for half, builders in halves.items():
+    for group, builders in GROUPS.items():
         for name, build in builders.items():
-            if (options.half and half != options.half) or (options.names and name not in options.names):
+            if (options.half and group != options.half) or (options.names and name not in options.names):
                 continue
             begin, sizes, words = time.monotonic(), [], []
             for checkpoint in (False, True):
                 step = build(checkpoint, True)
-                compiled = step.lower().compile(compiler_options=OPTIONS)
+                compiled = step.lower().compile(compiler_options=KEEP_BARRIERS)
                 sizes.append(compiled.memory_analysis().temp_size_in_bytes)
                 if options.run and not checkpoint:
-                    words.append("finite" if finite(step, compiled) else "NOT FINITE")
+                    words.append("finite" if is_finite(step, compiled) else "NOT FINITE")
             seconds = time.monotonic() - begin
             words.append(f"{seconds:.1f} s")
-            say(f"{half:9} {name:28}", *words)
-            print(f"{half}\t{name}\t{sizes[0]}\t{sizes[1]}\t{sizes[1] / sizes[0]:.3f}", flush=True)
+            say(f"{group:9} {name:28}", *words)
+            print(f"{group}\t{name}\t{sizes[0]}\t{sizes[1]}\t{sizes[1] / sizes[0]:.3f}", flush=True)
 
 
 if __name__ == "__main__":

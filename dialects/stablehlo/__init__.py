@@ -25,11 +25,12 @@ from .indexing import INDEXING
 from .legacy import LEGACY
 from .linear_algebra import LINEAR_ALGEBRA
 from .normalization import NORMALIZATION
+from .padding import PADDING
 from .process_groups import DEVICES
 from .quantization import QUANTIZATION
 from .reduction import MAPPING, REDUCTION
 from .representation import REPRESENTATION
-from .shapes import PADDING, SHAPES
+from .shapes import SHAPES
 from .slices import DYNAMIC, SLICES
 from .tokens import TOKEN_TYPES, TOKENS
 from .tuples import TUPLES

@@ -40,8 +40,9 @@ from .checks import (
 )
 from .creation import ConstantOp
 from .formats import I64_ATTR, FunctionTypeOp, Properties, parse_field, print_field
+from .padding import padded_shape
 from .quantized_types import check_broadcast
-from .shapes import I64_ARRAY, is_static, padded_shape
+from .shapes import I64_ARRAY, is_static
 from .tensors import NUMBERS, numbers, tensors
 
 

@@ -16,7 +16,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.dense import DenseAttr, to_numpy
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.creation import ConstantOp, IotaOp
-from ...dialects.stablehlo.shapes import BroadcastInDimOp, PadOp, ReshapeOp, ReverseOp, TransposeOp
+from ...dialects.stablehlo.padding import PadOp, ReverseOp
+from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.slices import ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp, SliceOp
 from ...support.type_guards import is_standard_dense
 from .arrays import Array, Kernel, as_owned, dtype_at, on_one, on_two

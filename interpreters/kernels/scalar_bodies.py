@@ -22,6 +22,7 @@ from ...dialects.stablehlo.reduction import ReduceOp
 from .arrays import Array, Combine, Kernel, as_owned, dtype_at, kind_of, row_by_row, shape_at, wide
 from .conversion import convert
 from .elementwise import compute_for
+from .merge_sort import merge_sort
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
@@ -150,10 +151,6 @@ def _fold(combine: Combine) -> ReduceRows:
     return run
 
 
-Precedes: TypeAlias = Callable[[Array, Array], Array]
-"""For two arrays of positions in the flat lines: whether the first element goes before the second."""
-
-
 def sort(op: SortOp, combine: Combine) -> Kernel:
     """Make the kernel of `stablehlo.sort`, which is stable whether or not the operation requires it."""
     count, shape = len(op.inputs), shape_of(op.inputs[0])
@@ -165,49 +162,11 @@ def sort(op: SortOp, combine: Combine) -> Kernel:
         flat = [row_by_row(np.moveaxis(operand, along, -1)).reshape(-1) for operand in operands[:count]]
 
         def precedes(left: Array, right: Array) -> Array:
-            pairs = [values[places].reshape(-1) for values in flat for places in (left, right)]
+            pairs = [values[positions].reshape(-1) for values in flat for positions in (left, right)]
             return combine(*pairs, *operands[count:])[0].reshape(left.shape)
 
-        order = merge_sorted(np.arange(lines * length).reshape(lines, length), precedes)
+        order = merge_sort(np.arange(lines * length).reshape(lines, length), precedes)
         moved = (*(extent for d, extent in enumerate(shape) if d != along), length)
         return tuple(np.array(np.moveaxis(values[order].reshape(moved), -1, along), order="C") for values in flat)
 
     return run
-
-
-def merge_sorted(order: Array, precedes: Precedes) -> Array:
-    """Sort the positions of each line by a bottom-up merge sort."""
-    length = order.shape[1]
-    width = 1
-    while width < length:
-        places = _numbers(length)
-        start = places - places % (2 * width)
-        middle, end = np.minimum(start + width, length), np.minimum(start + 2 * width, length)
-        is_left = places < middle
-        ahead = _ahead(order, np.where(is_left, middle, start), np.where(is_left, end, middle), is_left, precedes)
-        goes = np.where(is_left, places, places - (middle - start)) + ahead
-        merged = order.copy()
-        np.put_along_axis(merged, goes, order, axis=1)
-        order = merged
-        width *= 2
-    return order
-
-
-def _numbers(length: int) -> Array:
-    return np.arange(length)
-
-
-def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Precedes) -> Array:
-    """Return for each element the number of elements of the other run, from `low` to `high`, that precede it; of equal
-    elements, the one of the left run comes first."""
-    first = np.broadcast_to(low, order.shape)
-    below = first.copy()
-    above = np.broadcast_to(high, order.shape).copy()
-    while np.any(below < above):
-        open_ = below < above
-        middle = np.minimum((below + above) // 2, order.shape[1] - 1)
-        partner = np.take_along_axis(order, middle, axis=1)
-        before = np.where(is_left, precedes(partner, order), ~precedes(order, partner))
-        below = np.where(open_ & before, middle + 1, below)
-        above = np.where(open_ & ~before, middle, above)
-    return below - first

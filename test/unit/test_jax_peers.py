@@ -19,6 +19,7 @@ from recompute.benchmarks.peers.distance import Distances, Leaf, far, worst
 from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS, options_of
 from recompute.benchmarks.peers.random_program import program
 from recompute.benchmarks.peers.registry import PEERS
+from recompute.benchmarks.xla_settings import KEEP_BARRIERS
 
 ROOT = Path(__file__).resolve().parents[2]
 INF = float("inf")
@@ -116,7 +117,7 @@ def test_peaks_are_measured_in_separate_processes():
 
 def test_settings_vary_barriers_and_schedulers():
     """The settings vary the option for barriers on CPU, and the schedulers on GPU."""
-    assert [dict(item.options) for item in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
+    assert [dict(item.options) for item in settings.settings_of("cpu")] == [KEEP_BARRIERS, {}]
     on, off, less = settings.settings_of("gpu")[1:]
     assert (on.options[settings.HIDING], off.options[settings.HIDING], less.options[settings.SLOP]) == (True, False, 50)
     assert [item.name for item in settings.settings_of("tpu")] == ["default flags"]

@@ -20,10 +20,9 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.cloning import clone_of
+from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...support.operations import every_operation, name_of, operations_in, terminator_of
 from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
-
-BARRIER = "stablehlo.optimization_barrier"
 
 
 class LeftInlined(Exception):
@@ -175,7 +174,7 @@ def _later(first: SSAValue, second: SSAValue) -> SSAValue:
 
 
 def _is_behind_barriers(behind: SSAValue, value: SSAValue) -> bool:
-    while isinstance(behind, OpResult) and name_of(behind.op) == BARRIER:
+    while isinstance(behind, OpResult) and name_of(behind.op) == OptimizationBarrierOp.name:
         behind = behind.op.operands[behind.index]
         if behind is value:
             return True

@@ -16,11 +16,12 @@ All manual axes shard the first dimension, as in JAX; a scalar becomes a row of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -35,7 +36,7 @@ from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...support.type_guards import is_tensor
 from .device_pairs import remove_arrival
-from .outline import DeviceStep, move, rebuild, replace_results
+from .outline import DeviceStep, move, outline_device_steps, rebuild, replace_results
 
 NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
 
@@ -86,6 +87,20 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
             op.attributes.pop(Names.PHASE, None)
         for op in (step.backward, step.forward, step.function):
             Rewriter.erase_op(op)
+
+
+@contextmanager
+def device_steps_outlined(module: ModuleOp) -> Generator[None]:
+    """Outline per-device steps within the context, and split them again on exit.
+
+    Raises:
+        Refusal: As in `split_device_steps`.
+    """
+    steps = outline_device_steps(module)
+    try:
+        yield
+    finally:
+        split_device_steps(steps)
 
 
 @dataclass(frozen=True)

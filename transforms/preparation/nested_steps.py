@@ -34,8 +34,7 @@ from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
 from ...analysis.step.phases import step_starts
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...support.operations import block_of, every_operation, operations_in, terminator_of
-from ..per_device.outline import outline_device_steps
-from ..per_device.split import split_device_steps
+from ..per_device.split import device_steps_outlined
 
 
 @dataclass(frozen=True)
@@ -221,13 +220,12 @@ def _move(operations: Sequence[Operation], block: Block, before: Operation | Non
 @contextmanager
 def outline_temporarily(module: ModuleOp) -> Generator[None]:
     """Outline nested steps and per-device steps within the context, and restore them afterwards."""
-    per_device = outline_device_steps(module)
-    nested = outline_nested_steps(module)
-    try:
-        yield
-    finally:
-        put_back(nested)
-        split_device_steps(per_device)
+    with device_steps_outlined(module):
+        nested = outline_nested_steps(module)
+        try:
+            yield
+        finally:
+            put_back(nested)
 
 
 def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:

@@ -38,7 +38,7 @@ def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
     Raises `Refusal` for dynamic shapes.
     """
     if model != ORDER:
-        return {name: timeline.peak_bytes for name, timeline in timelines_of(module, model)}
+        return {name: function_timeline.peak_bytes for name, function_timeline in timelines_of(module, model)}
     return peaks_in_order(module if is_flat(module) else flat(module))
 
 

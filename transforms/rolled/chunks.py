@@ -23,13 +23,13 @@ from ..plans.apply_plan import FreeNumbers
 from .carries import Replaced
 from .iterations import (
     ExtraValues,
-    IterationNumber,
     IterationRange,
     Iterations,
+    OriginalCounter,
     Rerun,
     ValueMap,
-    clone_duplicate,
-    clone_once,
+    clone_beside_original,
+    clone_in_place_of_original,
 )
 from .loop_builder import Builder, builder_before
 from .loop_replacement import read_results, replace_loop
@@ -54,30 +54,30 @@ class _ForwardInChunks:
     """Replaces the forward loop by a loop over chunks, which saves the carries at the start of each chunk.
 
     Attributes:
-        needs: The part of the forward loop that is still needed: without the dropped stacks.
+        needed: The part of the forward loop that is still needed: without the dropped stacks.
         iterations: Its iterations.
-        saved: The positions of the saved carries among the carries of `needs`.
+        saved: The positions of the saved carries among the carries of `needed`.
     """
 
     def __init__(self, chunks: Chunks, numbers: FreeNumbers):
         self.chunks, self.numbers, self.loop = chunks, numbers, chunks.pair.writer
         read = read_results(self.loop) - {stack.index for stack in chunks.dropped}
-        self.needs = needed_part(self.loop, [], read | set(chunks.checkpoints))
-        self.iterations = Iterations(self.loop, self.needs)
-        self.saved = [self.needs.carries.index(index) for index in chunks.checkpoints]
+        self.needed = needed_part(self.loop, [], read | set(chunks.checkpoints))
+        self.iterations = Iterations(self.loop, self.needed)
+        self.saved = [self.needed.carries.index(index) for index in chunks.checkpoints]
 
     def replace(self, replaced: Replaced) -> _SavedCarries:
         """Build the new loop, redirect uses of the old one to it, and return the saved carries."""
         builder, chunks = builder_before(self.loop), self.chunks
-        initial = [self.loop.op.operands[index] for index in self.needs.carries]
+        initial = [self.loop.op.operands[index] for index in self.needed.carries]
         results = builder.loop(chunks.whole_chunks, [*initial, *self._empty_stacks(builder)], self._chunk)
         carries, stacks = results[: len(initial)], results[len(initial) :]
         last = [carries[index] for index in self.saved]
         if chunks.remainder:
-            number = IterationNumber(self.loop.start + chunks.whole_chunks * chunks.every)
-            remaining = IterationRange(chunks.remainder, carries, number)
-            carries = self.iterations.run(builder, remaining, clone_duplicate(self.numbers))
-        replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
+            counter = OriginalCounter(self.loop.start + chunks.whole_chunks * chunks.every)
+            remaining = IterationRange(chunks.remainder, carries, counter)
+            carries = self.iterations.emit_loop(builder, remaining, clone_beside_original(self.numbers))
+        replace_loop(self.loop, dict(zip(self.needed.carries, carries, strict=True)), builder, replaced)
         return _SavedCarries(stacks, last)
 
     def _empty_stacks(self, builder: Builder) -> list[SSAValue]:
@@ -86,12 +86,12 @@ class _ForwardInChunks:
 
     def _chunk(self, builder: Builder, q: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Emit chunk `q`: save the carries, then run its iterations."""
-        carries, stacks = carried[: len(self.needs.carries)], carried[len(self.needs.carries) :]
+        carries, stacks = carried[: len(self.needed.carries)], carried[len(self.needed.carries) :]
         slices = [builder.as_slice(carries[index]) for index in self.saved]
         written = [builder.write(stack, slice_, q) for stack, slice_ in zip(stacks, slices, strict=True)]
         every = self.chunks.every
-        chunk = IterationRange(every, carries, IterationNumber(self.loop.start, every, q))
-        return [*self.iterations.run(builder, chunk, clone_once), *written]
+        chunk = IterationRange(every, carries, OriginalCounter(self.loop.start, every, q))
+        return [*self.iterations.emit_loop(builder, chunk, clone_in_place_of_original), *written]
 
 
 class _BackwardInChunks:
@@ -99,7 +99,7 @@ class _BackwardInChunks:
     gradients.
 
     Attributes:
-        needs: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
+        needed: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
         iterations: Its iterations.
         rerun: The second run of the forward iterations of a chunk.
     """
@@ -108,40 +108,40 @@ class _BackwardInChunks:
         self.chunks, self.numbers, self.saved = chunks, numbers, saved
         self.writer, self.loop = chunks.pair.writer, chunks.pair.reader
         slices = {reading.op.result for reading in chunks.dropped_reads}
-        self.needs = needed_part(self.loop, [], read_results(self.loop), slices)
-        self.iterations = Iterations(self.loop, self.needs)
+        self.needed = needed_part(self.loop, [], read_results(self.loop), slices)
+        self.iterations = Iterations(self.loop, self.needed)
         self.rerun = Rerun(self.writer, chunks.recomputed_part, chunks.dropped)
 
     def replace(self, replaced: Replaced) -> None:
         """Build the new loop, and redirect uses of the old one to it."""
         builder, chunks = builder_before(self.loop), self.chunks
-        carries: Sequence[SSAValue] = [self.loop.op.operands[index] for index in self.needs.carries]
+        carries: Sequence[SSAValue] = [self.loop.op.operands[index] for index in self.needed.carries]
         if chunks.remainder and chunks.is_reversed:
             carries = self._last_chunk(builder, carries)
         carries = builder.loop(chunks.whole_chunks, carries, self._chunk)
         if chunks.remainder and not chunks.is_reversed:
             carries = self._last_chunk(builder, carries)
-        replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
+        replace_loop(self.loop, dict(zip(self.needed.carries, carries, strict=True)), builder, replaced)
 
     def _chunk(self, builder: Builder, p: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Emit the gradients of a complete chunk, the one that the new loop reaches in iteration `p`."""
         every, is_reversed = self.chunks.every, self.chunks.is_reversed
         q = builder.minus_from(self.chunks.whole_chunks - 1, p) if is_reversed else p
         begin = [builder.read_value(stack, q) for stack in self.saved.stacks]
-        stacks = self.rerun.run(builder, every, begin, IterationNumber(self.writer.start, every, q), self.numbers)
-        number = IterationNumber(self.loop.start + self.chunks.remainder * is_reversed, every, p)
-        chunk = IterationRange(every, carried, number)
-        return self.iterations.run(builder, chunk, clone_once, self._slices_of(stacks, every))
+        stacks = self.rerun.emit_loop(builder, every, begin, OriginalCounter(self.writer.start, every, q), self.numbers)
+        counter = OriginalCounter(self.loop.start + self.chunks.remainder * is_reversed, every, p)
+        chunk = IterationRange(every, carried, counter)
+        return self.iterations.emit_loop(builder, chunk, clone_in_place_of_original, self._slices_of(stacks, every))
 
     def _last_chunk(self, builder: Builder, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Emit the gradients of the incomplete chunk."""
         trips, first = self.chunks.remainder, self.chunks.whole_chunks * self.chunks.every
-        number = IterationNumber(self.writer.start + first)
-        stacks = self.rerun.run(builder, trips, self.saved.last, number, self.numbers)
-        number = IterationNumber(self.loop.start if self.chunks.is_reversed else self.loop.start + first)
-        clone = clone_duplicate(self.numbers)
-        chunk = IterationRange(trips, carried, number)
-        return self.iterations.run(builder, chunk, clone, self._slices_of(stacks, trips))
+        counter = OriginalCounter(self.writer.start + first)
+        stacks = self.rerun.emit_loop(builder, trips, self.saved.last, counter, self.numbers)
+        counter = OriginalCounter(self.loop.start if self.chunks.is_reversed else self.loop.start + first)
+        clone = clone_beside_original(self.numbers)
+        chunk = IterationRange(trips, carried, counter)
+        return self.iterations.emit_loop(builder, chunk, clone, self._slices_of(stacks, trips))
 
     def _slices_of(self, stacks: Sequence[SSAValue], trips: int) -> ExtraValues:
         """Return the function that emits the reads of a chunk's slices, which replace the reads of the dropped stacks.

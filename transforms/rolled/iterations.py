@@ -24,15 +24,15 @@ ValueMap = dict[SSAValue, SSAValue]
 CloneOperation = Callable[[Operation, ValueMap], Operation]
 """Clones an operation and adds its results to the map."""
 ExtraValues = Callable[[Builder, SSAValue], ValueMap]
-"""Provides additional values of an iteration: (builder, iteration number) -> map."""
+"""Provides additional values of an iteration: (builder, counter of the new loop) -> map."""
 
 
-def clone_once(op: Operation, mapping: ValueMap) -> Operation:
+def clone_in_place_of_original(op: Operation, mapping: ValueMap) -> Operation:
     """Clone an operation whose original is erased, so that the clone keeps its id."""
     return op.clone(mapping)
 
 
-def clone_duplicate(numbers: FreeNumbers) -> CloneOperation:
+def clone_beside_original(numbers: FreeNumbers) -> CloneOperation:
     """Return a function that clones operations which also stay elsewhere: ids are dropped and channels renumbered."""
 
     def clone(op: Operation, mapping: ValueMap) -> Operation:
@@ -58,17 +58,19 @@ def clone_as_copy(numbers: FreeNumbers) -> CloneOperation:
 
 
 @dataclass(frozen=True)
-class IterationNumber:
-    """The counter of the whole loop in iteration n of a chunk: `start + chunk * every + n`, or `start + n` without
-    chunks."""
+class OriginalCounter:
+    """The counter of the original loop, as a function of the counter n of the new loop.
+
+    It is `start + chunk * chunk_trips + n`, or `start + n` without chunks.
+    """
 
     start: int
-    every: int = 0
+    chunk_trips: int = 0
     chunk: SSAValue | None = None
 
     def emit(self, builder: Builder, n: SSAValue) -> SSAValue:
-        """Emit the counter in iteration `n`."""
-        inside = n if self.chunk is None else builder.of_chunk(self.chunk, self.every, n)
+        """Emit the original counter in iteration `n` of the new loop."""
+        inside = n if self.chunk is None else builder.of_chunk(self.chunk, self.chunk_trips, n)
         return builder.plus(inside, self.start)
 
 
@@ -78,13 +80,13 @@ class IterationRange:
 
     Attributes:
         trips: Their number.
-        begin: The carries at the beginning.
-        number: The counter of the original loop, as a function of the counter of the new loop.
+        initial: The carries before the first of them.
+        counter: The counter of the original loop.
     """
 
     trips: int | SSAValue
-    begin: Sequence[SSAValue]
-    number: IterationNumber
+    initial: Sequence[SSAValue]
+    counter: OriginalCounter
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,9 @@ class Iterations:
     """The part of a loop's body that computes the needed carries; loop-invariant values are read from outside."""
 
     loop: CountedLoop
-    needs: LoopPart
+    needed: LoopPart
 
-    def run(
+    def emit_loop(
         self,
         builder: Builder,
         iterations: IterationRange,
@@ -112,31 +114,33 @@ class Iterations:
 
         def iteration(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             extra_values = {} if extra is None else extra(inside, n)
-            mapping = self.inputs(iterations.number.emit(inside, n), carried) | extra_values
-            self.write(inside, mapping, clone)
-            return self.following(mapping)
+            mapping = self.map_inputs(iterations.counter.emit(inside, n), carried) | extra_values
+            self.emit_operations(inside, mapping, clone)
+            return self.yielded_carries(mapping)
 
-        return builder.loop(iterations.trips, iterations.begin, iteration)
+        return builder.loop(iterations.trips, iterations.initial, iteration)
 
-    def inputs(self, counter: SSAValue, carried: Sequence[SSAValue]) -> ValueMap:
+    def map_inputs(self, counter: SSAValue, carried: Sequence[SSAValue]) -> ValueMap:
         """Map the inputs of an iteration, which are carries, counter and loop-invariant values, to new values."""
         block, loop = self.loop.block, self.loop
-        mapping: ValueMap = {block.args[index]: value for index, value in zip(self.needs.carries, carried, strict=True)}
+        mapping: ValueMap = {
+            block.args[index]: value for index, value in zip(self.needed.carries, carried, strict=True)
+        }
         mapping[block.args[loop.counter]] = counter
         for argument in block.args:
             if loop.is_invariant(argument.index):
                 mapping[argument] = loop.op.operands[argument.index]
         return mapping
 
-    def write(self, builder: Builder, mapping: ValueMap, clone: CloneOperation) -> None:
+    def emit_operations(self, builder: Builder, mapping: ValueMap, clone: CloneOperation) -> None:
         """Emit the operations of an iteration, and add their results to the map."""
-        for op in self.needs.operations:
+        for op in self.needed.operations:
             Rewriter.insert_op(clone(op, mapping), builder.point)
 
-    def following(self, mapping: ValueMap) -> list[SSAValue]:
+    def yielded_carries(self, mapping: ValueMap) -> list[SSAValue]:
         """Return the carries that the iteration yields."""
         yielded = self.loop.yielded
-        return [mapping.get(yielded[index], yielded[index]) for index in self.needs.carries]
+        return [mapping.get(yielded[index], yielded[index]) for index in self.needed.carries]
 
 
 @dataclass(frozen=True)
@@ -144,23 +148,23 @@ class Rerun:
     """A second run of some iterations of a loop, for the slices that it stacks."""
 
     loop: CountedLoop
-    needs: LoopPart
+    needed: LoopPart
     stacks: Sequence[Stack]
 
-    def run(
-        self, builder: Builder, trips: int, begin: Sequence[SSAValue], number: IterationNumber, numbers: FreeNumbers
+    def emit_loop(
+        self, builder: Builder, trips: int, initial: Sequence[SSAValue], counter: OriginalCounter, numbers: FreeNumbers
     ) -> Sequence[SSAValue]:
         """Emit the loop, and return stacks with the slices of these iterations alone, in loop order."""
-        iterations = Iterations(self.loop, self.needs)
+        iterations = Iterations(self.loop, self.needed)
         slices = [stack.slice for stack in self.stacks]
         empty = [builder.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]
 
         def iteration(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            carries, stacks = carried[: len(begin)], carried[len(begin) :]
-            mapping = iterations.inputs(number.emit(inside, n), carries)
-            iterations.write(inside, mapping, clone_as_copy(numbers))
+            carries, stacks = carried[: len(initial)], carried[len(initial) :]
+            mapping = iterations.map_inputs(counter.emit(inside, n), carries)
+            iterations.emit_operations(inside, mapping, clone_as_copy(numbers))
             parts = [mapping.get(slice_, slice_) for slice_ in slices]
             written = [inside.write(stack, part, n) for stack, part in zip(stacks, parts, strict=True)]
-            return [*iterations.following(mapping), *written]
+            return [*iterations.yielded_carries(mapping), *written]
 
-        return builder.loop(trips, [*begin, *empty], iteration)[len(begin) :]
+        return builder.loop(trips, [*initial, *empty], iteration)[len(initial) :]

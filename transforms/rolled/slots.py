@@ -26,13 +26,13 @@ from ..plans.apply_plan import FreeNumbers
 from .carries import Replaced
 from .iterations import (
     CloneOperation,
-    IterationNumber,
     IterationRange,
     Iterations,
+    OriginalCounter,
     ValueMap,
     clone_as_copy,
-    clone_duplicate,
-    clone_once,
+    clone_beside_original,
+    clone_in_place_of_original,
 )
 from .loop_builder import Builder, builder_before
 from .loop_replacement import read_results, replace_loop
@@ -121,8 +121,8 @@ class _SlotFiller:
             entry, position = builder.add_up(first, k), carried[-1]
             trips = builder.read_value(self.advances.iterations, entry)
             slot = builder.read_value(self.advances.slots, entry)
-            number = IterationNumber(self.iterations.loop.start, 1, position)
-            values = self.iterations.run(builder, IterationRange(trips, carried[:carries], number), self.clone)
+            counter = OriginalCounter(self.iterations.loop.start, 1, position)
+            values = self.iterations.emit_loop(builder, IterationRange(trips, carried[:carries], counter), self.clone)
             written = _write_to_slot(builder, carried[carries:-1], [values[index] for index in self.saved], slot)
             return [*values, *written, builder.add_up(position, trips)]
 
@@ -142,18 +142,18 @@ class _ForwardInSlots:
     """Replaces the forward loop by loops that also fill the first slots.
 
     Attributes:
-        needs: The part of the forward loop that is still needed: without the dropped stacks.
+        needed: The part of the forward loop that is still needed: without the dropped stacks.
         iterations: Its iterations.
-        saved: The positions of the saved carries among the carries of `needs`.
+        saved: The positions of the saved carries among the carries of `needed`.
     """
 
     def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):
         self.slots, self.schedule, self.loop = slots, schedule, slots.pair.writer
-        self.clone = clone_duplicate(numbers)
+        self.clone = clone_beside_original(numbers)
         read = read_results(self.loop) - {stack.index for stack in slots.dropped}
-        self.needs = needed_part(self.loop, [], read | set(slots.checkpoints))
-        self.iterations = Iterations(self.loop, self.needs)
-        self.saved = [self.needs.carries.index(index) for index in slots.checkpoints]
+        self.needed = needed_part(self.loop, [], read | set(slots.checkpoints))
+        self.iterations = Iterations(self.loop, self.needed)
+        self.saved = [self.needed.carries.index(index) for index in slots.checkpoints]
 
     def replace(self, replaced: Replaced) -> Sequence[SSAValue]:
         """Build the new loops, redirect uses of the old one to them, and return the slots."""
@@ -162,18 +162,18 @@ class _ForwardInSlots:
         state = self._fill_first_slots(builder)
         before_last = sum(advance.iterations for advance in self.schedule.first)
         trips = self.loop.trips - 1 - before_last
-        number = IterationNumber(start + before_last)
-        last = self.iterations.run(builder, IterationRange(trips, state.carries, number), self.clone)
+        counter = OriginalCounter(start + before_last)
+        last = self.iterations.emit_loop(builder, IterationRange(trips, state.carries, counter), self.clone)
         slot = builder.number(self.slots.slots)
         stacks = _write_to_slot(builder, state.stacks, [last[index] for index in self.saved], slot)
-        final = IterationRange(1, last, IterationNumber(start + self.loop.trips - 1))
-        carries = self.iterations.run(builder, final, clone_once)
-        replace_loop(self.loop, dict(zip(self.needs.carries, carries, strict=True)), builder, replaced)
+        final = IterationRange(1, last, OriginalCounter(start + self.loop.trips - 1))
+        carries = self.iterations.emit_loop(builder, final, clone_in_place_of_original)
+        replace_loop(self.loop, dict(zip(self.needed.carries, carries, strict=True)), builder, replaced)
         return stacks
 
     def _fill_first_slots(self, builder: Builder) -> _SlotState:
         """Emit the first advances of the schedule, from the initial carries; return the state that is reached."""
-        initial = [self.loop.op.operands[index] for index in self.needs.carries]
+        initial = [self.loop.op.operands[index] for index in self.needed.carries]
         stacks = [self._slots_with_first(builder, initial[index]) for index in self.saved]
         state = _SlotState(initial, stacks, builder.number(0))
         if not (advances := self.schedule.first):
@@ -193,7 +193,7 @@ class _BackwardInSlots:
 
     Attributes:
         reruns: The iterations of the forward loop that compute the dropped slices.
-        needs: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
+        needed: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
         gradients: Its iterations.
         tables: The schedule of the new loop, as constants before it.
         has_advances: Whether the schedule has advances.
@@ -205,8 +205,8 @@ class _BackwardInSlots:
         self.clone = clone_as_copy(numbers)
         self.reruns = Iterations(self.writer, slots.recomputed_part)
         slices = {reading.op.result for reading in slots.dropped_reads}
-        self.needs = needed_part(self.loop, [], read_results(self.loop), slices)
-        self.gradients = Iterations(self.loop, self.needs)
+        self.needed = needed_part(self.loop, [], read_results(self.loop), slices)
+        self.gradients = Iterations(self.loop, self.needed)
         # The loop begins with the carry of the last iteration, which has the last slot.
         steps = [Backwards(slots.slots, self.loop.trips - 1, (), 0), *schedule.steps[1:]]
         self.builder = builder_before(self.loop)
@@ -218,13 +218,13 @@ class _BackwardInSlots:
 
     def replace(self, filled: Sequence[SSAValue], replaced: Replaced) -> None:
         """Build the new loop, and redirect uses of the old one to it. `filled`: the slots after the forward loop."""
-        initial = [self.loop.op.operands[index] for index in self.needs.carries]
+        initial = [self.loop.op.operands[index] for index in self.needed.carries]
         results = self.builder.loop(self.loop.trips, [*initial, *filled], self._step)[: len(initial)]
-        replace_loop(self.loop, dict(zip(self.needs.carries, results, strict=True)), self.builder, replaced)
+        replace_loop(self.loop, dict(zip(self.needed.carries, results, strict=True)), self.builder, replaced)
 
     def _step(self, builder: Builder, m: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Emit iteration `m` of the new loop."""
-        carries, stacks = carried[: len(self.needs.carries)], carried[len(self.needs.carries) :]
+        carries, stacks = carried[: len(self.needed.carries)], carried[len(self.needed.carries) :]
         slot, last_run = builder.read_value(self.tables.slots, m), builder.read_value(self.tables.last_runs, m)
         loaded = [builder.read_value(stack, slot) for stack in stacks]
         state = _SlotState(loaded, stacks, builder.read_value(self.tables.positions, m))
@@ -237,19 +237,19 @@ class _BackwardInSlots:
     def _rerun(self, builder: Builder, state: _SlotState, trips: SSAValue) -> ValueMap:
         """Emit `trips` forward iterations and the one whose slices the gradient reads; return the values of the
         latter."""
-        number = IterationNumber(self.writer.start, 1, state.position)
-        carries = self.reruns.run(builder, IterationRange(trips, state.carries, number), self.clone)
-        counter = builder.plus(builder.add_up(state.position, trips), self.writer.start)
-        values = self.reruns.inputs(counter, carries)
-        self.reruns.write(builder, values, self.clone)
+        counter = OriginalCounter(self.writer.start, 1, state.position)
+        carries = self.reruns.emit_loop(builder, IterationRange(trips, state.carries, counter), self.clone)
+        last_counter = builder.plus(builder.add_up(state.position, trips), self.writer.start)
+        values = self.reruns.map_inputs(last_counter, carries)
+        self.reruns.emit_operations(builder, values, self.clone)
         return values
 
     def _gradient(
         self, builder: Builder, m: SSAValue, carries: Sequence[SSAValue], forward: ValueMap
     ) -> Sequence[SSAValue]:
         """Emit backward iteration `m`; return its carries. `forward`: the recomputed values of the forward loop."""
-        mapping = self.gradients.inputs(builder.plus(m, self.loop.start), carries)
+        mapping = self.gradients.map_inputs(builder.plus(m, self.loop.start), carries)
         for reading in self.slots.dropped_reads:
             mapping[reading.op.result] = forward.get(reading.stack.slice, reading.stack.slice)
-        self.gradients.write(builder, mapping, clone_once)
-        return self.gradients.following(mapping)
+        self.gradients.emit_operations(builder, mapping, clone_in_place_of_original)
+        return self.gradients.yielded_carries(mapping)

@@ -62,7 +62,8 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="write the verdicts to this file, as JSON")
     options = parser.parse_args()
-    chosen = [s for n, s in scripts().items() if not options.names or any(fnmatch(n, p) for p in options.names)]
+    patterns = options.names or ["*"]
+    chosen = [script for name, script in scripts().items() if any(fnmatch(name, pattern) for pattern in patterns)]
     if not chosen:
         print(f"error: no script has such a name: expected some of {', '.join(scripts())}", file=sys.stderr)
         return 2

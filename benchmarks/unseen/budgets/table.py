@@ -25,12 +25,13 @@ import numpy as np
 
 import recompute
 
+from ...xla_settings import KEEP_BARRIERS
 from ..common import UnseenStep, random_inputs
 from .steps import BUDGETS
 
 SHARES = (0.8, 0.6, 0.4)
-COMPILES = 4
-KEEP_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+MAX_COMPILES = 4
+"""The number of compilations after which a search for a budget stops (docs/jax_compilation.md); more are a failure."""
 MIB = 2**20
 
 
@@ -60,7 +61,7 @@ class Row:
         where = f"{self.step} {self.budget}"
         if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
             yield f"{where}: {self.needs:.3f} of the plain step, above {self.allowed:.3f}"
-        if self.compiles > COMPILES:
+        if self.compiles > MAX_COMPILES:
             yield f"{where}: {self.compiles} compiles"
         if self.theirs is not None and (self.work is None or self.work > self.theirs):
             yield f"{where}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
@@ -103,13 +104,13 @@ def measured(compiled: Any, step: UnseenStep) -> Measured:
     return Measured(sizes.temp_size_in_bytes, others, compiled.cost_analysis()["flops"], results)
 
 
-def off(left: Sequence[Any], right: Sequence[Any]) -> float:
+def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
     """Return the largest relative difference of any result; infinite where only one of two results is finite."""
     worst = 0.0
-    for a, b in zip(left, right, strict=True):
-        apart = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0)
-        scale = np.abs(b.astype(np.float64)).max(initial=0.0)
-        worst = max(worst, float(apart / scale if scale else apart))
+    for result, expected in zip(left, right, strict=True):
+        difference = np.abs(result.astype(np.float64) - expected.astype(np.float64)).max(initial=0.0)
+        scale = np.abs(expected.astype(np.float64)).max(initial=0.0)
+        worst = max(worst, float(difference / scale if scale else difference))
     return worst
 
 
@@ -135,7 +136,7 @@ def rows_of(name: str) -> Iterator[Row]:
     step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
     plain = measured(step.lower().compile(), step)
     theirs = measured(twin.lower().compile(compiler_options=KEEP_BARRIERS), twin)
-    theirs_off, most = off(theirs.results, plain.results), theirs.flops / plain.flops
+    theirs_off, most = relative_difference(theirs.results, plain.results), theirs.flops / plain.flops
     requested = [RequestedBudget(str(share), share, share) for share in SHARES]
     device = f"{(0.6 * plain.temporaries + plain.others) / MIB:.3f}MiB"
     requested.append(RequestedBudget(device, device, 0.6 + 0.001 * MIB / plain.temporaries))
@@ -156,12 +157,12 @@ def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measure
     except recompute.Refusal as error:
         spent = time.perf_counter() - start
         reason = error.reason.split(";")[0]
-        return Row(*head, None, None, request.theirs, COMPILES, spent, None, theirs_off, reason)
+        return Row(*head, None, None, request.theirs, MAX_COMPILES, spent, None, theirs_off, reason)
     spent = time.perf_counter() - start
     ours = measured(lowered.compile(), step)
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)
     needs, work = ours.temporaries / plain.temporaries, ours.flops / plain.flops
-    ours_off = off(ours.results, plain.results)
+    ours_off = relative_difference(ours.results, plain.results)
     return Row(*head, needs, work, request.theirs, compiles, spent, ours_off, theirs_off)
 
 

@@ -1,7 +1,6 @@
 """Dropout with keys folded by `axis_index` on a 1x8 mesh: sequence and tensor parallel, no named scopes, the loss
 inside, integer labels."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,43 +12,45 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((1, 8), ("d", "m"))
-L, D, B = 5, 64, 128
-ps = [dict(a=N(2 * i, D, 8 * D), b=N(2 * i + 1, 8 * D, D)) for i in range(L)]
-spec = dict(a=P(None, "m"), b=P("m", None))
-x = N(99, B, D, scale=1.0)
-lab = jnp.arange(B) % D
+mesh = device_mesh((1, 8), ("d", "m"))
+LAYERS, WIDTH, BATCH = 5, 64, 128
+parameters = [
+    dict(expand=normal(2 * i, WIDTH, 8 * WIDTH), project=normal(2 * i + 1, 8 * WIDTH, WIDTH)) for i in range(LAYERS)
+]
+spec = dict(expand=P(None, "m"), project=P("m", None))
+x = normal(99, BATCH, WIDTH, scale=1.0)
+labels = jnp.arange(BATCH) % WIDTH
 
 
 def drop(key, x):
-    m = jax.random.bernoulli(key, 0.9, x.shape)
-    return jnp.where(m, x / 0.9, 0.0)
+    mask = jax.random.bernoulli(key, 0.9, x.shape)
+    return jnp.where(mask, x / 0.9, 0.0)
 
 
-def block(x, p, key):
-    h = drop(jax.random.fold_in(key, lax.axis_index("m")), jax.nn.relu(x @ p["a"]))
-    return x + drop(jax.random.fold_in(key, 77), lax.psum(h @ p["b"], "m"))
+def block(x, weights, key):
+    h = drop(jax.random.fold_in(key, lax.axis_index("m")), jax.nn.relu(x @ weights["expand"]))
+    return x + drop(jax.random.fold_in(key, 77), lax.psum(h @ weights["project"], "m"))
 
 
-def loss(ps, key, x, lab, remat):
-    f = ck(remat)(block)
+def loss(parameters, key, x, labels, remat):
+    run_block = checkpoint_if(remat)(block)
 
-    def net(ps, key, x, lab):
+    def net(parameters, key, x, labels):
         key = jax.random.fold_in(key, lax.axis_index("d"))
-        for i, p in enumerate(ps):
-            x = f(x, p, jax.random.fold_in(key, i))
-        ll = jax.nn.log_softmax(x)
-        return lax.pmean(-jnp.take_along_axis(ll, lab[:, None], 1).mean(), "d")
+        for i, weights in enumerate(parameters):
+            x = run_block(x, weights, jax.random.fold_in(key, i))
+        log_probabilities = jax.nn.log_softmax(x)
+        return lax.pmean(-jnp.take_along_axis(log_probabilities, labels[:, None], 1).mean(), "d")
 
-    return jax.shard_map(net, mesh=mesh, in_specs=([spec] * L, P(), P("d"), P("d")), out_specs=P(), check_vma=False)(
-        ps, key, x, lab
-    )
-
-
-ARGS = (ps, jax.random.key(3), x, lab)
+    return jax.shard_map(
+        net, mesh=mesh, in_specs=([spec] * LAYERS, P(), P("d"), P("d")), out_specs=P(), check_vma=False
+    )(parameters, key, x, labels)
 
 
-def fun(remat):
+ARGUMENTS = (parameters, jax.random.key(3), x, labels)
+
+
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat))

@@ -1,7 +1,6 @@
 """FSDP: parameters sharded by rows and gathered inside each block, so that their gradient is a reduce_scatter; the
 batch is sharded, and the loss inside."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,35 +12,42 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((8,), ("d",))
-L, D, B = 5, 64, 512
-ps = [dict(a=N(3 * i, D, 4 * D), b=N(3 * i + 1, 4 * D, D), g=N(3 * i + 2, D) + 1) for i in range(L)]
-x = N(99, B, D, scale=1.0)
-t = N(98, B, D, scale=1.0)
+mesh = device_mesh((8,), ("d",))
+LAYERS, WIDTH, BATCH = 5, 64, 512
+parameters = [
+    dict(
+        expand=normal(3 * i, WIDTH, 4 * WIDTH),
+        project=normal(3 * i + 1, 4 * WIDTH, WIDTH),
+        scale=normal(3 * i + 2, WIDTH) + 1,
+    )
+    for i in range(LAYERS)
+]
+x = normal(99, BATCH, WIDTH, scale=1.0)
+target = normal(98, BATCH, WIDTH, scale=1.0)
 
 
-def block(x, p):
-    w = {k: lax.all_gather(v, "d", tiled=True) for k, v in p.items()}
-    h = x * lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * w["g"]
-    return x + jax.nn.silu(h @ w["a"]) @ w["b"]
+def block(x, weights):
+    gathered = {name: lax.all_gather(shard, "d", tiled=True) for name, shard in weights.items()}
+    h = x * lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * gathered["scale"]
+    return x + jax.nn.silu(h @ gathered["expand"]) @ gathered["project"]
 
 
-def loss(ps, x, t, remat):
-    f = ck(remat)(block)
+def loss(parameters, x, target, remat):
+    run_block = checkpoint_if(remat)(block)
 
-    def net(ps, x, t):
-        for i, p in enumerate(ps):
+    def net(parameters, x, target):
+        for i, weights in enumerate(parameters):
             with jax.named_scope(f"block{i}"):
-                x = f(x, p)
-        return lax.pmean(jnp.mean((x - t) ** 2), "d")
+                x = run_block(x, weights)
+        return lax.pmean(jnp.mean((x - target) ** 2), "d")
 
-    return jax.shard_map(net, mesh=mesh, in_specs=(P("d"), P("d"), P("d")), out_specs=P())(ps, x, t)
-
-
-ARGS = (ps, x, t)
+    return jax.shard_map(net, mesh=mesh, in_specs=(P("d"), P("d"), P("d")), out_specs=P())(parameters, x, target)
 
 
-def fun(remat):
+ARGUMENTS = (parameters, x, target)
+
+
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat))

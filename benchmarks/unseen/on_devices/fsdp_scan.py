@@ -1,7 +1,6 @@
 """FSDP in a scan over stacked layers: parameters sharded over d by columns and gathered in the body; cast to bf16
 inside, loss outside."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,31 +12,33 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((8,), ("d",))
-L, D, B = 6, 64, 256
-ps = dict(a=N(1, L, D, 4 * D), b=N(2, L, 4 * D, D))
-x = N(99, B, D, scale=1.0)
-
-
-def block(x, p):
-    a, b = (lax.all_gather(p[k].astype(jnp.bfloat16), "d", axis=0, tiled=True) for k in "ab")
-    return x + (jax.nn.relu(x.astype(jnp.bfloat16) @ a) ** 2 @ b).astype(jnp.float32)
+mesh = device_mesh((8,), ("d",))
+LAYERS, WIDTH, BATCH = 6, 64, 256
+parameters = dict(expand=normal(1, LAYERS, WIDTH, 4 * WIDTH), project=normal(2, LAYERS, 4 * WIDTH, WIDTH))
+x = normal(99, BATCH, WIDTH, scale=1.0)
 
 
-def loss(ps, x, remat):
-    f = ck(remat)(block)
+def block(x, weights):
+    expand, project = (
+        lax.all_gather(weights[key].astype(jnp.bfloat16), "d", axis=0, tiled=True) for key in ("expand", "project")
+    )
+    return x + (jax.nn.relu(x.astype(jnp.bfloat16) @ expand) ** 2 @ project).astype(jnp.float32)
 
-    def net(ps, x):
-        return lax.scan(lambda x, p: (f(x, p), None), x, ps)[0]
 
-    y = jax.shard_map(net, mesh=mesh, in_specs=(P(None, "d"), P("d")), out_specs=P("d"))(ps, x)
+def loss(parameters, x, remat):
+    run_block = checkpoint_if(remat)(block)
+
+    def net(parameters, x):
+        return lax.scan(lambda x, weights: (run_block(x, weights), None), x, parameters)[0]
+
+    y = jax.shard_map(net, mesh=mesh, in_specs=(P(None, "d"), P("d")), out_specs=P("d"))(parameters, x)
     return jnp.mean(y**2)
 
 
-ARGS = (ps, x)
+ARGUMENTS = (parameters, x)
 
 
-def fun(remat):
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat))

@@ -1,6 +1,5 @@
 """Two gradients in one step: generator and discriminator of a GAN, each a `shard_map`, with `stop_gradient`."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -10,46 +9,70 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((8,), ("d",))
-L, D, B = 3, 48, 512
-mk = lambda s: [dict(a=N(s + 2 * i, D, 4 * D), b=N(s + 2 * i + 1, 4 * D, D)) for i in range(L)]
-
-
-def block(x, p):
-    return x + jnp.tanh(x @ p["a"]) @ p["b"]
+mesh = device_mesh((8,), ("d",))
+LAYERS, WIDTH, BATCH = 3, 48, 512
 
 
-def fun(remat):
-    f = ck(remat)(block)
+def network(seed):
+    return [
+        dict(expand=normal(seed + 2 * i, WIDTH, 4 * WIDTH), project=normal(seed + 2 * i + 1, 4 * WIDTH, WIDTH))
+        for i in range(LAYERS)
+    ]
 
-    def net(n):
-        def go(ps, x):
-            for i, p in enumerate(ps):
-                with jax.named_scope(f"{n}{i}"):
-                    x = f(x, p)
+
+def block(x, weights):
+    return x + jnp.tanh(x @ weights["expand"]) @ weights["project"]
+
+
+def build_step(remat):
+    run_block = checkpoint_if(remat)(block)
+
+    def net(name):
+        def run(parameters, x):
+            for i, weights in enumerate(parameters):
+                with jax.named_scope(f"{name}{i}"):
+                    x = run_block(x, weights)
             return x
 
-        return jax.shard_map(go, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))
+        return jax.shard_map(run, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))
 
-    G, Dn = net("gen"), net("dis")
+    generator, discriminator = net("gen"), net("dis")
 
-    def gl(g, d, z):
-        return -jnp.mean(jax.nn.log_sigmoid(Dn(d, G(g, z)).sum(-1)))
+    def generator_loss(generator_parameters, discriminator_parameters, noise):
+        generated = generator(generator_parameters, noise)
+        return -jnp.mean(jax.nn.log_sigmoid(discriminator(discriminator_parameters, generated).sum(-1)))
 
-    def dl(d, g, z, x):
+    def discriminator_loss(discriminator_parameters, generator_parameters, noise, x):
         return -jnp.mean(
-            jax.nn.log_sigmoid(Dn(d, x).sum(-1)) + jax.nn.log_sigmoid(-Dn(d, lax.stop_gradient(G(g, z))).sum(-1))
+            jax.nn.log_sigmoid(discriminator(discriminator_parameters, x).sum(-1))
+            + jax.nn.log_sigmoid(
+                -discriminator(discriminator_parameters, lax.stop_gradient(generator(generator_parameters, noise))).sum(
+                    -1
+                )
+            )
         )
 
-    def step(g, d, z, x):
-        a, ga = jax.value_and_grad(gl)(g, d, z)
-        b, gb = jax.value_and_grad(dl)(d, g, z, x)
-        up = lambda p, q: jax.tree.map(lambda p, q: p - 0.1 * q, p, q)
-        return up(g, ga), up(d, gb), a, b
+    def step(generator_parameters, discriminator_parameters, noise, x):
+        generator_value, generator_gradients = jax.value_and_grad(generator_loss)(
+            generator_parameters, discriminator_parameters, noise
+        )
+        discriminator_value, discriminator_gradients = jax.value_and_grad(discriminator_loss)(
+            discriminator_parameters, generator_parameters, noise, x
+        )
+
+        def descend(parameters, gradients):
+            return jax.tree.map(lambda weights, gradients: weights - 0.1 * gradients, parameters, gradients)
+
+        return (
+            descend(generator_parameters, generator_gradients),
+            descend(discriminator_parameters, discriminator_gradients),
+            generator_value,
+            discriminator_value,
+        )
 
     return step
 
 
-ARGS = (mk(0), mk(100), N(98, B, D, scale=1.0), N(99, B, D, scale=1.0))
+ARGUMENTS = (network(0), network(100), normal(98, BATCH, WIDTH, scale=1.0), normal(99, BATCH, WIDTH, scale=1.0))

@@ -1,7 +1,6 @@
 """LoRA: gradients of the adapters alone beside frozen weights; a pair of psum_scatter and all_gather per block; folded
 dropout keys; loss outside."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,42 +12,44 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((2, 2, 2), ("a", "b", "c"))
-L, D, B, T = 4, 64, 8, 32
-base = [dict(a=N(2 * i, D, 4 * D), b=N(2 * i + 1, 4 * D, D)) for i in range(L)]
-bs = [dict(a=P(None, "c"), b=P("c", None))] * L
-lo = [dict(u=N(70 + 2 * i, D, 4), v=N(71 + 2 * i, 4, 4 * D)) for i in range(L)]
-ls = [dict(u=P(), v=P(None, "c"))] * L
-x = N(99, B, T, D, scale=1.0)
+mesh = device_mesh((2, 2, 2), ("a", "b", "c"))
+LAYERS, WIDTH, BATCH, LENGTH = 4, 64, 8, 32
+base = [
+    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
+]
+base_specs = [dict(expand=P(None, "c"), project=P("c", None))] * LAYERS
+adapters = [dict(down=normal(70 + 2 * i, WIDTH, 4), up=normal(71 + 2 * i, 4, 4 * WIDTH)) for i in range(LAYERS)]
+adapter_specs = [dict(down=P(), up=P(None, "c"))] * LAYERS
+x = normal(99, BATCH, LENGTH, WIDTH, scale=1.0)
 
 
-def block(x, p, l, key):
+def block(x, weights, adapter, key):
     h = lax.all_gather(x, "c", axis=1, tiled=True)
-    h = h @ p["a"] + (h @ l["u"]) @ l["v"]
+    h = h @ weights["expand"] + (h @ adapter["down"]) @ adapter["up"]
     key = jax.random.fold_in(jax.random.fold_in(key, lax.axis_index(("a", "b"))), lax.axis_index("c"))
     h = jnp.where(jax.random.bernoulli(key, 0.8, h.shape), jax.nn.silu(h) / 0.8, 0)
-    return x + lax.psum_scatter(h @ p["b"], "c", scatter_dimension=1, tiled=True)
+    return x + lax.psum_scatter(h @ weights["project"], "c", scatter_dimension=1, tiled=True)
 
 
-def loss(lo, base, key, x, remat):
-    f = ck(remat)(block)
+def loss(adapters, base, key, x, remat):
+    run_block = checkpoint_if(remat)(block)
 
-    def net(lo, base, key, x):
-        ks = jax.random.split(key, L)
-        for i in range(L):
-            x = f(x, base[i], lo[i], ks[i])
+    def net(adapters, base, key, x):
+        keys = jax.random.split(key, LAYERS)
+        for i in range(LAYERS):
+            x = run_block(x, base[i], adapters[i], keys[i])
         return x
 
-    y = jax.shard_map(net, mesh=mesh, in_specs=(ls, bs, P(), P(("a", "b"), "c")), out_specs=P(("a", "b"), "c"))(
-        lo, base, key, x
-    )
+    y = jax.shard_map(
+        net, mesh=mesh, in_specs=(adapter_specs, base_specs, P(), P(("a", "b"), "c")), out_specs=P(("a", "b"), "c")
+    )(adapters, base, key, x)
     return jnp.mean(y**2)
 
 
-ARGS = (lo, base, jax.random.key(1), x)
+ARGUMENTS = (adapters, base, jax.random.key(1), x)
 
 
-def fun(remat):
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat))

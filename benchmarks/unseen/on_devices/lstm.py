@@ -1,7 +1,6 @@
 """Two stacked GRU-like layers with a sharded hidden state, gathered at every step of a scan inside the `shard_map`; the
 loss is outside, on the whole sequence."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,44 +12,52 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((8,), ("m",))
-L, D, B, T = 2, 64, 16, 48
-ps = [
-    dict(wx=N(3 * i, D, 3 * D, scale=0.2).reshape(D, 3, D), wh=N(3 * i + 1, D, 3 * D, scale=0.2).reshape(D, 3, D))
-    for i in range(L)
+mesh = device_mesh((8,), ("m",))
+LAYERS, WIDTH, BATCH, LENGTH = 2, 64, 16, 48
+parameters = [
+    dict(
+        input=normal(3 * i, WIDTH, 3 * WIDTH, scale=0.2).reshape(WIDTH, 3, WIDTH),
+        hidden=normal(3 * i + 1, WIDTH, 3 * WIDTH, scale=0.2).reshape(WIDTH, 3, WIDTH),
+    )
+    for i in range(LAYERS)
 ]
-sp = dict(wx=P(None, None, "m"), wh=P(None, None, "m"))
-x = N(99, T, B, D, scale=1.0)
+spec = dict(input=P(None, None, "m"), hidden=P(None, None, "m"))
+x = normal(99, LENGTH, BATCH, WIDTH, scale=1.0)
 
 
-def cell(h, x, p):
-    hf = lax.all_gather(h, "m", axis=1, tiled=True)
-    gx = jnp.einsum("bd,dgk->bgk", x, p["wx"])
-    gh = jnp.einsum("bd,dgk->bgk", hf, p["wh"])
-    r = jax.nn.sigmoid(gx[:, 0] + gh[:, 0])
-    z = jax.nn.sigmoid(gx[:, 1] + gh[:, 1])
-    n = jnp.tanh(gx[:, 2] + r * gh[:, 2])
-    return (1 - z) * n + z * h
+def cell(h, x, weights):
+    gathered = lax.all_gather(h, "m", axis=1, tiled=True)
+    from_input = jnp.einsum("bd,dgk->bgk", x, weights["input"])
+    from_hidden = jnp.einsum("bd,dgk->bgk", gathered, weights["hidden"])
+    reset = jax.nn.sigmoid(from_input[:, 0] + from_hidden[:, 0])
+    update = jax.nn.sigmoid(from_input[:, 1] + from_hidden[:, 1])
+    candidate = jnp.tanh(from_input[:, 2] + reset * from_hidden[:, 2])
+    return (1 - update) * candidate + update * h
 
 
-def loss(ps, x, remat):
-    f = ck(remat)(cell)
+def loss(parameters, x, remat):
+    run_cell = checkpoint_if(remat)(cell)
 
-    def net(ps, x):
-        for p in ps:
-            h0 = lax.pcast(jnp.zeros((B, D // 8)), ("m",), to="varying")
-            _, hs = lax.scan(lambda h, x: (lambda n: (n, n))(f(h, x, p)), h0, x)
-            x = lax.all_gather(hs, "m", axis=2, tiled=True)
-        return hs
+    def net(parameters, x):
+        for weights in parameters:
+            initial = lax.pcast(jnp.zeros((BATCH, WIDTH // 8)), ("m",), to="varying")
 
-    y = jax.shard_map(net, mesh=mesh, in_specs=([sp] * L, P()), out_specs=P(None, None, "m"))(ps, x)
+            def carry_and_state(h, x, weights=weights):
+                state = run_cell(h, x, weights)
+                return state, state
+
+            _, states = lax.scan(carry_and_state, initial, x)
+            x = lax.all_gather(states, "m", axis=2, tiled=True)
+        return states
+
+    y = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P()), out_specs=P(None, None, "m"))(parameters, x)
     return jnp.mean(y**2)
 
 
-ARGS = (ps, x)
+ARGUMENTS = (parameters, x)
 
 
-def fun(remat):
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat))

@@ -1,7 +1,6 @@
 """A mixture of experts with one expert per device: top-1 routing with capacity, all_to_all both ways, integer and
 boolean residuals, an auxiliary loss, and several results."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,51 +12,64 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((8,), ("e",))
-E, D, L, B, C = 8, 32, 3, 1024, 24
-ps = [dict(r=N(5 * i, D, E, scale=0.5), a=N(5 * i + 1, E, D, 4 * D), b=N(5 * i + 2, E, 4 * D, D)) for i in range(L)]
-specs = dict(r=P(), a=P("e"), b=P("e"))
-x = N(99, B, D, scale=1.0)
-
-
-def block(x, p):
-    g = jax.nn.softmax(x @ p["r"], -1)
-    idx = jnp.argmax(g, -1)
-    top = jnp.take_along_axis(g, idx[:, None], 1)[:, 0]
-    oh = jax.nn.one_hot(idx, E, dtype=jnp.int32)
-    pos = (jnp.cumsum(oh, 0) - 1) * oh
-    slot = pos.sum(-1)
-    ok = slot < C
-    disp = jnp.zeros((E, C, x.shape[1]), x.dtype).at[idx, jnp.where(ok, slot, C)].add(x, mode="drop")
-    h = lax.all_to_all(disp, "e", 0, 1, tiled=True)  # (1, 8C, D)
-    h = jax.nn.gelu(h[0] @ p["a"][0]) @ p["b"][0]
-    h = lax.all_to_all(h.reshape(1, E * C, -1), "e", 1, 0, tiled=True)
-    y = jnp.where(ok[:, None], h[idx, jnp.minimum(slot, C - 1)], 0.0) * top[:, None]
-    aux = E * jnp.sum(lax.pmean(oh.astype(x.dtype).mean(0), "e") * lax.pmean(g.mean(0), "e"))
-    return x + y, (aux, ok.sum())
+mesh = device_mesh((8,), ("e",))
+EXPERTS, WIDTH, LAYERS, BATCH, CAPACITY = 8, 32, 3, 1024, 24
+parameters = [
+    dict(
+        router=normal(5 * i, WIDTH, EXPERTS, scale=0.5),
+        expand=normal(5 * i + 1, EXPERTS, WIDTH, 4 * WIDTH),
+        project=normal(5 * i + 2, EXPERTS, 4 * WIDTH, WIDTH),
+    )
+    for i in range(LAYERS)
+]
+specs = dict(router=P(), expand=P("e"), project=P("e"))
+x = normal(99, BATCH, WIDTH, scale=1.0)
 
 
-def loss(ps, x, remat):
-    f = ck(remat)(block)
+def block(x, weights):
+    gates = jax.nn.softmax(x @ weights["router"], -1)
+    expert = jnp.argmax(gates, -1)
+    top = jnp.take_along_axis(gates, expert[:, None], 1)[:, 0]
+    one_hot = jax.nn.one_hot(expert, EXPERTS, dtype=jnp.int32)
+    position = (jnp.cumsum(one_hot, 0) - 1) * one_hot
+    slot = position.sum(-1)
+    fits = slot < CAPACITY
+    dispatched = (
+        jnp.zeros((EXPERTS, CAPACITY, x.shape[1]), x.dtype)
+        .at[expert, jnp.where(fits, slot, CAPACITY)]
+        .add(x, mode="drop")
+    )
+    h = lax.all_to_all(dispatched, "e", 0, 1, tiled=True)  # (1, 8 * CAPACITY, WIDTH)
+    h = jax.nn.gelu(h[0] @ weights["expand"][0]) @ weights["project"][0]
+    h = lax.all_to_all(h.reshape(1, EXPERTS * CAPACITY, -1), "e", 1, 0, tiled=True)
+    y = jnp.where(fits[:, None], h[expert, jnp.minimum(slot, CAPACITY - 1)], 0.0) * top[:, None]
+    aux = EXPERTS * jnp.sum(lax.pmean(one_hot.astype(x.dtype).mean(0), "e") * lax.pmean(gates.mean(0), "e"))
+    return x + y, (aux, fits.sum())
 
-    def net(ps, x):
+
+def loss(parameters, x, remat):
+    run_block = checkpoint_if(remat)(block)
+
+    def net(parameters, x):
         aux = 0.0
         kept = []
-        for i, p in enumerate(ps):
+        for i, weights in enumerate(parameters):
             with jax.named_scope(f"moe{i}"):
-                x, (a, k) = f(x, p)
-            aux = aux + a
-            kept.append(lax.psum(k, "e"))
+                x, (block_aux, block_kept) = run_block(x, weights)
+            aux = aux + block_aux
+            kept.append(lax.psum(block_kept, "e"))
         return x, aux, jnp.stack(kept)
 
-    y, aux, kept = jax.shard_map(net, mesh=mesh, in_specs=([specs] * L, P("e")), out_specs=(P("e"), P(), P()))(ps, x)
+    y, aux, kept = jax.shard_map(net, mesh=mesh, in_specs=([specs] * LAYERS, P("e")), out_specs=(P("e"), P(), P()))(
+        parameters, x
+    )
     return jnp.mean(y**2) + 0.01 * aux, kept
 
 
-ARGS = (ps, x)
+ARGUMENTS = (parameters, x)
 
 
-def fun(remat):
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat), has_aux=True)

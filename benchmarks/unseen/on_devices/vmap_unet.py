@@ -1,7 +1,6 @@
 """A vmap over an ensemble of `shard_map`s with U-shaped skips across blocks: halo exchange by ppermute, convolutions
 over a sharded sequence, and a sort in a block."""
 
-# ruff: noqa
 # pyright: basic
 
 from __future__ import annotations
@@ -13,51 +12,54 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .given import M, N, ck
+from .common import checkpoint_if, device_mesh, normal
 
-mesh = M((8,), ("s",))
-L, C, B, T = 4, 16, 8, 256
-ps = [dict(w=N(i, 3, C, C, scale=0.3), u=N(50 + i, 2 * C, C, scale=0.3)) for i in range(L)]
-x = N(99, 2, B, T, C, scale=1.0)
+mesh = device_mesh((8,), ("s",))
+LAYERS, CHANNELS, BATCH, LENGTH = 4, 16, 8, 256
+parameters = [
+    dict(weights=normal(i, 3, CHANNELS, CHANNELS, scale=0.3), merge=normal(50 + i, 2 * CHANNELS, CHANNELS, scale=0.3))
+    for i in range(LAYERS)
+]
+x = normal(99, 2, BATCH, LENGTH, CHANNELS, scale=1.0)
 
 
-def conv(x, w):
-    l = lax.ppermute(x[:, -1:], "s", [(i, (i + 1) % 8) for i in range(8)])
-    r = lax.ppermute(x[:, :1], "s", [(i, (i - 1) % 8) for i in range(8)])
+def conv(x, weights):
+    left = lax.ppermute(x[:, -1:], "s", [(i, (i + 1) % 8) for i in range(8)])
+    right = lax.ppermute(x[:, :1], "s", [(i, (i - 1) % 8) for i in range(8)])
     return lax.conv_general_dilated(
-        jnp.concatenate([l, x, r], 1), w, (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC")
+        jnp.concatenate([left, x, right], 1), weights, (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC")
     )
 
 
-def down(x, w):
-    return jax.nn.elu(conv(x, w))
+def down(x, weights):
+    return jax.nn.elu(conv(x, weights))
 
 
-def up(x, s, u):
-    return jnp.sort(jnp.concatenate([x, s], -1), axis=-1) @ u + s
+def up(x, skip, merge):
+    return jnp.sort(jnp.concatenate([x, skip], -1), axis=-1) @ merge + skip
 
 
-def loss(ps, x, remat):
-    dn = ck(remat)(down)
-    u = ck(remat)(up)
+def loss(parameters, x, remat):
+    run_down = checkpoint_if(remat)(down)
+    run_up = checkpoint_if(remat)(up)
 
-    def net(ps, x):
-        sk = []
-        for i, p in enumerate(ps):
+    def net(parameters, x):
+        skips = []
+        for i, layer in enumerate(parameters):
             with jax.named_scope(f"down{i}"):
-                sk.append(x)
-                x = dn(x, p["w"])
-        for i, (p, s) in enumerate(zip(ps[::-1], sk[::-1])):
+                skips.append(x)
+                x = run_down(x, layer["weights"])
+        for i, (layer, skip) in enumerate(zip(parameters[::-1], skips[::-1], strict=True)):
             with jax.named_scope(f"up{i}"):
-                x = u(x, s, p["u"])
+                x = run_up(x, skip, layer["merge"])
         return x
 
-    f = jax.shard_map(net, mesh=mesh, in_specs=(P(), P(None, "s")), out_specs=P(None, "s"))
-    return jnp.mean(jax.vmap(f, (None, 0))(ps, x) ** 2)
+    net_on_devices = jax.shard_map(net, mesh=mesh, in_specs=(P(), P(None, "s")), out_specs=P(None, "s"))
+    return jnp.mean(jax.vmap(net_on_devices, (None, 0))(parameters, x) ** 2)
 
 
-ARGS = (ps, x)
+ARGUMENTS = (parameters, x)
 
 
-def fun(remat):
+def build_step(remat):
     return jax.value_and_grad(functools.partial(loss, remat=remat))

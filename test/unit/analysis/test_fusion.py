@@ -5,8 +5,9 @@ from __future__ import annotations
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.stablehlo.binary import BINARY
 from recompute.dialects.stablehlo.compare_select import ELEMENTWISE
+from recompute.dialects.stablehlo.padding import PADDING
 from recompute.dialects.stablehlo.representation import REPRESENTATION
-from recompute.dialects.stablehlo.shapes import PADDING, SHAPES
+from recompute.dialects.stablehlo.shapes import SHAPES
 from recompute.dialects.stablehlo.slices import SLICES
 from recompute.dialects.stablehlo.unary import UNARY
 from recompute.rules.fusion import FUSIBLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.memory.peaks import Peaks
-from recompute.benchmarks.unseen.budgets.relations import learned_start
+from recompute.benchmarks.unseen.budgets.second.relations import learned_start
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE

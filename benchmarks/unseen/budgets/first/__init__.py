@@ -1,0 +1,8 @@
+"""The sixteen steps of the first author."""
+
+from __future__ import annotations
+
+from ...common import Builder
+from . import images, learning, sequences
+
+FIRST: dict[str, Builder] = {**images.STEPS, **sequences.STEPS, **learning.STEPS}

@@ -1,0 +1,8 @@
+"""The fourteen steps of the second author."""
+
+from __future__ import annotations
+
+from ...common import Builder
+from . import images, relations, sequences
+
+SECOND: dict[str, Builder] = {**images.STEPS, **sequences.STEPS, **relations.STEPS}

@@ -1,0 +1,52 @@
+"""A deep equilibrium: a `fori_loop` with psum and without gradient, then one differentiable iteration; also blocks with
+a `fori_loop` of static length, and an inner `jax.checkpoint` with a policy in both variants."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+from .common import checkpoint_if, device_mesh, normal
+
+mesh = device_mesh((4, 2), ("d", "m"))
+LAYERS, WIDTH, BATCH = 4, 64, 256
+parameters = [
+    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
+]
+spec = dict(expand=P(None, "m"), project=P("m", None))
+x = normal(99, BATCH, WIDTH, scale=1.0)
+
+
+@functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_saveable)
+def feed_forward(x, weights):
+    return jax.nn.gelu(jax.nn.gelu(x @ weights["expand"]) * 2.0) @ weights["project"]
+
+
+def block(x, weights):
+    z = lax.fori_loop(0, 3, lambda _, z: jnp.tanh(lax.psum(feed_forward(z, weights), "m") + x), lax.stop_gradient(x))
+    return x + lax.psum(feed_forward(z, weights), "m")
+
+
+def loss(parameters, x, remat):
+    run_block = checkpoint_if(remat)(block)
+
+    def net(parameters, x):
+        for weights in parameters:
+            x = run_block(x, weights)
+        return x
+
+    y = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P("d")), out_specs=P("d"))(parameters, x)
+    return jnp.mean(jnp.log1p(y * y))
+
+
+ARGUMENTS = (parameters, x)
+
+
+def build_step(remat):
+    return jax.value_and_grad(functools.partial(loss, remat=remat))

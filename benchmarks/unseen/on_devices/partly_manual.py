@@ -1,0 +1,55 @@
+"""Partly manual axes: `axis_names={"d"}`, with m left to the partitioner by shardings of the parameters; sums of
+gradients over d are automatic; loss outside."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from .common import checkpoint_if, device_mesh, normal
+
+mesh = device_mesh((4, 2), ("d", "m"))
+LAYERS, WIDTH, BATCH, LENGTH = 4, 32, 32, 32
+parameters = [
+    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
+]
+parameters = [
+    dict(
+        expand=jax.device_put(weights["expand"], NamedSharding(mesh, P(None, "m"))),
+        project=jax.device_put(weights["project"], NamedSharding(mesh, P("m", None))),
+    )
+    for weights in parameters
+]
+x = normal(99, BATCH, LENGTH, WIDTH, scale=1.0)
+
+
+def block(x, weights):
+    mean = lax.psum(jnp.sum(x, axis=(0, 1)), "d") / (BATCH * LENGTH)
+    return x + jax.nn.gelu((x - mean) @ weights["expand"]) @ weights["project"]
+
+
+def loss(parameters, x, remat):
+    run_block = checkpoint_if(remat)(block)
+
+    def net(parameters, x):
+        for i, weights in enumerate(parameters):
+            with jax.named_scope(f"block{i}"):
+                x = run_block(x, weights)
+        return x
+
+    y = jax.shard_map(net, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"), axis_names={"d"})(parameters, x)
+    return jnp.mean(jnp.cos(y))
+
+
+ARGUMENTS = (parameters, x)
+
+
+def build_step(remat):
+    return jax.value_and_grad(functools.partial(loss, remat=remat))

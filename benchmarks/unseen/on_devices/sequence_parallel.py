@@ -1,0 +1,54 @@
+"""Sequence parallelism in bf16: an all_gather before and a psum_scatter after each pair of products; `check_vma=False`;
+the f32 parameters are cast outside, and the loss is outside in f32."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+from .common import checkpoint_if, device_mesh, normal
+
+mesh = device_mesh((2, 4), ("d", "m"))
+LAYERS, WIDTH, BATCH, LENGTH = 4, 64, 8, 64
+parameters = [
+    dict(expand=normal(2 * i, WIDTH, 8 * WIDTH), project=normal(2 * i + 1, 8 * WIDTH, WIDTH), scale=jnp.ones(WIDTH))
+    for i in range(LAYERS)
+]
+spec = dict(expand=P(None, "m"), project=P("m", None), scale=P())
+x = normal(99, BATCH, LENGTH, WIDTH, scale=1.0)
+
+
+def block(x, weights):
+    h = x * lax.rsqrt(jnp.mean(x.astype(jnp.float32) ** 2, -1, keepdims=True) + 1e-6).astype(x.dtype) * weights["scale"]
+    h = lax.all_gather(h, "m", axis=1, tiled=True)
+    h = jax.nn.gelu(h @ weights["expand"])
+    return x + lax.psum_scatter(h @ weights["project"], "m", scatter_dimension=1, tiled=True)
+
+
+def loss(parameters, x, remat):
+    parameters = jax.tree.map(lambda array: array.astype(jnp.bfloat16), parameters)
+    run_block = checkpoint_if(remat)(block)
+
+    def net(parameters, x):
+        for i, weights in enumerate(parameters):
+            with jax.named_scope(f"layer_{i}"):
+                x = run_block(x, weights)
+        return x
+
+    y = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P("d", "m")), out_specs=P("d", "m"), check_vma=False)(
+        parameters, x.astype(jnp.bfloat16)
+    )
+    return jnp.mean(y.astype(jnp.float32) ** 2)
+
+
+ARGUMENTS = (parameters, x)
+
+
+def build_step(remat):
+    return jax.value_and_grad(functools.partial(loss, remat=remat))

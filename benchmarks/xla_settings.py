@@ -1,0 +1,19 @@
+"""Settings of XLA that several benchmarks use.
+
+This module does not import JAX, because JAX reads flags when it starts.
+"""
+
+from __future__ import annotations
+
+import os
+
+KEEP_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+"""The compiler options with which XLA:CPU keeps barriers. Otherwise it removes them before it schedules, and then
+merges copies with their originals, those of `jax.checkpoint` too."""
+_HOST_DEVICES = "--xla_force_host_platform_device_count"
+
+
+def flags_with_host_devices(count: int) -> str:
+    """Return `XLA_FLAGS` with the flag that divides the host into this number of devices, unless it has one already."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    return flags if _HOST_DEVICES in flags else f"{flags} {_HOST_DEVICES}={count}".strip()

@@ -1,0 +1,65 @@
+"""Stable merge sort of many lines at once, for a comparison of arrays of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from .arrays import Array
+
+Precedes: TypeAlias = Callable[[Array, Array], Array]
+"""For two arrays of elements, identified by integers: whether the first element must precede the second."""
+
+
+def merge_sort(lines: Array, precedes: Precedes) -> Array:
+    """Return each line in sorted order, by a bottom-up merge sort.
+
+    Sorted runs of 1, 2, 4, ... elements are merged in pairs. In the merged run, the place of an element is its place in
+    its own run, plus the number of elements of the other run that precede it.
+
+    Args:
+        lines: The elements, a line in each row.
+        precedes: The comparison. Of elements of which neither precedes the other, the earlier one stays first.
+    """
+    length = lines.shape[1]
+    columns = np.arange(length, dtype=np.int64)
+    run_length = 1
+    while run_length < length:
+        start = columns - columns % (2 * run_length)
+        middle, end = np.minimum(start + run_length, length), np.minimum(start + 2 * run_length, length)
+        is_left = columns < middle
+        other_start, other_end = np.where(is_left, middle, start), np.where(is_left, end, middle)
+        place_in_run = np.where(is_left, columns, columns - (middle - start))
+        merged = lines.copy()
+        targets = place_in_run + _preceding_in_other_run(lines, other_start, other_end, is_left, precedes)
+        np.put_along_axis(merged, targets, lines, axis=1)
+        lines = merged
+        run_length *= 2
+    return lines
+
+
+def _preceding_in_other_run(
+    lines: Array, other_start: Array, other_end: Array, is_left: Array, precedes: Precedes
+) -> Array:
+    """Return for each element the number of elements of the other run that precede it, by binary search.
+
+    Of equal elements, the one of the left run precedes.
+
+    Args:
+        lines: The elements.
+        other_start, other_end: For each column, the first column of the other run, and the one after its last.
+        is_left: For each column, whether it belongs to the left run of its pair.
+        precedes: The comparison.
+    """
+    low = np.broadcast_to(other_start, lines.shape).copy()
+    high = np.broadcast_to(other_end, lines.shape).copy()
+    while np.any(is_open := low < high):
+        # Where the search has ended, the middle may lie behind the line: it is clamped, and its comparison not used.
+        middle = np.minimum((low + high) // 2, lines.shape[1] - 1)
+        candidates = np.take_along_axis(lines, middle, axis=1)
+        is_before = np.where(is_left, precedes(candidates, lines), ~precedes(lines, candidates))
+        low = np.where(is_open & is_before, middle + 1, low)
+        high = np.where(is_open & ~is_before, middle, high)
+    return low - other_start

@@ -1,0 +1,79 @@
+"""Remarks of `recompute-loops` on the loops that it rewrites, and on those that it leaves unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from xdsl.ir import Operation
+
+from ...analysis.copies.loop_chunks import SavedCarries
+from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, CutOf, LoopCut, MayRepeat
+from ...analysis.step.exchanges import holds_collective
+from ...analysis.step.stacks import LoopPair
+from ...rules.effects import why_impure
+from ...support.counted import counted
+from ...support.diagnostics import Remark, RemarkKind, Topic
+from ...support.operations import name_of
+from ...support.units import format_bytes, readable_bytes
+
+WHOLE = "the loop is in a segment, and recomputed with it as a whole: this needs less memory than cutting it"
+EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
+_TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
+"""The topics of remarks with these reasons."""
+
+
+def remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
+    """Make the remark that a loop is left unchanged. `topic`: by default the topic of the reason."""
+    return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
+
+
+def remarks_on_cuts_not_worthwhile(
+    pairs: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
+) -> Iterator[Remark]:
+    """Yield a remark for each pair of loops that is recomputed as a whole, or whose cut saves too little."""
+    for pair in pairs:
+        if pair.writer.op in whole:
+            yield Remark(pair.writer.op, WHOLE)
+        elif pair.only_read and (reason := cut_of(pair).why_not) is not None:
+            exchanges = [op for op in pair.writer.block.ops if holds_collective(op) and not may_repeat(op)]
+            if reason == SMALLEST and exchanges:
+                note = EXCHANGES.format(name=name_of(exchanges[0]))
+                yield remark_on_uncut(pair.writer.op, reason, note, Topic.LOOP_COLLECTIVES)
+            else:
+                yield remark_on_uncut(pair.writer.op, reason)
+
+
+def remark_on_saved_carries(saved: SavedCarries) -> Remark:
+    writer, size = saved.pair.writer, saved.recomputed_part.size
+    iterations = f"{counted(saved.iterations, 'iteration')} {'is' if saved.iterations == 1 else 'are'}"
+    after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
+    return Remark(
+        writer.op,
+        f"the loop of {counted(writer.trips, 'iteration')} holds {saved.description}: {after}, and its stacks were "
+        f"{before}; {iterations} run again, {counted(size, 'operation')} of each",
+        RemarkKind.PASSED,
+    )
+
+
+def remark_on_cut(cut: LoopCut) -> Remark:
+    pair = cut.pair
+    stacks = counted(len(cut.dropped), "stack")
+    return Remark(
+        pair.writer.op,
+        f"the loop of {counted(pair.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
+        f"{stacks}, and {format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats "
+        f"{counted(len(cut.repeated), 'operation')}",
+        RemarkKind.PASSED,
+        amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
+    )
+
+
+def remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
+    """Yield, for each reason why operations of the loop are not repeated, a remark at the first such operation."""
+    reasons = dict[str, Operation]()
+    for op in cut.pair.writer.block.ops:
+        if op is not cut.pair.writer.block.last_op and (reason := why_impure(op)) is not None:
+            reasons.setdefault(reason, op)
+    for reason, op in reasons.items():
+        saved = ", and its results are saved" if op.results else ""
+        yield Remark(op, f"{name_of(op)} runs once in each iteration{saved}: {reason}")
