@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the steps are PyTorch's")
 
 import recompute  # noqa: E402
 import recompute.torch as rt  # noqa: E402
-from recompute.frontends.torch import joint_graph_step as steps  # noqa: E402
+from recompute.frontends.torch.partition import joint_graph_step as steps  # noqa: E402
 from recompute.support.disk_cache import SUFFIX  # noqa: E402
 
 

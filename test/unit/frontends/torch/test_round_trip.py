@@ -17,9 +17,9 @@ from recompute.test.unit.frontends.torch.graphs import LEAST, cloned, copies_in,
 from recompute.test.unit.frontends.torch.steps import STEPS, torch
 
 from functorch.compile import default_partition  # isort: skip
-from recompute.frontends.torch import exporter, layout_views  # isort: skip
-from recompute.frontends.torch.exporter import write_joint  # isort: skip
-from recompute.frontends.torch.importer import is_backward, read_joint  # isort: skip
+from recompute.frontends.torch.fx import exporter, layout_views  # isort: skip
+from recompute.frontends.torch.fx.exporter import write_joint  # isort: skip
+from recompute.frontends.torch.fx.importer import is_backward, read_joint  # isort: skip
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -20,9 +20,9 @@ from recompute.test.unit.frontends.torch.graphs import cloned, copies_in, export
 from recompute.test.unit.frontends.torch.steps import compiled, made, run, torch
 
 import recompute.torch as rt  # isort: skip
-from recompute.frontends.torch import importer, unsupported  # isort: skip
-from recompute.frontends.torch.exporter import write_joint  # isort: skip
-from recompute.frontends.torch.importer import read_joint  # isort: skip
+from recompute.frontends.torch.fx import importer, unsupported  # isort: skip
+from recompute.frontends.torch.fx.exporter import write_joint  # isort: skip
+from recompute.frontends.torch.fx.importer import read_joint  # isort: skip
 
 
 def _fresh_draw(graph: Any) -> None:

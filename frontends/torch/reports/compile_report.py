@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from ...dialects.torch import FLOPS
-from ...planning.plan import Optimality
-from ...support.counted import counted
-from ...support.units import format_bytes, readable_bytes
+from ....dialects.torch import FLOPS
+from ....planning.plan import Optimality
+from ....support.counted import counted
+from ....support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
 if TYPE_CHECKING:
-    from .joint_graph_step import JointStep, RewrittenStep
+    from ..partition.joint_graph_step import JointStep, RewrittenStep
 
 
 @dataclass(frozen=True)

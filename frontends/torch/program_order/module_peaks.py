@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.graph_of import graph_of
-from ...analysis.step.marks import is_copy
-from ...analysis.step.order import Order, functions_of, single_block
-from ...analysis.step.phase_sources import stated_phase
-from ...analysis.step.views import value_bytes
-from ...dialects.torch import SEEDED
-from ...planning.graph import PHASES_OF_FORWARD
-from ...planning.liveness import live_bytes
-from .schemas import STATE_BYTES
+from ....analysis.step.graph_of import graph_of
+from ....analysis.step.marks import is_copy
+from ....analysis.step.order import Order, functions_of, single_block
+from ....analysis.step.phase_sources import stated_phase
+from ....analysis.step.views import value_bytes
+from ....dialects.torch import SEEDED
+from ....planning.graph import PHASES_OF_FORWARD
+from ....planning.liveness import live_bytes
+from ..fx.schemas import STATE_BYTES
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ Two kinds of values are not saved as they are:
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,14 +30,15 @@ from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...analysis.step.marks import is_copy
-from ...analysis.step.order import functions_of, single_block
-from ...analysis.step.views import value_bytes
-from ...dialects import aten
-from ...dialects.names import Names
-from ...dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
-from ...support.operations import name_of
+from ....analysis.step.marks import is_copy
+from ....analysis.step.order import functions_of, single_block
+from ....analysis.step.views import value_bytes
+from ....dialects import aten
+from ....dialects.names import Names
+from ....dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
+from ....support.operations import name_of
 from .arguments import value_of
+from .fake_values import tensors_in
 from .importer import KEPT, ORIGIN, written_placeholders
 from .layout_views import FLAT, is_flattened
 from .schemas import STATE_BYTES, target_named
@@ -303,12 +304,6 @@ def _origin(original: torch.fx.Node, copied: bool) -> dict[str, str]:
 
 def _state_like(value: Any) -> torch.Tensor:
     """Return a fake random state of the device of a fake tensor."""
-    (first, *_) = _tensors(value)
+    first = next(tensors_in(value))
     with first.fake_mode:
         return torch.empty(STATE_BYTES[first.device.type], dtype=torch.uint8, device="cpu")
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    for part in value if isinstance(value, tuple | list) else (value,):
-        if isinstance(part, torch.Tensor):
-            yield part

@@ -16,11 +16,11 @@ import torch
 import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 
-from ...driver.cache_keys import options_key
-from ...support.fingerprint import NoFingerprint
-from .joint_graph_step import JointStep
-from .options import Options
-from .splits import Candidate
+from ....driver.cache_keys import options_key
+from ....support.fingerprint import NoFingerprint
+from ..options import Options
+from ..partition.joint_graph_step import JointStep
+from .candidates import Candidate
 
 MAX_STEPS = 64
 """The number of steps whose measurements are kept; measurements of the least recently used step are dropped first."""

@@ -11,23 +11,23 @@ import torch
 from functorch.compile import default_partition
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.order import functions_of
-from ...analysis.step.views import value_bytes
-from ...driver.api import Rewritten, rewrite
-from ...driver.verified import NotProved
-from ...mlir_io.printer import print_module
-from ...options.recompute_options import RecomputeOptions
-from ...planning.plan import Optimality
-from ...proof.prove import prove
-from ...support.diagnostics import Refusal
-from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
-from .exporter import write_joint
-from .importer import is_backward, read_joint, written_placeholders
-from .options import Options
+from ....analysis.step.order import functions_of
+from ....analysis.step.views import value_bytes
+from ....driver.api import Rewritten, rewrite
+from ....driver.verified import NotProved
+from ....mlir_io.printer import print_module
+from ....options.recompute_options import RecomputeOptions
+from ....planning.plan import Optimality
+from ....proof.prove import prove
+from ....support.diagnostics import Refusal
+from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ..fx.exporter import write_joint
+from ..fx.halves import Halves
+from ..fx.importer import is_backward, read_joint, written_placeholders
+from ..options import Options
+from ..program_order.module_peaks import Peak
 from .plan_cache import PlanCache, StoredPlan
-from .program_order_peaks import Peak
 
-Partitioned = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
 TIGHTENED, SHRUNK = 6, 0.93
 """Maximum number of budgets that are tried below the lowest peak so far, and the share of it that is tried first."""
 TIGHT = 0.99
@@ -149,7 +149,7 @@ class JointStep:
         """The imported graph as MLIR, with locations: module paths decide on segments."""
         return print_module(self.module, debuginfo=True)
 
-    def split(self, rewritten: RewrittenStep) -> Partitioned:
+    def split(self, rewritten: RewrittenStep) -> Halves:
         """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
 
         Raises `NotProved`, and `Unsupported` for an operation without a form in FX.

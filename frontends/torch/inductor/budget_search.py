@@ -16,17 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ...planning.calibrated_search import Prediction, Ratio
-from ...planning.solvers.result import Stop, never
-from ...search.budget.rounds import Rounds
-from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ....planning.calibrated_search import Prediction, Ratio
+from ....planning.solvers.result import Stop, never
+from ....search.budget.rounds import Rounds
+from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ..fx.halves import Halves
+from ..options import Options
+from ..partition.joint_graph_step import JointStep
+from ..partition.partitioner import BudgetNotKept
+from ..reports.compile_report import GraphReport, Round
+from .candidates import PLAN, Candidate, Splitter
 from .compiled_step import devices_of, measured_peak
-from .joint_graph_step import JointStep, Partitioned
 from .measurements import Measurement, Measurements
-from .options import Options
-from .partition import BudgetNotKept
-from .report import GraphReport, Round
-from .splits import PLAN, Candidate, Splitter
 
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
@@ -39,7 +40,7 @@ ROOM = (1.1, 1.25)
 """For the budget `min`: bounds that leave Inductor more room than the smallest plan, as multiples of its peak."""
 
 
-def partition_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
+def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
     """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
@@ -109,7 +110,7 @@ class _Search:
     measurements: Measurements
     rounds: list[Round] = field(default_factory=list[Round])
 
-    def best(self) -> tuple[Partitioned, GraphReport]:
+    def best(self) -> tuple[Halves, GraphReport]:
         limit = self._limit
         chosen = self._fewest_flops_within(self._least() if limit is None else limit)
         if limit is not None and (chosen is None or not self._is_settled(chosen, limit)):

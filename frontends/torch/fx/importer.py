@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, Module
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ...dialects.names import Names
-from ...dialects.torch import (
+from ....dialects.names import Names
+from ....dialects.torch import (
     ARGS,
     DRAW,
     EFFECT,
@@ -35,6 +35,7 @@ from ...dialects.torch import (
     operation_class,
 )
 from .arguments import text_of
+from .fake_values import tensors_in
 from .graph_marks import marks_of
 from .layout_views import flattened_argument, restored_argument
 from .node_locations import location_of
@@ -345,8 +346,7 @@ def _is_tuple(value: Any) -> bool:
 
 def _state_type(value: Any, node: torch.fx.Node) -> Attribute:
     """Return the type of the random state of the device on which an operation returns this value."""
-    tensors = (part for part in (value if _is_tuple(value) else (value,)) if isinstance(part, torch.Tensor))
-    device = next(tensors).device.type
+    device = next(tensors_in(value)).device.type
     if device not in STATE_BYTES:
         raise Unsupported(node, f"the size of the random state of {device} is unknown")
     return TensorType(IntegerType(8, Signedness.UNSIGNED), [STATE_BYTES[device]])
