@@ -62,11 +62,11 @@ class _MeasuredRewrites:
         """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be carried out."""
         candidate = self.pool.candidates[number]
         try:
-            written = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
+            result = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
         except Refusal:
             return None
-        peaks = {name: line.peak_bytes for name, line in timelines_of(written.module or self.module, XLA)}
-        self.flops[number] = written.outcome.extra_flops
+        peaks = {name: line.peak_bytes for name, line in timelines_of(result.module or self.module, XLA)}
+        self.flops[number] = result.outcome.extra_flops
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def search(self, share: float) -> None:
