@@ -21,7 +21,7 @@ from ....support.progress import progress
 from .. import private
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes
-from ..compilation.budgeted import BudgetedCompile
+from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.choice import CompiledStep, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..keywords.jit_options import JitOptions

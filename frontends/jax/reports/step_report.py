@@ -30,7 +30,7 @@ from ....reports.by_module import ModuleNames, ModuleRow, module_rows
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
 from ..compilation.allocation import device_count, temporary_bytes
-from ..compilation.budgeted import CompiledCandidate
+from ..compilation.budgeted_result import CompiledCandidate
 from ..compilation.choice import CompiledStep, Variant
 from ..messages.tracebacks import shortened
 from .device_part import NotPropagated, part_of_a_device

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.compilation.budgeted import CompiledCandidate
+from recompute.frontends.jax.compilation.budgeted_result import CompiledCandidate
 from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
 from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
