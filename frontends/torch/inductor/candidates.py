@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 import torch._functorch.config as functorch_config
@@ -22,8 +22,9 @@ from ..fx.halves import Halves
 from ..fx.product_flops import flops_of
 from ..fx.schemas import draws
 from ..options import Options
-from ..partition.joint_graph_step import JointStep, RewrittenStep
+from ..partition.joint_graph_step import JointStep
 from ..partition.plan_cache import StoredPlan
+from ..partition.rewritten_step import RewrittenStep
 from ..program_order.graph_peaks import program_order_peak
 from ..reports.compile_report import GraphReport, report_of, report_unchanged
 
@@ -143,7 +144,7 @@ class Splitter:
 
     def _rewritten(self, candidate: Candidate) -> RewrittenStep | None:
         if candidate not in self._rewrites and isinstance(candidate.source, StoredPlan):
-            rewritten = RewrittenStep.of_stored(self.step, self.options.rewrite, candidate.source)
+            rewritten = RewrittenStep.of_stored(self.step.module, self.options.rewrite, candidate.source)
             if rewritten is not None:
                 self._rewrites[candidate] = rewritten
         return self._rewrites.get(candidate)
@@ -183,9 +184,8 @@ class Splitter:
 
 def _copy_of(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
-    output = graph.graph_copy(joint.graph, {}, return_output_node=True)
-    assert isinstance(output, tuple)
-    value, original = output
+    copied: Any = graph.graph_copy(joint.graph, {}, return_output_node=True)
+    value, original = copied
     graph.output(value).meta = dict(original.meta)
     return torch.fx.GraphModule(joint, graph)
 

@@ -24,13 +24,13 @@ class Peak:
     Attributes:
         argument_bytes: Bytes of weights, buffers, inputs and tangents.
         temporary_bytes: The peak of the results of operations.
-        with_states: The peak including the state of the generator, which is stored while a copy draws a second time,
-            and restored then.
+        bytes_with_states: The peak including the state of the generator, which is stored while a copy draws a second
+            time, and restored then.
     """
 
     argument_bytes: int
     temporary_bytes: int
-    with_states: int
+    bytes_with_states: int
 
     @classmethod
     def of(cls, module: ModuleOp) -> Peak:

@@ -14,7 +14,8 @@ from ....support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
 if TYPE_CHECKING:
-    from ..partition.joint_graph_step import JointStep, RewrittenStep
+    from ..partition.joint_graph_step import JointStep
+    from ..partition.rewritten_step import RewrittenStep
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
     result = rewritten.result
     return replace(
         report_unchanged(step),
-        peak_bytes=rewritten.peak.with_states + step.tangent_bytes,
+        peak_bytes=rewritten.peak_bytes + step.tangent_bytes,
         copies=result.copies,
         flops=_flops(result.module),
         remarks=rewritten.remarks,
