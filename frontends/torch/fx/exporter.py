@@ -304,6 +304,6 @@ def _origin(original: torch.fx.Node, copied: bool) -> dict[str, str]:
 
 def _state_like(value: Any) -> torch.Tensor:
     """Return a fake random state of the device of a fake tensor."""
-    first = next(tensors_in(value))
+    first: Any = next(tensors_in(value))
     with first.fake_mode:
         return torch.empty(STATE_BYTES[first.device.type], dtype=torch.uint8, device="cpu")

@@ -151,12 +151,10 @@ def _compile_half(half: torch.fx.GraphModule, arguments: Sequence[Any], visible:
     """Return a half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
     with unset_fake_temporarily():
         own = copy.deepcopy(half)
-    results = own.graph.output_node().args[0]
-    own.graph.output_node().meta["user_visible_output_idxs"] = [
-        index
-        for index, result in enumerate(results[:visible])
-        if isinstance(result, torch.fx.Node)  # pyright: ignore
-    ]
+    output = own.graph.output_node()
+    results: Any = output.args[0]
+    are_nodes = [isinstance(result, torch.fx.Node) for result in results[:visible]]
+    output.meta["user_visible_output_idxs"] = [index for index, is_node in enumerate(are_nodes) if is_node]
     compile_graph: Any = compile_fx_inner
     with TracingContext.report_output_strides():
         return compile_graph(own, arguments, is_backward=not visible)

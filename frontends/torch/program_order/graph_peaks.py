@@ -49,8 +49,10 @@ class _Liveness:
 
     def add_argument(self, node: torch.fx.Node, saved: torch.fx.Node | None = None) -> None:
         """Record an argument: a saved value, or one whose storage is not counted."""
-        fake = {key: None for value in tensors_in(node.meta.get("val")) if (key := _storage(value)) is not None}
-        self._storages[node] = fake if saved is None else self._storages[saved]
+        if saved is not None:
+            self._storages[node] = self._storages[saved]
+            return
+        self._storages[node] = dict.fromkeys(map(_storage, tensors_in(node.meta.get("val"))))
 
     def add(self, node: torch.fx.Node) -> None:
         """Record a call, which reads its arguments."""
@@ -60,7 +62,7 @@ class _Liveness:
             key = _storage(value)
             if key in read:
                 stored[key] = read[key]
-            elif key is not None and key not in stored:
+            elif key not in stored:
                 stored[key] = len(self._sizes)
                 self._sizes.append(int(hint_of(value.untyped_storage().nbytes())))
                 self._made.append(self._calls)
@@ -83,5 +85,5 @@ class _Liveness:
         return max(accumulate(change), default=0)
 
 
-def _storage(value: Any) -> int | None:
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+def _storage(value: torch.Tensor) -> int:
+    return value.untyped_storage()._cdata

@@ -333,7 +333,7 @@ print(x.grad.double().sum().item(), step.report())
 @pytest.mark.slow
 @needs_compiler
 def test_second_process_loads_compiled_step_from_cache(tmp_path: Path) -> None:
-    root = str(Path(rt.__file__).parents[3])
+    root = str(Path(str(rt.__file__)).parents[3])
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "PYTHONPATH": root}
     command = [sys.executable, "-W", "ignore", "-c", _SECOND]
     outputs = [

@@ -1,6 +1,6 @@
 """The scope of a node consists of its module path and of the regions that the user names."""
 
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 
 from __future__ import annotations
 

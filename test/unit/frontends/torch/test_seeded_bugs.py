@@ -351,7 +351,7 @@ def test_reader_bug_breaks_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_one_state_for_all_draws_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[Any, Any] = {"original": importer._Reader._random_operation}
-    monkeypatch.setattr(importer._Reader, "_random_operation", lambda *given: _state_of_the_first(*given, known))
+    monkeypatch.setattr(importer._Reader, "_random_operation", lambda *given: _state_of_the_first(*given, known=known))
     graph, outputs = joint("gpt")
     with pytest.raises(
         unsupported.Unsupported, match="the operation does not draw from the generator that advances before it"
