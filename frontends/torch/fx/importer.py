@@ -40,7 +40,7 @@ from .graph_marks import marks_of
 from .layout_views import flattened_argument, restored_argument
 from .node_locations import location_of
 from .product_flops import flops_of
-from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
+from .schemas import STATE_BYTES, draws, is_size_function, qualified_name, written_arguments
 from .tensor_types import stored_bytes, type_of
 from .unsupported import Unsupported
 
@@ -171,7 +171,17 @@ class _Call:
 
 @dataclass
 class _Reader:
-    """Builds the function, node by node."""
+    """Builds the function, node by node.
+
+    Attributes:
+        backward: Whether each call belongs to the backward pass.
+        written: The arguments that the step overwrites.
+        marked: Whether the user's marks on single operations are imported.
+        block: The body of the function.
+        values: The result of each node so far; a tuple for a call with several results.
+        reads: The value of each written argument before the step overwrites it.
+        late_reads: The value of written arguments that the backward pass reads.
+    """
 
     backward: Mapping[torch.fx.Node, bool]
     written: frozenset[torch.fx.Node]
@@ -206,7 +216,7 @@ class _Reader:
             self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], (drawn,), SEEDED))
         elif node.target is with_effects:
             self._effect(node)
-        elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
+        elif isinstance(node.target, OpOverload) or is_size_function(node.target):
             self._call(node, node.target)
         elif isinstance(node.target, HigherOrderOperator):
             raise Unsupported(node, "it is a higher-order operation, whose graphs are not imported")

@@ -33,10 +33,10 @@ COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
 NEARLY_FULL = 0.95
 """The share of the limit from which a measured peak ends the search: a looser plan would save little work."""
-AIM = 0.99
+AIMED_SHARE = 0.99
 """The expected peak of a new plan, as a share of the limit: forecasts between two measured plans are off by about one
 percent."""
-ROOM = (1.1, 1.25)
+LOOSER_BOUNDS = (1.1, 1.25)
 """For the budget `min`: bounds that leave Inductor more room than the smallest plan, as multiples of its peak."""
 
 
@@ -90,11 +90,12 @@ class PlanPool:
 
 
 def largest_need(ratio: Ratio, most: int) -> int:
-    """Return the largest peak in program order, up to `most`, of a plan that is expected to need `AIM` of the limit."""
+    """Return the largest peak in program order, up to `most`, of a plan that is expected to need `AIMED_SHARE` of the
+    limit."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if ratio(Prediction(middle, 0.0, PLAN)) <= AIM:
+        if ratio(Prediction(middle, 0.0, PLAN)) <= AIMED_SHARE:
             low = middle
         else:
             high = middle - 1
@@ -135,13 +136,13 @@ class _Search:
 
     def _search(self, limit: int) -> Measurement | None:
         """Compile candidates until one is within the limit with little extra work; None if none is."""
-        earlier = [each for each in self.measurements.of_step if not each.candidate.is_plain]
+        earlier = [each for each in self.measurements.measured if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}
         plain = (float(self.splitter.plain.planned_bytes), float(self._plain_bytes))
 
         def is_over() -> bool:
-            return any(self._is_good_enough(each, limit) for each in self.measurements.of_step)
+            return any(self._is_good_enough(each, limit) for each in self.measurements.measured)
 
         def measure(candidate: Candidate, _: float) -> tuple[float, Measurement] | None:
             measurement = self._measure(candidate, limit)
@@ -162,7 +163,7 @@ class _Search:
         smallest = self.splitter.smallest()
         if smallest is not None:
             pool = PlanPool(self.splitter, [smallest])
-            looser = (self.splitter.within(int(multiple * smallest.planned_bytes)) for multiple in ROOM)
+            looser = (self.splitter.within(int(multiple * smallest.planned_bytes)) for multiple in LOOSER_BOUNDS)
             for candidate in (*looser, self.splitter.by_segments()):
                 if candidate is not None:
                     pool.add(candidate)

@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
 from ..fx.fake_values import hint_of
 from ..fx.halves import Halves, placeholders_of
-from ..fx.schemas import is_on_sizes
+from ..fx.schemas import is_size_function
 from .allocator import allocator_peak
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
@@ -45,7 +45,7 @@ def why_not_run(joint: torch.fx.GraphModule) -> str | None:
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
             return f"the argument {node.name} is not a tensor"
     for node in joint.graph.nodes:
-        if node.op != "call_function" or node.target in _OF_PYTHON or is_on_sizes(node.target):
+        if node.op != "call_function" or node.target in _OF_PYTHON or is_size_function(node.target):
             continue
         if not isinstance(node.target, OpOverload) or node.target.namespace not in _PURE_OR_RANDOM:
             return f"{node.target} may have effects"

@@ -22,7 +22,7 @@ from ..fx.halves import Halves
 from ..fx.importer import read_joint
 from ..fx.unsupported import Unsupported
 from ..options import Options
-from ..reports.compile_report import GraphReport, plain_report, report_of, report_unchanged
+from ..reports.compile_report import GraphReport, report_of, report_of_fallback, report_unchanged
 from ..reports.warning import warn_plain
 from .joint_graph_step import JointStep
 
@@ -67,13 +67,13 @@ class Partitioner:
                 raise BudgetNotKept(error.reason) from error
             if isinstance(error, Refusal) and self.options.rewrite.strict:
                 raise
-            return self._left_alone(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+            return self._fall_back(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         except Exception as error:
             # An internal error must not stop a step that runs without this package.
             if self.options.rewrite.strict or self.options.rewrite.planner:  # a planner of the user
                 raise
             internal = Unsupported("internal error", f"{type(error).__name__}: {error}; please report it")
-            return self._left_alone(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+            return self._fall_back(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         self.reports.append(replace(report, seconds=perf_counter() - start))
         return halves
 
@@ -102,7 +102,7 @@ class Partitioner:
         halves = self.fallback(step.joint, step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords)
         return halves, report
 
-    def _left_alone(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Halves:
+    def _fall_back(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Halves:
         warn_plain(error)
-        self.reports.append(plain_report(error))
+        self.reports.append(report_of_fallback(error))
         return self.fallback(*arguments, **keywords)

@@ -13,9 +13,13 @@ from ..fx.fake_values import tensors_in
 
 
 def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    """Return the compiler of the backend `aot_eager`: Python code that calls the operations in order.
+    """Compile a graph to Python code that calls the operations in order, as the backend `aot_eager` does.
 
     The code takes its arguments as a list and clears it, so that they die at their last use.
+
+    Args:
+        graph: The graph, which is changed in place.
+        example_inputs: Not read; the interface of compilers has them.
     """
     for node in graph.graph.nodes:
         if node.target in (run_and_save_rng_state, run_with_rng_state):

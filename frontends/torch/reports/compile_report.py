@@ -193,8 +193,8 @@ def report_unchanged(step: JointStep) -> GraphReport:
     )
 
 
-def plain_report(error: Any) -> GraphReport:
-    """Return the report on a graph that was left to PyTorch's partitioner."""
+def report_of_fallback(error: Any) -> GraphReport:
+    """Return the report on a graph that is left to PyTorch's partitioner because of an error."""
     return GraphReport(reason=reason_of(error))
 
 

@@ -37,7 +37,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inducto
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Empty the caches, so that no step is loaded instead of planned, and forget earlier measurements."""
     torch._dynamo.reset()
-    monkeypatch.setattr(measurements, "_KNOWN", OrderedDict())
+    monkeypatch.setattr(measurements, "_BY_STEP", OrderedDict())
     with torch._functorch.config.patch(enable_autograd_cache=False):
         yield
 
