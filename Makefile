@@ -88,7 +88,7 @@ demo-torch: $(TORCH)/.installed
 	$(TORCH)/bin/python examples/torch/demo.py
 
 test-torch: $(TORCH)/.installed
-	$(TORCH)/bin/pyright --pythonpath $(TORCH)/bin/python frontends/torch test/unit/frontends/torch
+	$(TORCH)/bin/pyright -p pyright-torch.json --pythonpath $(TORCH)/bin/python
 	$(TORCH)/bin/python -m pytest $(PARALLEL) test/unit/frontends/torch
 
 $(TORCH)/.installed: pyproject.toml

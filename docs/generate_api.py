@@ -75,8 +75,8 @@ def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
             return node
         if isinstance(node, ast.ImportFrom) and node.level and any(alias.name == name for alias in node.names):
             package = folder if node.level == 1 else folder.parents[node.level - 2]
-            source = package / f"{node.module}.py"
-            return _definition_of(name, ast.parse(source.read_text()), package)
+            source = package.joinpath(*(node.module or "").split(".")).with_suffix(".py")
+            return _definition_of(name, ast.parse(source.read_text()), source.parent)
     raise ValueError(f"{name} is public, but not defined in {folder}")
 
 

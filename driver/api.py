@@ -206,7 +206,7 @@ def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritt
     try:
         return _proved(original, result, options)
     except NotProved as error:
-        if options.planned is not None or not result.outcome.rolled.copies:
+        if options.planned is not None or not result.outcome.in_loops.copies:
             raise
         reason = f"loops are left unchanged: not proved: {error.proof.reason}"
     loops_left, options = Remark(functions_of(original)[0], reason), replace(options, loops=False)
@@ -235,7 +235,7 @@ def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions
     proof = prove_equal(original, module, assumptions) if options.proof else None
     remarks = (*outcome.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies, extra_flops = outcome.copies, outcome.extra_flops
-    return Rewritten(module, outcome.plans, remarks, proof, copies, extra_flops, original, outcome.saving)
+    return Rewritten(module, outcome.plans, remarks, proof, copies, extra_flops, original, outcome.saved_share)
 
 
 def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:

@@ -9,15 +9,12 @@ or the arguments and results alone, exceed the budget; otherwise the answer is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.executed_flops import executed_flops
-from ..analysis.step.descriptions import describe_operation
-from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
@@ -28,85 +25,18 @@ from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Progress, Result, Stop, never
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
-from ..planning.solvers.working_set import largest_working_set
-from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..rewriting.rewrite import rewrite_within
 from ..search.budget.limits import Budget, BudgetLimits, budget_limits
+from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
-from ..support.units import MINIMUM, budget_text, format_bytes, readable_bytes
+from ..support.units import MINIMUM, budget_text, readable_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
-from ..transforms.preparation.timelines import flat, timelines_of
+from ..transforms.preparation.timelines import timelines_of
 from .api import HasText, as_module
+from .lower_bound import LowerBound, lower_bound
+from .queries import step_flops
 from .verified import verify_module
-
-MAX_LISTED = 10
-
-
-@dataclass(frozen=True)
-class LowerBound:
-    """A proven lower bound on the temporaries of every plan, and the operation and values that determine it.
-
-    Attributes:
-        bytes: The lower bound.
-        operation: The operation at the bound, with its source line.
-        values: The values that are live there, with their bytes, the largest first, at most ten.
-        unlisted_count: The number of further values.
-        spanning_value: A value that a later operation reads, and that is either live here or recomputed right after
-            this operation; empty if the operation itself needs all of `values`.
-    """
-
-    bytes: int
-    operation: str
-    values: tuple[tuple[str, int], ...]
-    unlisted_count: int
-    spanning_value: str = ""
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line for the operation, then a line for each value."""
-        yield f"while {self.operation} executes"
-        if self.spanning_value:
-            yield self.spanning_value
-        for value, size in self.values:
-            yield f"{format_bytes(size):>10}  {value}"
-        if self.unlisted_count:
-            yield f"and {self.unlisted_count} more"
-
-
-def lower_bound(step: Step) -> LowerBound:
-    """Return the larger of two bounds: the largest working set of an operation (`planning/solvers/working_set.py`), and
-    the bound of two operations with a value between them (`planning/two_point_bound.py`)."""
-    problem = problem_of_graph(step.graph)
-    least = largest_working_set(problem)
-    over = two_point_bound(problem)
-    if over.bytes > least.bytes:
-        return _between_two(step, problem, over)
-    at = "the end of the step" if least.operation is None else operation_text(step, least.operation)
-    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MAX_LISTED])
-    return LowerBound(least.bytes, at, values, len(least.values) - len(values))
-
-
-def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """Describe the bound of two operations with a value that the second one reads."""
-    maker, reader = operation_text(step, int(problem.maker[over.value])), operation_text(step, over.reader)
-    since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
-    values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
-    listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
-    return LowerBound(over.bytes, operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
-
-
-def _value(step: Step, problem: Problem, value: int) -> str:
-    """Name the value, with its number if its operation makes several."""
-    op = int(problem.maker[value])
-    made = problem.makes_of(op)
-    return f"{operation_text(step, op)} #{value - made.start}" if len(made) > 1 else operation_text(step, op)
-
-
-def operation_text(step: Step, op: int) -> str:
-    """Describe operation number `op` and its result for a message: `stablehlo.tanh %h (train.py:41:9)`.
-
-    Parts that the program lacks are left out."""
-    return describe_operation(step.operation(op))
 
 
 class Verdict(Enum):
@@ -267,6 +197,7 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
 
 
 def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _Search) -> Fit:
+    """Return the answer for a step that does not fit unchanged."""
     limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
     try:
@@ -279,31 +210,38 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
         limits=limit_bytes,
         peaks=result.peaks,
         copies=result.outcome.copies,
-        extra_percent=100 * result.outcome.extra_flops / max(1, plain_flops(module)),
+        extra_percent=100 * result.outcome.extra_flops / max(1, step_flops(module)),
         finished=not stop(),
     )
     single = _single_step(module, result.loops, len(limit_bytes), budget.model)
-    if single is None:
-        return fit_result
-    plain = _single_step(module, False, len(limit_bytes), budget.model)
+    return fit_result if single is None else _with_bound_on_work(module, fit_result, result, single, search)
+
+
+def _with_bound_on_work(
+    module: ModuleOp, fitting: Fit, result: RewriteResult, single: _SingleStep, search: _Search
+) -> Fit:
+    """Return the answer with a proven lower bound on the extra work.
+
+    Args:
+        module: The plain module.
+        fitting: The answer without the bound.
+        result: The rewrite within the budget.
+        single: The only step of the module, with its loops cut as in the rewrite.
+        search: The control of the search.
+    """
+    plain = _single_step(module, False, len(fitting.limits), ORDER)
     assert plain is not None, "loops that are left as they are make no other blocks"
+    plain_graph, graph = plain.step.graph, single.step.graph
     # Problems count one more for each execution, so that an operation without FLOPs is not free.
     # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
-    total = max(problem_of_graph(plain.step.graph).total_cost, plain_flops(module))
-    percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / max(1, total)
+    total = max(1, problem_of_graph(plain_graph).total_cost, step_flops(module))
+    percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / total
     search.progress("proving a minimum of extra work")
-    problem = problem_of_graph(single.step.graph)
-    bound = 100 * (single.extra + _bound(problem, next(iter(limit_bytes.values())), search)) / max(1, total)
-    loops = (
-        result.loops.option if single.is_cut or plain.step.graph.fingerprint != single.step.graph.fingerprint else None
-    )
-    return replace(fit_result, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
-
-
-def plain_flops(module: ModuleOp) -> int:
-    """Return the FLOPs of the plain step, with all iterations of counted loops."""
-    operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
-    return sum(map(executed_flops, operations))
+    bound_of_plans = _bound(problem_of_graph(graph), next(iter(fitting.limits.values())), search)
+    bound_percent = 100 * (single.extra + bound_of_plans) / total
+    has_loops = single.is_cut or plain_graph.fingerprint != graph.fingerprint
+    loops = result.loops.option if has_loops else None
+    return replace(fitting, extra_percent=percent, bound_percent=min(bound_percent, percent), loops=loops)
 
 
 def _bound(problem: Problem, budget: int, search: _Search) -> float:

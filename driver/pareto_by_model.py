@@ -30,8 +30,8 @@ from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
-from .fit import plain_flops
 from .pareto_in_order import NAMED_VALUES
+from .queries import step_flops
 
 NO_BOUND = "no bound proved in this model"
 REWRITES_PER_BUDGET = 3
@@ -62,11 +62,11 @@ class _MeasuredRewrites:
         """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be carried out."""
         candidate = self.pool.candidates[number]
         try:
-            written = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
+            result = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
         except Refusal:
             return None
-        peaks = {name: line.peak_bytes for name, line in timelines_of(written.module or self.module, XLA)}
-        self.flops[number] = written.outcome.extra_flops
+        peaks = {name: line.peak_bytes for name, line in timelines_of(result.module or self.module, XLA)}
+        self.flops[number] = result.outcome.extra_flops
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def search(self, share: float) -> None:
@@ -107,11 +107,10 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
         if not stop():
             rewrites.search(share)
     plain_bytes = max(plain.values(), default=0)
-    points, refused = list[Point](), list[RefusedBudget]()
-    for share in shares:
-        point = _outcome(rewrites, share, plain_bytes, finished=not stop())
-        (points if isinstance(point, Point) else refused).append(point)  # pyright: ignore[reportArgumentType]
+    outcomes = [_outcome(rewrites, share, plain_bytes, finished=not stop()) for share in shares]
+    points = [outcome for outcome in outcomes if isinstance(outcome, Point)]
     points.append(Point(plain_bytes, plain_bytes, 0.0, 0.0, "nothing runs again", "plain", True))
+    refused = [outcome for outcome in outcomes if isinstance(outcome, RefusedBudget)]
     name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {MODEL_ERROR}"
     return Curve(name, plain_bytes, 0, (), tuple(points), tuple(refused))
 
@@ -123,7 +122,7 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
         best = f"best of {candidates}: {rewrites.smallest_share:.4f} of the plain temporaries"
         reason = f"{best} (no lower bound is known)"
         return RefusedBudget(budget, reason if finished else f"stopped: {reason}", proved=False)
-    total = max(1, plain_flops(rewrites.module))
+    total = max(1, step_flops(rewrites.module))
     candidate = rewrites.pool.candidates[number]
     again = tuple(_recomputed_by_segment(rewrites.module, candidate, total))
     peak_bytes = int(rewrites.shares[number] * plain_bytes)

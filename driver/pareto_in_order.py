@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.timeline import Labels
+from ..analysis.step.descriptions import describe_operation
 from ..analysis.step.step import Step
 from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
@@ -27,7 +28,7 @@ from ..search.checked_options import cost_option
 from ..support.units import format_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
-from .fit import lower_bound, operation_text
+from .lower_bound import lower_bound
 
 NAMED_VALUES = 3
 """The number of values of a segment that are named, the most expensive first."""
@@ -145,5 +146,5 @@ def _recomputed_by_segment(
 
     for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
         largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED_VALUES]
-        values = tuple(operation_text(step, op) for op in largest)
+        values = tuple(describe_operation(step.operation(op)) for op in largest)
         yield SegmentRecomputation(segment, len(operations), problem.percent(cost(operations)), values)

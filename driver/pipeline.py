@@ -1,15 +1,14 @@
-"""Pipelines of passes of this project, of xDSL and of other packages, parsed to passes.
+"""Resolve the names and options in pipelines to passes of this project, of xDSL and of other packages.
 
     recompute-inline,recompute-mark{segments=block*}     # by name
     builtin.module(a{x=1},func.func(cse,dce))            # as MLIR writes them, with passes on inner operations
 
-`pipeline_syntax.py` reads the text, and `scheduled_pass.py` runs the passes.
+`pipeline_syntax.py` parses the text, and `scheduled_pass.py` runs the passes.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from typing import Any
 
@@ -19,14 +18,13 @@ from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from ..options.recompute_options import Pipeline
 from ..support.suggestions import close_name, did_you_mean
 from ..universe import UNIVERSE
-from .pipeline_syntax import BadPipeline, demand_closed_brackets, elements, specs
+from .pipeline_syntax import ANY, MODULE, AnchoredSpec, BadPipeline, anchored_specs, elements, specs, split_anchor
 from .plugins import installed_universe
 from .renamed_passes import new_name_of_option, new_name_of_pass
-from .scheduled_pass import ANY, MODULE, ScheduledPass
+from .scheduled_pass import ScheduledPass
 
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
 """Classes of passes, by name."""
-_ANCHORED = re.compile(r"\s*([\w.]+)\s*\((.*)\)\s*", re.DOTALL)
 _TYPES = {
     "str": "a text",
     "int": "a whole number",
@@ -58,50 +56,39 @@ def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
 
 def parse_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse passes on a module, `a,func.func(b)`. Raises `BadPipeline`."""
-    demand_closed_brackets(text)
-    return tuple(_schedule(text, passes, ()))
+    return tuple(_scheduled(anchored, passes) for anchored in anchored_specs(text))
+
+
+def _scheduled(anchored: AnchoredSpec, passes: Passes) -> ScheduledPass:
+    spec, path = anchored.spec, anchored.path
+    module_pass = resolve(spec, passes, "pass")
+    if path and path[-1] != MODULE and spec.name in UNIVERSE.all_passes:
+        raise BadPipeline(f"'{spec.name}' runs on {MODULE}, not on {path[-1]}: write it outside '{path[-1]}(...)'")
+    return ScheduledPass(module_pass, path)
 
 
 def parse_passes(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse the value of `--passes`: passes on a module, or a whole pipeline with its anchor `builtin.module(a,b)`, as
     for `--pass-pipeline`. Raises `BadPipeline`."""
-    parts = list(elements(text))
-    match = _ANCHORED.fullmatch(text) if len(parts) == 1 else None
-    is_anchored = match is not None and match[1] == MODULE
-    return parse_module_schedule(text, passes) if is_anchored else parse_schedule(text, passes)
+    anchored = split_anchor(text) if len(list(elements(text))) == 1 else None
+    is_whole = anchored is not None and anchored[0] == MODULE
+    return parse_module_schedule(text, passes) if is_whole else parse_schedule(text, passes)
 
 
 def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another
     anchor."""
-    match = _ANCHORED.fullmatch(text)
-    if match is not None and match[1] in (MODULE, "module", ANY):
-        return parse_schedule(match[2], passes)
-    is_misspelt = match is not None and close_name(match[1], [MODULE]) is not None
-    inside = match[2] if match is not None and is_misspelt else text
+    anchor, inside = split_anchor(text) or ("", text)
+    if anchor in (MODULE, "module", ANY):
+        return parse_schedule(inside, passes)
+    if close_name(anchor, [MODULE]) is None:  # a pass on other operations, not a misspelt anchor
+        inside = text
     if inside.strip() != MODULE:
         # An unknown pass or option is the more useful error.
         parse_schedule(inside, passes)
     else:
         inside = "..."
     raise BadPipeline(f"the pipeline '{text}' is not anchored at a module: write '{MODULE}({inside})'")
-
-
-def _schedule(text: str, passes: Passes, path: tuple[str, ...]) -> Iterator[ScheduledPass]:
-    parts = list(elements(text))
-    for element in parts:
-        if not element.strip() and len(parts) > 1:
-            raise BadPipeline(f"cannot read the pipeline '{text}': expected the name of a pass at each side of a comma")
-        if (match := _ANCHORED.fullmatch(element)) is not None:
-            yield from _schedule(match[2], passes, (*path, match[1]))
-            continue
-        for spec in specs(element):
-            module_pass = resolve(spec, passes, "pass")
-            if path and path[-1] != MODULE and spec.name in UNIVERSE.all_passes:
-                raise BadPipeline(
-                    f"'{spec.name}' runs on {MODULE}, not on {path[-1]}: write it outside '{path[-1]}(...)'"
-                )
-            yield ScheduledPass(module_pass, path)
 
 
 def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:

@@ -1,4 +1,9 @@
-"""The syntax of pipelines, without the passes: elements, brackets and specs, with errors that point at the text.
+"""The syntax of pipelines, read and printed without the passes: anchors, brackets and specs, with errors that point at
+the text.
+
+    a{x=1},b                     specs of passes
+    a{x=1},func.func(b,c)        specs with anchors: b and c run on operations that are named func.func
+    builtin.module(a,b)          a whole pipeline, anchored at modules
 
 xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state the expected text.
 """
@@ -7,10 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+MODULE = "builtin.module"
+ANY = "any"
+"""The anchor that MLIR matches with every operation."""
+_ANCHORED = re.compile(r"\s*([\w.]+)\s*\((.*)\)\s*", re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
@@ -33,6 +43,71 @@ _COLUMN = re.compile(r"pass-pipeline:\d+:(\d+)")
 
 class BadPipeline(ValueError):
     """A pipeline with a syntax error or an unknown pass."""
+
+
+@dataclass(frozen=True)
+class AnchoredSpec:
+    """The spec of a pass with its anchors.
+
+    Attributes:
+        spec: The name of the pass and its options.
+        path: The names of the nested operations, one for each level: the pass runs on operations of the last name.
+            Empty for a pass on modules.
+    """
+
+    spec: ArgSpec
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the spec as MLIR writes it in a pipeline: `func.func(cse)`."""
+        options = " ".join(_option_text(name, values) for name, values in self.spec.parameters.items())
+        text = f"{self.spec.name}{{{options}}}" if options else self.spec.name
+        for anchor in reversed(self.path):
+            text = f"{anchor}({text})"
+        return text
+
+
+def _option_text(name: str, values: ParameterListType) -> str:
+    return f"{name}={','.join(map(_value_text, values))}" if values else name
+
+
+def _value_text(value: ParameterType) -> str:
+    """Return the value of an option as text, with quotes escaped, which xDSL's own printing of a spec omits."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if isinstance(value, str) else escaped
+
+
+def anchored_specs(text: str) -> Iterator[AnchoredSpec]:
+    """Parse the specs of passes with anchors, `a,func.func(b)`.
+
+    Specs are parsed one at a time, so that the caller reports an unknown pass before a syntax error that follows it.
+
+    Raises:
+        BadPipeline: For unbalanced brackets, and for a spec with a syntax error.
+    """
+    _demand_closed_brackets(text)
+    yield from _inside((), text)
+
+
+def _inside(path: tuple[str, ...], text: str) -> Iterator[AnchoredSpec]:
+    """Yield the specs inside the anchors of a path."""
+    parts = list(elements(text))
+    for element in parts:
+        if not element.strip() and len(parts) > 1:
+            raise BadPipeline(f"cannot read the pipeline '{text}': expected the name of a pass at each side of a comma")
+        if (anchored := split_anchor(element)) is not None:
+            anchor, passes = anchored
+            yield from _inside((*path, anchor), passes)
+        else:
+            yield from (AnchoredSpec(spec, path) for spec in specs(element))
+
+
+def split_anchor(text: str) -> tuple[str, str] | None:
+    """Split `anchor(passes)` into the anchor and the passes; None for a text of another form."""
+    match = _ANCHORED.fullmatch(text)
+    return None if match is None else (match[1], match[2])
 
 
 def specs(text: str) -> list[ArgSpec]:
@@ -85,7 +160,7 @@ def elements(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def demand_closed_brackets(text: str) -> None:
+def _demand_closed_brackets(text: str) -> None:
     """Raise `BadPipeline` at the first bracket without a counterpart."""
     opened = list[re.Match[str]]()
     for token in _TOKEN.finditer(text):

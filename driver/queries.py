@@ -15,7 +15,7 @@ from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.step.order import functions_of, single_block
+from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..dialects.stablehlo.control import WhileOp
 from ..options.recompute_options import RecomputeOptions
@@ -78,8 +78,8 @@ def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeli
 
 def step_flops(module: ModuleOp) -> int:
     """Return the FLOPs of the functions of the module, with those of each loop for all iterations."""
-    functions = functions_of(flat(module))
-    return sum(executed_flops(op) for function in functions for op in single_block(function).ops)
+    blocks = [block for function in functions_of(flat(module)) for block in function.body.blocks]
+    return sum(executed_flops(op) for block in blocks for op in block.ops)
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:

@@ -1,4 +1,4 @@
-"""Passes with their anchors: run them on the operations that an anchor matches, and print them as MLIR does.
+"""Passes with their anchors: run them on the operations that an anchor matches.
 
 Passes of this project run on modules. Other passes of xDSL may be anchored at functions or at other operations: such a
 pass runs once for each anchored operation, on a module that contains this operation alone.
@@ -13,7 +13,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ParameterListType, ParameterType
 
 from ..proof.nested_modules import modules_with_functions
 from ..support.diagnostics import BadRequest, Remark, tell
@@ -21,10 +20,7 @@ from ..support.operations import name_of
 from ..support.suggestions import did_you_mean
 from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
-
-MODULE = "builtin.module"
-ANY = "any"
-"""The anchor that MLIR matches with every operation."""
+from .pipeline_syntax import ANY, MODULE, AnchoredSpec
 
 
 @dataclass(frozen=True)
@@ -33,8 +29,7 @@ class ScheduledPass:
 
     Attributes:
         module_pass: The pass.
-        path: The names of the nested operations, one for each level: the pass runs on operations of the last name.
-            Empty for a pass on modules.
+        path: As in `AnchoredSpec`.
     """
 
     module_pass: ModulePass
@@ -46,12 +41,7 @@ class ScheduledPass:
 
     def __str__(self) -> str:
         """Return the pass as MLIR writes it in a pipeline: `func.func(cse)`."""
-        spec = self.module_pass.pipeline_pass_spec()
-        options = " ".join(_option(name, values) for name, values in spec.parameters.items())
-        text = f"{spec.name}{{{options}}}" if options else spec.name
-        for anchor in reversed(self.path):
-            text = f"{anchor}({text})"
-        return text
+        return str(AnchoredSpec(self.module_pass.pipeline_pass_spec(), self.path))
 
     def apply(self, context: Context, module: ModuleOp) -> None:
         """Run the pass on each operation that the path matches.
@@ -90,18 +80,6 @@ class ScheduledPass:
         if len(refused) == len(modules):
             raise refused[0]
         tell(context, [Remark(error.operation, f"this module is left unchanged: {error.reason}") for error in refused])
-
-
-def _option(name: str, values: ParameterListType) -> str:
-    return f"{name}={','.join(map(_value, values))}" if values else name
-
-
-def _value(value: ParameterType) -> str:
-    """Return the value of an option as text, with quotes escaped, which xDSL's own printing of a spec omits."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"' if isinstance(value, str) else escaped
 
 
 def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operation]:

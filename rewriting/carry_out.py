@@ -39,15 +39,15 @@ class CarriedOut:
         remarks: Remarks on the choices, and on marks without effect.
         before: The original peaks of the steps that may be left unchanged instead, by function name.
         forecasts: The forecast peaks of the same steps.
-        saving: The share of the peak that is saved according to the model of XLA:CPU, if it was forecast for the whole
-            module.
+        saved_share: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the
+            module as a whole.
     """
 
     steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
-    saving: float | None = None
+    saved_share: float | None = None
 
     @property
     def copies(self) -> int:
@@ -98,9 +98,9 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     for choice in applied.values():
         write_marks(choice.chosen.planned.decided)
     plans = {function: choice.chosen.planned.plan for function, choice in applied.items()}
-    saving = None
+    saved_share = None
     if keeps_barriers and not has_cut_loops and len(applied) == 1 and list(applied) == functions_of(module):
-        saving = _predicted_saving(*applied.values())
+        saved_share = _predicted_share(*applied.values())
     optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
     for choice in optional.values() if keeps_barriers else ():
         # The peak under XLA before the change may be computed after the step has changed.
@@ -116,7 +116,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
         remarks=(*chain(*per_step), *cloned.remarks),
         before={name: choice.before for name, choice in optional.items()},
         forecasts={name: choice.chosen.peaks for name, choice in optional.items()},
-        saving=saving,
+        saved_share=saved_share,
     )
 
 
@@ -130,8 +130,8 @@ def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, Cho
     return {function: choice for function, choice in choices.items() if choice is not None}
 
 
-def _predicted_saving(choice: ChosenAttempt) -> float:
-    """Return the share of the peak that the choice saves under the model of XLA:CPU."""
+def _predicted_share(choice: ChosenAttempt) -> float:
+    """Return the share of the peak that the choice is predicted to save under the model of XLA:CPU."""
     return 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
 
 

@@ -74,6 +74,6 @@ class RecomputePass(ModulePass):
         outcome = rewrite_in_place(op, options)
         if self.strict and not outcome.copies:
             raise refusal_of_unchanged_step(op, outcome.remarks)
-        tell(ctx, (*outcome.remarks, *outcome.recomputed))
+        tell(ctx, (*outcome.remarks, *outcome.recomputed_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

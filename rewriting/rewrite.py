@@ -28,7 +28,7 @@ from ..search.budget.limits import Budget
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import within_budget
 from ..search.checked_options import with_moves
-from ..search.outcome import Recomputation, RewriteResult, Written
+from ..search.outcome import Recomputation, RewriteResult
 from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..support.diagnostics import Refusal
 from ..support.interrupts import stopping
@@ -66,8 +66,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
     """
     options = with_moves(module, options)
     if options.budget is None:
-        written = rewrite_unbudgeted(module, options)
-        return RewriteResult(written.module, written.outcome, options.loop_schedule)
+        return rewrite_unbudgeted(module, options)
     budget = Budget.of(options.budget, options.memory_model, options.target)
     with stopping(options.time_limit) as stop:
         return rewrite_within(module, budget, options, stop)
@@ -89,7 +88,7 @@ def rewrite_within(
     def within(offload: Offload) -> RewriteResult:
         moving = replace(options, offload=offload)
 
-        def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> Written:
+        def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> RewriteResult:
             return rewrite_unbudgeted(module, replace(moving.with_planned(planned), loops=loops))
 
         return within_budget(module, budget, moving, run, stop)
@@ -97,54 +96,69 @@ def rewrite_within(
     with keep_whole(module) as whole:
         best = cheapest_moves(module, within, options.moves)
     remove_whole_marks(best.module, whole)
-    return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.remarks)))
+    return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.budget_remarks)))
 
 
-def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> Written:
+def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_module` does, without the budget of the options. Marks written as calls become attributes.
 
     If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with these calls
     left in place.
     """
-    if not any(Names.WHOLE not in function.attributes for function in functions_with_attributes(module)):
-        return _rewrite_or_alternative(module, options)
+    result = _best_or_refusal(module, options)
+    if isinstance(result, Refusal) or result.outcome.restored_calls.lost:
+        result = _rewrite_with_calls(module, options) or result
+    if isinstance(result, Refusal):
+        raise result
+    return result
+
+
+def _best_or_refusal(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | Refusal:
+    """Return the result of `_rewrite_or_alternative`, or the refusal that it raises."""
     try:
-        written = _rewrite_or_alternative(module, options)
-    except Refusal:
-        if (with_calls := _rewrite_with_calls(module, options)) is None:
-            raise
-        return with_calls
-    if not written.outcome.restored.lost:
-        return written
-    return _rewrite_with_calls(module, options) or written
+        return _rewrite_or_alternative(module, options)
+    except Refusal as refusal:
+        return refusal
 
 
-def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> Written | None:
-    """Rewrite with the calls that have foreign attributes left in place; None if that is refused."""
+def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:
+    """Rewrite with the calls that have foreign attributes left in place; None without such calls, and if the rewrite is
+    refused."""
+    if all(Names.WHOLE in function.attributes for function in functions_with_attributes(module)):
+        return None
     with keep_whole(module) as marked:
-        try:
-            written = _rewrite_or_alternative(module, options)
-        except Refusal:
-            return None
-    remove_whole_marks(written.module, marked)
-    return written
+        result = _best_or_refusal(module, options)
+    if isinstance(result, Refusal):
+        return None
+    remove_whole_marks(result.module, marked)
+    return result
 
 
-def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Written:
+def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite the module, or by an alternative that is better: with loops alone if copies lower no peak, and with
     functions inlined if their calls cost memory."""
-    result = run_stages(module, options)
-    if result.loops_alone is not None:
+    run = run_stages(module, options)
+    if run.loops_alone_remarks is not None:
         options = options.with_planned(plan_nothing)
-        alone = run_stages(module, options)
-        result = replace(alone, outcome=replace(alone.outcome, remarks=result.loops_alone))
-    if result.module is None:
-        return Written(None, result.outcome)
-    if result.peaks_without_calls and calls_may_raise_peak(result.module, result.peaks_without_calls):
-        inlined = run_stages(module, replace(options, calls=False))
-        if inlined.module is not None and (veto := why_calls_stay_inlined(result.module, inlined.module)) is not None:
-            outcome = replace(inlined.outcome, remarks=(*inlined.outcome.remarks, veto))
-            return Written(inlined.module, outcome)
-    if result.is_structured:
-        outline_gradient(result.module)
-    return Written(result.module, result.outcome)
+        remarks, run = run.loops_alone_remarks, run_stages(module, options)
+        run = replace(run, outcome=replace(run.outcome, remarks=remarks))
+    if run.module is None:
+        return RewriteResult(None, run.outcome, options.loop_schedule)
+    if run.peaks_without_calls and calls_may_raise_peak(run.module, run.peaks_without_calls):
+        inlined = _rewrite_with_functions_inlined(module, options, run.module)
+        if inlined is not None:
+            return inlined
+    if run.is_structured:
+        outline_gradient(run.module)
+    return RewriteResult(run.module, run.outcome, options.loop_schedule)
+
+
+def _rewrite_with_functions_inlined(
+    module: ModuleOp, options: RecomputeOptions, with_calls: ModuleOp
+) -> RewriteResult | None:
+    """Rewrite with functions inlined; None if that needs no less memory than the rewritten module `with_calls`."""
+    run = run_stages(module, replace(options, calls=False))
+    if run.module is None or (veto := why_calls_stay_inlined(with_calls, run.module)) is None:
+        return None
+    outcome = replace(run.outcome, remarks=(*run.outcome.remarks, veto))
+    return RewriteResult(run.module, outcome, options.loop_schedule)

@@ -42,19 +42,21 @@ from .options_at_fault import option_at_fault
 
 @dataclass(frozen=True)
 class StagesResult:
-    """The result of the stages for one set of options, with the data to decide whether an alternative is better.
+    """The result of one run of the stages, with the data by which `rewrite.py` decides on a run with other options.
 
     Attributes:
-        module, outcome: As in `Written`; gradient regions are not outlined yet.
+        module: The new module, whose gradient regions are not outlined yet; None if the step stays unchanged.
+        outcome: The recomputation in it.
         is_structured: Whether the module had gradient regions.
-        loops_alone: The remarks if only the loops of the step are worth cutting; None if the copies are worth it too.
-        peaks_without_calls: The peaks in bytes before functions were called again; empty if that cannot matter.
+        loops_alone_remarks: The remarks for a run that only cuts loops, if its copies lower no peak; None otherwise.
+        peaks_without_calls: The peak of each function in bytes before calls were restored; empty if no call can raise
+            a peak.
     """
 
     module: ModuleOp | None
     outcome: Recomputation
     is_structured: bool = False
-    loops_alone: tuple[Remark, ...] | None = None
+    loops_alone_remarks: tuple[Remark, ...] | None = None
     peaks_without_calls: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -71,7 +73,7 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
-    return _CopiedModule(module, options, mark_remarks, prepared, steps, carried_out).finish(cost)
+    return _ModuleToEmit(module, options, mark_remarks, prepared, steps, carried_out).emit(cost)
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
@@ -87,8 +89,8 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 
 @dataclass(frozen=True)
-class _CopiedModule:
-    """A prepared module after operations have been copied, and before it is emitted.
+class _ModuleToEmit:
+    """A prepared module with its copies, which is emitted next if that lowers a peak.
 
     Attributes:
         original: The module, which stays unchanged.
@@ -106,7 +108,7 @@ class _CopiedModule:
     steps: Steps
     carried_out: CarriedOut
 
-    def finish(self, cost: Cost) -> StagesResult:
+    def emit(self, cost: Cost) -> StagesResult:
         """Emit the module and restore its calls, unless nothing is recomputed or a veto leaves the step unchanged."""
         prepared, emission = self.prepared, self.options.emission
         if not self.carried_out.copies and not prepared.rolled.copies:
@@ -123,7 +125,7 @@ class _CopiedModule:
         if emission.keeps_barriers:
             # CSE may extend live ranges beyond the plan.
             remarks += _eager_remarks(peaks)
-        return self._with_calls(remarks, moves, max((peak.eager for peak in peaks.values()), default=0))
+        return self._restore_calls(remarks, moves, max((peak.eager for peak in peaks.values()), default=0))
 
     def _nothing_recomputed(self) -> StagesResult:
         is_planned = self.options.planned is not None
@@ -136,10 +138,10 @@ class _CopiedModule:
     def _left_unchanged(self, veto: Remark) -> StagesResult:
         remarks = (*self.mark_remarks, *self.prepared.remarks, veto)
         outcome = _leave_unchanged(self.original, remarks, veto.reason, self.steps, self.prepared.containing)
-        loops_alone = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
-        return StagesResult(None, outcome, loops_alone=loops_alone)
+        loops_alone_remarks = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
+        return StagesResult(None, outcome, loops_alone_remarks=loops_alone_remarks)
 
-    def _with_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_bytes: int) -> StagesResult:
+    def _restore_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int) -> StagesResult:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are put back.
@@ -155,15 +157,15 @@ class _CopiedModule:
         outcome = Recomputation(
             steps=self.carried_out.steps,
             remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,
-            restored=restored,
-            rolled=prepared.rolled,
-            eager=eager_bytes,
+            restored_calls=restored,
+            in_loops=prepared.rolled,
+            eager_peak_bytes=eager_peak_bytes,
             offload=options.planned_moves,
             moves=moves,
-            waits=waits_for(moves, options.planned_moves, self.steps),
-            containing=containing,
-            saving=self.carried_out.saving,
-            runs=runs,
+            wait_cost=waits_for(moves, options.planned_moves, self.steps),
+            containing_functions=containing,
+            saved_share=self.carried_out.saved_share,
+            run_counts=runs,
         )
         peaks = peaks_without_calls if restored.calls else dict[str, int]()
         return StagesResult(module, outcome, prepared.is_structured, peaks_without_calls=peaks)
@@ -198,10 +200,10 @@ def _leave_unchanged(
         remarks: The remarks so far.
         reason: The reason that it is left unchanged, if the last remark does not state it.
         steps: The steps of the module.
-        containing: As in `Recomputation`.
+        containing: The public function around each nested step, as in `Recomputation`.
         topic: The topic of the remark with the reason.
     """
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
         remarks = (*remarks, remark_on_unchanged_step(functions_of(module)[0], reason, topic))
     nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
-    return Recomputation(nothing, tuple(remarks), containing=containing)
+    return Recomputation(nothing, tuple(remarks), containing_functions=containing)

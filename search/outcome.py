@@ -1,4 +1,4 @@
-"""The result of a rewrite, as searches compare results: the new module, plans, remarks, and costs."""
+"""The result of a rewrite, which searches compare: the new module, the plans that it carries out, and their cost."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from ..transforms.offload import NO_MOVES, Moves
 
 @dataclass(frozen=True)
 class Recomputation:
-    """The outcome of a rewrite.
+    """The recomputation that a rewrite carries out: the plan of each step, its cost, and remarks. It holds no module.
 
     Attributes:
         steps: Each step with its plan.
         remarks: The choices, and the reasons for unchanged segments and steps.
-        restored: The calls that were restored.
-        rolled: The recomputation in loops.
-        eager: The largest peak, in bytes, of an eager executor.
+        restored_calls: The calls that were restored.
+        in_loops: The recomputation in loops.
+        eager_peak_bytes: The largest peak of an eager executor.
         offload: The options of offloading that the plans were made for.
         moves: The values that are moved to the host.
-        waits: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit of
-            the cost.
-        containing: For each step inside a loop, branch or per-device body the public function that contains it.
-        runs: For each of these steps how often it runs in one run of that function; once if it is not listed.
-        saving: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the module
-            as a whole.
+        wait_cost: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit
+            of the cost.
+        containing_functions: The public function around each step inside a loop, branch or per-device body.
+        run_counts: The number of times that such a step runs in one run of that function; 1 if it is not listed.
+        saved_share: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the
+            module as a whole.
     """
 
     steps: tuple[ClonedStep, ...]
     remarks: tuple[Remark, ...]
-    restored: Restored = NOTHING_RESTORED
-    rolled: LoopRecomputation = NO_LOOP_RECOMPUTATION
-    eager: int = 0
+    restored_calls: Restored = NOTHING_RESTORED
+    in_loops: LoopRecomputation = NO_LOOP_RECOMPUTATION
+    eager_peak_bytes: int = 0
     offload: Offload = NOTHING_MOVED
     moves: Moves = NO_MOVES
-    waits: int = 0
-    containing: Mapping[str, str] = field(default_factory=dict[str, str])
-    saving: float | None = None
-    runs: Mapping[str, int] = field(default_factory=dict[str, int])
+    wait_cost: int = 0
+    containing_functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    saved_share: float | None = None
+    run_counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
@@ -58,19 +58,22 @@ class Recomputation:
     @property
     def copies(self) -> int:
         """The number of recomputed operations."""
-        return sum(step.plan.copies for step in self.steps) + self.rolled.copies
+        return sum(step.plan.copies for step in self.steps) + self.in_loops.copies
 
     @property
-    def recomputed(self) -> tuple[Remark, ...]:
+    def recomputed_remarks(self) -> tuple[Remark, ...]:
         """A remark for each segment that is recomputed, for tools that print them on request."""
-        remarks = [(self.containing.get(step.function, step.function), step.recomputed) for step in self.steps]
-        return tuple(replace(remark, function=function) for function, some in remarks for remark in some)
+        return tuple(
+            replace(remark, function=self.containing_functions.get(step.function, step.function))
+            for step in self.steps
+            for remark in step.recomputed
+        )
 
     @property
     def extra_flops(self) -> int:
         """The FLOPs of the copies, those in loops over all iterations."""
-        in_steps = sum(step.plan.extra_flops * self.runs.get(step.function, 1) for step in self.steps)
-        return in_steps + self.rolled.extra_flops
+        in_steps = sum(step.plan.extra_flops * self.run_counts.get(step.function, 1) for step in self.steps)
+        return in_steps + self.in_loops.extra_flops
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:
@@ -80,41 +83,29 @@ class Recomputation:
     @property
     def extra_cost(self) -> int:
         """The cost beyond the cost of the plain step, in the unit that planners minimize; FLOPs by default."""
-        return sum(step.plan.extra_cost(step.graph.cost) for step in self.steps) + self.rolled.extra_flops + self.waits
+        in_steps = sum(step.plan.extra_cost(step.graph.cost) for step in self.steps)
+        return in_steps + self.in_loops.extra_flops + self.wait_cost
 
     @property
-    def moved(self) -> int:
+    def moved_values(self) -> int:
         """The number of values that are moved to the host."""
         return self.moves.values
 
 
 @dataclass(frozen=True)
-class Written:
-    """The result of a rewrite without a budget.
-
-    Attributes:
-        module: The new module; None if the step stays unchanged.
-        outcome: The outcome of the rewrite.
-    """
-
-    module: ModuleOp | None
-    outcome: Recomputation
-
-
-@dataclass(frozen=True)
 class RewriteResult:
-    """The result of a rewrite under a budget or without one.
+    """A rewritten module, with the data by which a budget search compares it with others.
 
     Attributes:
         module: The new module; None if the step stays unchanged.
-        outcome: The outcome of the rewrite.
+        outcome: The recomputation in it.
         loops: The loop schedule that the plans were made for.
-        peaks: The peak of each function in bytes; empty if they were not measured.
-        remarks: Remarks on the budget.
+        peaks: The peak of each function in bytes; empty outside a budget search.
+        budget_remarks: Remarks on the budget; empty outside a budget search.
     """
 
     module: ModuleOp | None
     outcome: Recomputation
     loops: LoopSchedule
     peaks: Mapping[str, int] = field(default_factory=dict[str, int])
-    remarks: tuple[Remark, ...] = ()
+    budget_remarks: tuple[Remark, ...] = ()

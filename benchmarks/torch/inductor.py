@@ -27,7 +27,7 @@ from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import CASES, Case, make
 from recompute.benchmarks.torch.forms import Run, checkpoint_blocks
 from recompute.benchmarks.torch.training_step import Outcome, training_step
-from recompute.frontends.torch.allocator import allocator_peak
+from recompute.frontends.torch.inductor.allocator import allocator_peak
 
 MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
 SHARES = "0.8,0.6,0.4"

@@ -90,9 +90,9 @@ def peak_of(name: str, form: Form, outcome: Any, eager: Row) -> tuple[int, float
 def seconds_of_passes(name: str) -> tuple[int, list[float]]:
     """Return the number of calls in the joint graph, and the CPU time of each of `PASSES` without a budget."""
     from recompute import RecomputeOptions, rewrite
-    from recompute.frontends.torch.exporter import write_joint
-    from recompute.frontends.torch.importer import read_joint
-    from recompute.frontends.torch.partition import Partitioner
+    from recompute.frontends.torch.fx.exporter import write_joint
+    from recompute.frontends.torch.fx.importer import read_joint
+    from recompute.frontends.torch.partition.partitioner import Partitioner
     from recompute.proof.prove import prove
 
     calls_and_times: list[tuple[int, list[float]]] = []

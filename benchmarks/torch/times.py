@@ -26,7 +26,7 @@ from recompute.benchmarks.markdown import table_head, table_row
 from recompute.benchmarks.torch.cases import CASES, make
 from recompute.benchmarks.torch.forms import Run, baselines
 from recompute.benchmarks.torch.training_step import training_step
-from recompute.frontends.torch import partition
+from recompute.frontends.torch.partition import partitioner
 
 MODELS = ("gpt6 dropout", "gpt12 dropout", "resnet50", "unet")
 IMPORT_LIMIT, PLAN_LIMIT, STEP_LIMIT = 0.3, 2.5, 1.5
@@ -67,19 +67,19 @@ def time_plan(name: str, budget: str) -> tuple[Clock, float]:
     """Return the times of the parts of a plan, and of the first step with it."""
     import recompute.torch as rt
 
-    clock, read = Clock(), partition.read_joint
+    clock, read = Clock(), partitioner.read_joint
 
     def read_and_count(joint: torch.fx.GraphModule, *args: Any, **keywords: Any) -> Any:
         clock.nodes = sum(node.op == "call_function" for node in joint.graph.nodes)
         return read(joint, *args, **keywords)
 
-    partition.read_joint = clock.time_calls("import", read_and_count)
-    whole = partition.Partitioner.partition
-    partition.Partitioner.partition = clock.time_calls("plan", whole)
+    partitioner.read_joint = clock.time_calls("import", read_and_count)
+    whole = partitioner.Partitioner.partition
+    partitioner.Partitioner.partition = clock.time_calls("plan", whole)
     try:
         seconds = first_step(name, lambda model: rt.compile(model, budget=budget, fullgraph=True))
     finally:
-        partition.read_joint, partition.Partitioner.partition = read, whole
+        partitioner.read_joint, partitioner.Partitioner.partition = read, whole
     return clock, seconds
 
 

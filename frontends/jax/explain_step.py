@@ -20,8 +20,9 @@ from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
 from .private import statics_of
+from .reports.compare_step import report
 from .reports.fit_verdict import DeviceBytes, fit_verdict
-from .reports.step_report import Report, report
+from .reports.step_report import Report
 
 source_info_util.register_exclusion(__file__)
 

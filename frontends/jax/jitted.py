@@ -32,8 +32,9 @@ from .lowering.rewrite_lowered import lowered_for_us, not_rewritten, rewritten
 from .messages import why_plain
 from .messages.call_site_warnings import OptionsIgnored, warn
 from .messages.tracebacks import shorten, shortened
+from .reports.compare_step import report
 from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
-from .reports.step_report import Report, report
+from .reports.step_report import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")

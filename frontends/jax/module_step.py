@@ -16,7 +16,8 @@ from ...support.progress import progress
 from .jitted import Jitted
 from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
-from .reports.step_report import Report, report
+from .reports.compare_step import report
+from .reports.step_report import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from .compile import Backend, backend, compile
 from .export import export
+from .fx.unsupported import Unsupported
 from .options import Options
-from .partition import BudgetNotKept, Partitioner
+from .partition.partitioner import BudgetNotKept, Partitioner
 from .regions import region
-from .report import CompileReport, GraphReport
-from .unsupported import Unsupported
-from .warning import NothingSaved
+from .reports.compile_report import CompileReport, GraphReport
+from .reports.warning import NothingSaved
 
 Report = CompileReport
 """`CompileReport`, by the name that the report of a step has in `recompute.jax`."""

@@ -12,12 +12,12 @@ from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain
 from ...support.suggestions import suggestion
-from .breaks import breaks_since, count_breaks, count_cached
-from .inductor import InductorPartitioner
+from .inductor.inductor_partitioner import InductorPartitioner
 from .options import OURS, Keywords, options_of
-from .partition import Partitioner
-from .report import CompileReport, GraphReport
-from .run import in_order
+from .partition.partitioner import Partitioner
+from .program_order.executor import in_order
+from .reports.compile_report import CompileReport, GraphReport
+from .reports.dynamo_counters import breaks_since, count_breaks, count_cached
 
 BACKENDS = ("aot_eager", "inductor")
 _OF_TORCH = frozenset({"fullgraph", "dynamic"})

@@ -10,8 +10,8 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.exc import BackendCompilerFailed
 
 from ...mlir_io.printer import print_module
-from .importer import read_joint
-from .run import in_order
+from .fx.importer import read_joint
+from .program_order.executor import in_order
 
 
 class _Captured(Exception):

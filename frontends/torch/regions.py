@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch.fx.traceback as traceback
 
 from ...support.suggestions import suggestion
-from .node_locations import POLICY, REGION
+from .fx.node_locations import POLICY, REGION
 
 POLICIES = ("recompute", "save")
 

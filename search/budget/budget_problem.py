@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,10 +19,10 @@ from ...planning.solvers.result import Stop
 from ...support.units import format_bytes
 from ...transforms.preparation.flatten import drop_dead
 from ...transforms.preparation.timelines import flat, is_flat, peaks_of
-from ..outcome import RewriteResult, Written
+from ..outcome import RewriteResult
 from .limits import Budget, BudgetLimits
 
-RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], Written]
+RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], RewriteResult]
 """A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule."""
 
 
@@ -56,10 +56,9 @@ class BudgetProblem:
     ) -> RewriteResult:
         """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""
         loops = loops or self.options.loop_schedule
-        written = self.run(planned, loops)
-        named = peaks_of(written.module or self.module, self.budget.model)
-        peaks = {name: peak for name, peak in named.items() if name}
-        return RewriteResult(written.module, written.outcome, loops, peaks)
+        result = self.run(planned, loops)
+        named = peaks_of(result.module or self.module, self.budget.model)
+        return replace(result, peaks={name: peak for name, peak in named.items() if name})
 
     def live_peaks(self, result: RewriteResult) -> Mapping[str, int]:
         """Return the peaks in bytes without dead code, which a rewrite drops."""
@@ -86,7 +85,7 @@ class BudgetProblem:
         `EAGER_SHARE`; 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
-        return int(result.outcome.eager / EAGER_SHARE) - max(self.limits.limit_bytes.values(), default=0)
+        return int(result.outcome.eager_peak_bytes / EAGER_SHARE) - max(self.limits.limit_bytes.values(), default=0)
 
     @property
     def wording(self) -> str:

@@ -61,7 +61,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult],
         raise alone
     best = min(results, key=lambda variant: variant.outcome.extra_cost)
     remarks = (Remark(module, _summary(offload, best, alone), RemarkKind.ANALYSIS),) if offload.speed else ()
-    return replace(best, remarks=(*best.remarks, *remarks))
+    return replace(best, budget_remarks=(*best.budget_remarks, *remarks))
 
 
 def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offload) -> RewriteResult | Refusal:
@@ -73,7 +73,7 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
     """Summarize the moves for a remark. `alone`: the result with only the marked moves."""
-    moved = best.outcome.moved
+    moved = best.outcome.moved_values
     cost = cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
@@ -82,5 +82,5 @@ def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refus
     words = f"{counted(moved, 'value')} {verb} kept on the host until {possessive} gradient: {extra} more"
     if isinstance(alone, Refusal):
         return f"{words}, no plan found without moves that were not marked"
-    reference = "with only the marked values" if alone.outcome.moved else "without moves"
+    reference = "with only the marked values" if alone.outcome.moved_values else "without moves"
     return f"{words}, {reference} {alone.outcome.extra_cost / cost.scale:.4g}"

@@ -242,7 +242,7 @@ class _Surroundings:
         of_graph = dict[str, tuple[str, int]]()
         for plan in outcome.plans:
             if (graph := graphs.get(plan.graph)) is not None:
-                function = outcome.containing.get(plan.function, plan.function)
+                function = outcome.containing_functions.get(plan.function, plan.function)
                 of_graph[plan.graph] = function, max(0, peaks[function] - peak_bytes(graph))
         return cls(of_graph)
 

@@ -2,7 +2,7 @@
 measure it, and correct the forecasts.
 
 The caller supplies the candidates and the measure: a memory model (`within.py`), XLA
-(`frontends/jax/compilation/budgeted.py`), or Inductor (`frontends/torch/replan.py`).
+(`frontends/jax/compilation/budgeted.py`), or Inductor (`frontends/torch/inductor/budget_search.py`).
 """
 
 from __future__ import annotations

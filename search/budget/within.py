@@ -39,10 +39,10 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
 
     def measure(candidate: ModuleCandidate, _: float) -> tuple[float, RewriteResult] | None:
         try:
-            written = problem.evaluate(candidate.plans, candidate.loops)
+            result = problem.evaluate(candidate.plans, candidate.loops)
         except Refusal:
             return None
-        return limits.largest_ratio(written.peaks), written
+        return limits.largest_ratio(result.peaks), result
 
     pool = pool_of(problem.module, problem.options, problem.stop)
     limit, plain_needs = None if limits.limit_bytes is None else 1.0, (1.0, limits.largest_ratio(limits.plain_bytes))
@@ -53,9 +53,7 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
         ordinary = problem.evaluate(None)
         best = min(best, ordinary, key=lambda result: limits.largest_ratio(result.peaks))
     if best is None:
-        raise Refusal(
-            problem.place, _infeasible_reason(problem, [written.peaks for written in rounds.results.values()])
-        )
+        raise Refusal(problem.place, _infeasible_reason(problem, [result.peaks for result in rounds.results.values()]))
     return best
 
 
@@ -96,7 +94,7 @@ def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
     needed = ", ".join(map(readable_bytes, problem.limits.plain_bytes.values()))
     peak = f"the step needs {needed} at its peak {problem.budget.by}"
     text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
-    return replace(result, module=None, remarks=(_remark(problem, text),))
+    return replace(result, module=None, budget_remarks=(_remark(problem, text),))
 
 
 def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult:
@@ -116,7 +114,7 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
         ("flops", result.outcome.extra_flops),
     )
     remark = replace(_remark(problem, text, RemarkKind.PASSED), amounts=amounts)
-    return replace(result, remarks=(remark,))
+    return replace(result, budget_remarks=(remark,))
 
 
 def _remark(problem: BudgetProblem, text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:

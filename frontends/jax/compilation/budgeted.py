@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -36,8 +36,20 @@ from ....transforms.merge_remat import merge_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ....transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
+from .budgeted_result import BudgetedCompile, CompiledCandidate
 from .compiler_options import MEASURING
 from .device_limits import limit_of_step
+
+WITHOUT_BUDGET = "as without a budget"
+OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
+MOST_COMPILED = 4
+"""The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
+candidates of other kinds before a budget is refused, and the choice without a budget, for `min` and before a budget is
+refused."""
+BEFORE_PLANS = 0.4
+"""The approximate share of the time that the predictions take, before the first candidate is compiled."""
+CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
+_LOG = logging.getLogger("recompute.jax")
 
 
 class BudgetNotReached(Refusal):
@@ -51,15 +63,6 @@ class BudgetNotReached(Refusal):
     def __init__(self, op: Operation, reason: str, least_bytes: int | None):
         super().__init__(op, reason)
         self.least_bytes = least_bytes
-
-
-WITHOUT_BUDGET = "as without a budget"
-OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
-MOST_COMPILED = 4
-"""The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
-candidates of other kinds before a budget is refused, and the choice without a budget, for `min` and before a budget is
-refused."""
-CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 
 
 @dataclass(frozen=True)
@@ -78,96 +81,6 @@ class Compilers:
     compile_rewritten: CompileModule
     key: str
     compile_keeping: Callable[[], jax.stages.Compiled] | None = None
-
-
-BEFORE_PLANS = 0.4
-"""The approximate share of the time that the predictions take, before the first candidate is compiled."""
-_LOG = logging.getLogger("recompute.jax")
-
-
-@dataclass(frozen=True)
-class CompiledCandidate:
-    """A candidate of the search that was compiled.
-
-    Attributes:
-        words: The description of the candidate.
-        predicted_bytes: The temporaries in bytes that the model predicts; None for the choice without a budget.
-        measured_bytes: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
-        extra_flops: The extra FLOPs.
-        fits: Whether the candidate is within the budget; None for the budget `min`.
-    """
-
-    words: str
-    predicted_bytes: int | None
-    measured_bytes: int | None
-    extra_flops: int
-    fits: bool | None
-
-    def __str__(self) -> str:
-        if self.measured_bytes is None:
-            return f"{self.words}: cannot be applied"
-        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        predicted = "" if self.predicted_bytes is None else f"{format_bytes(self.predicted_bytes)} predicted, "
-        measured = f"{format_bytes(self.measured_bytes)} by the compiler{verdict}"
-        return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
-
-
-@dataclass(frozen=True)
-class BudgetedCompile:
-    """A step compiled within a budget.
-
-    Attributes:
-        budget: The budget as the user wrote it.
-        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
-        plain_bytes: The temporaries of the plain step.
-        rounds: The candidates that were compiled.
-        rewritten: The rewrite by the best candidate; None if the plain step runs.
-        compiled: The rewritten step, or else the plain one, compiled.
-        plain_step: The plain step, compiled; None if the result was computed by an earlier process.
-        is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
-        is_keeping: Whether the plain step runs with its own barriers, which `plain_step` does not keep.
-    """
-
-    budget: str
-    limit_bytes: int | None
-    plain_bytes: int
-    rounds: tuple[CompiledCandidate, ...]
-    rewritten: Rewritten | None
-    compiled: jax.stages.Compiled
-    plain_step: jax.stages.Compiled | None = None
-    is_complete: bool = True
-    is_keeping: bool = False
-
-    @property
-    def nothing_to_do(self) -> str:
-        """The message for a plain step that runs."""
-        if self.is_keeping:
-            needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
-            return f"its own jax.checkpoint already recomputes: with it the plain step needs {needed}"
-        if self.limit_bytes is None:
-            return f"no candidate needs less than the plain step, {readable_bytes(self.plain_bytes)} of temporaries"
-        needed = f"{readable_bytes(self.plain_bytes)} of temporaries"
-        return f"no recomputation is needed: the plain step needs {needed}, within the budget {self.budget}"
-
-
-def record_of_within(result: BudgetedCompile) -> dict[str, Any]:
-    """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
-    record = {name: getattr(result, name) for name in ("budget", "limit_bytes", "plain_bytes", "is_keeping")}
-    temporaries = temporary_bytes(result.compiled)
-    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "temporary_bytes": temporaries}
-
-
-def within_from(
-    record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
-) -> BudgetedCompile | None:
-    """Restore the result of a search from its cache record and the step compiled again. Return None if the temporaries
-    of the step differ from the record."""
-    if temporary_bytes(compiled) != record["temporary_bytes"]:
-        return None
-    rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
-    budget, limit_bytes, plain_bytes = record["budget"], record["limit_bytes"], record["plain_bytes"]
-    is_keeping = record["is_keeping"]
-    return BudgetedCompile(budget, limit_bytes, plain_bytes, rounds, rewritten, compiled, is_keeping=is_keeping)
 
 
 def compile_within(
@@ -196,29 +109,27 @@ def compile_within(
     Raises:
         Refusal: If no compiled candidate is within the budget, and if the compiler or the device reports no sizes.
     """
-    options = alternatives[0]
+    first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
-    with stopping(options.time_limit) as stop:
+    with stopping(first.time_limit) as stop:
         line.at("compiling the plain step")
         plain = compilers.compile_plain()
         plain_bytes = reported_bytes(module, plain, "a budget")
         limit_bytes = limit_of_step(module, budget, plain)
-        if limit_bytes is not None and plain_bytes <= limit_bytes and not options.selection.segment_budgets:
-            return BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain)
-        results = list[BudgetedCompile]()
-        refusals = list[Refusal]()
-        for options in alternatives:
+        unchanged = BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain)
+        is_within = limit_bytes is not None and plain_bytes <= limit_bytes
+        if is_within and not first.selection.segment_budgets:
+            return unchanged
+        results, refusals = list[BudgetedCompile](), list[Refusal]()
+        for alternative in alternatives:
             if results and (limit_bytes is not None or stop()):
                 break
-            search = _CompilerSearch(name, module, options, budget, plain_bytes, limit_bytes, compilers, line, stop)
+            search = _CompilerSearch(name, module, alternative, budget, plain_bytes, limit_bytes, compilers, line, stop)
             try:
                 results.append(replace(search.best(), plain_step=plain))
             except Refusal as error:
                 refusals.append(error)
-        if limit_bytes is None and results:
-            results.append(BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain))
-        if compilers.compile_keeping is not None and (limit_bytes is None or not results):
-            results += _with_own_barriers(budget, limit_bytes, plain, compilers.compile_keeping())
+        results += _results_without_rewrite(unchanged, compilers, bool(results))
         if not results:
             raise min(refusals, key=_least_bytes)
         # Of equal sizes, the plain step needs no proof and the least work.
@@ -227,22 +138,39 @@ def compile_within(
         return replace(best, rounds=rounds, is_complete=all(result.is_complete for result in results))
 
 
-def _with_own_barriers(
-    budget: str, limit_bytes: int | None, plain: jax.stages.Compiled, keeping: jax.stages.Compiled
-) -> list[BudgetedCompile]:
-    """Return the plain step that keeps its own barriers as a result, if it is within the limit.
+def _results_without_rewrite(
+    unchanged: BudgetedCompile, compilers: Compilers, has_rewritten: bool
+) -> Iterator[BudgetedCompile]:
+    """Yield the plain step, which competes with rewritten steps for `min`, and the plain step with its own barriers,
+    which also competes if no rewritten step is within the limit.
 
     Args:
-        budget: The budget as the user wrote it.
-        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
-        plain: The plain step, compiled.
+        unchanged: The plain step.
+        compilers: The functions that compile the step.
+        has_rewritten: Whether a rewritten step is within the limit.
+    """
+    is_minimum = unchanged.limit_bytes is None
+    if is_minimum and has_rewritten:
+        yield unchanged
+    if compilers.compile_keeping is not None and (is_minimum or not has_rewritten):
+        keeping = _with_own_barriers(unchanged, compilers.compile_keeping())
+        if keeping is not None:
+            yield keeping
+
+
+def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled) -> BudgetedCompile | None:
+    """Return the plain step that keeps its own barriers as a result; None if it is above the limit, or its size is
+    unknown.
+
+    Args:
+        unchanged: The plain step.
         keeping: The plain step with its own barriers, compiled.
     """
-    plain_bytes, kept_bytes = temporary_bytes(plain), temporary_bytes(keeping)
-    if plain_bytes is None or kept_bytes is None or (limit_bytes is not None and kept_bytes > limit_bytes):
-        return []
-    compiled = CompiledCandidate(OWN_CHECKPOINT, None, kept_bytes, 0, None if limit_bytes is None else True)
-    return [BudgetedCompile(budget, limit_bytes, plain_bytes, (compiled,), None, keeping, plain, is_keeping=True)]
+    kept_bytes, limit_bytes = temporary_bytes(keeping), unchanged.limit_bytes
+    if kept_bytes is None or (limit_bytes is not None and kept_bytes > limit_bytes):
+        return None
+    candidate = CompiledCandidate(OWN_CHECKPOINT, None, kept_bytes, 0, None if limit_bytes is None else True)
+    return replace(unchanged, rounds=(candidate,), compiled=keeping, is_keeping=True)
 
 
 def _least_bytes(error: Refusal) -> float:
@@ -269,9 +197,11 @@ class _Candidate:
 
 @dataclass
 class _CompilerSearch:
-    """The search for one step. The compiler is the measure of `Rounds`.
+    """The search for one step with one alternative of its options. The compiler is the measure of `Rounds`.
 
     Attributes:
+        name, module, budget, compilers, line: As in `compile_within`.
+        options: The options of the rewrite.
         plain_bytes: The temporaries of the plain step in bytes.
         limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
         stop: A predicate that ends the search with the best candidate so far.

@@ -62,9 +62,16 @@ def choose_variant(lowered: Lowered) -> CompiledStep:
     """
     variants = _variants(lowered)
     best, sizes, compiled = _from_cache(lowered, variants) or _measure(lowered, variants)
-    rewritten = lowered.merged if best is Variant.MERGED else lowered.rewritten if best is Variant.RECOMPUTED else None
+    rewritten = _rewrite_of(lowered, best)
     why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
     return CompiledStep(compiled, why, best, rewritten, sizes)
+
+
+def _rewrite_of(lowered: Lowered, variant: Variant) -> Rewritten | None:
+    """Return the rewrite that a variant runs; None for a plain one."""
+    if variant is Variant.MERGED:
+        return lowered.merged
+    return lowered.rewritten if variant is Variant.RECOMPUTED else None
 
 
 Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
@@ -117,9 +124,7 @@ def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
     needs no fewer bytes than with them."""
     if variant is Variant.PLAIN:
         return None
-    rewritten = (
-        lowered.merged if variant is Variant.MERGED else lowered.rewritten if variant is Variant.RECOMPUTED else None
-    )
+    rewritten = _rewrite_of(lowered, variant)
     module = lowered.module if rewritten is None else rewritten.module
     assert module is not None, "a step with several variants can be read"
     return max((timeline.peak_bytes for timeline in memory(module, "xla").values()), default=0)

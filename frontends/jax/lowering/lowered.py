@@ -21,11 +21,12 @@ from ....support.progress import progress
 from .. import private
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes
-from ..compilation.budgeted import BudgetedCompile
+from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.choice import CompiledStep, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..keywords.jit_options import JitOptions
-from ..reports.step_report import Report, compared
+from ..reports.compare_step import compare
+from ..reports.step_report import Report
 from .merged import merged
 from .step_cache import StepCache
 
@@ -101,7 +102,7 @@ class Lowered:
     @cached_property
     def comparison(self) -> Report:
         """The report on the step, made once."""
-        return compared(self)
+        return compare(self)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compile the rewritten step; if nothing is recomputed, the plain one, as `jax.jit` does."""

@@ -7,8 +7,10 @@ plain step and the rewritten one.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache as cache_of_call
+from typing import Any
 
 import jax
 from jax.extend import source_info_util
@@ -29,7 +31,8 @@ from ....transforms.merge_remat import is_of_remat
 from .. import private
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
-from ..compilation.budgeted import BudgetedCompile, Compilers, compile_within, record_of_within, within_from
+from ..compilation.budgeted import Compilers, compile_within
+from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
@@ -118,25 +121,9 @@ def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> 
 def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
     """Rewrite the step within the budget. Raises `Refusal` if no candidate keeps it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
-    on_cpu = "cpu" in private.platforms(plain)
     merging = merging_options(module, options.rewrite) if step.own_barriers else None
-    result = compile_within(
-        name,
-        module,
-        [options.rewrite] if merging is None else [merging, options.rewrite],
-        budget,
-        Compilers(
-            lambda: compile_lowered(plain, None),
-            lambda rewritten, measuring: compile_lowered(
-                crossing.with_module(plain, rewritten), keeping_options(plain, options, measuring if on_cpu else None)
-            ),
-            repr((private.platforms(plain), sorted((keeping_options(plain, options, None) or {}).items()))),
-            (lambda: compile_lowered(plain, keeping_options(plain, options, None)))
-            if step.own_barriers and merges_copies(private.platforms(plain))
-            else None,
-        ),
-        line,
-    )
+    alternatives = [options.rewrite] if merging is None else [merging, options.rewrite]
+    result = compile_within(name, module, alternatives, budget, _compilers_of(step), line)
     why = None
     less = plain
     remarks = tuple[Remark | str, ...]((result.nothing_to_do,))
@@ -154,6 +141,25 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     )
 
 
+def _compilers_of(step: _PlainStep) -> Compilers:
+    """Return the functions that compile a step in the search for its budget."""
+    options, plain = step.options, step.plain
+    platforms = private.platforms(plain)
+    keeping = keeping_options(plain, options, None)
+
+    def compile_rewritten(rewritten: ModuleOp, measuring: Mapping[str, Any]) -> jax.stages.Compiled:
+        compiler_options = keeping_options(plain, options, measuring if "cpu" in platforms else None)
+        return compile_lowered(crossing.with_module(plain, rewritten), compiler_options)
+
+    has_keeping = step.own_barriers and merges_copies(platforms)
+    return Compilers(
+        compile_plain=lambda: compile_lowered(plain, None),
+        compile_rewritten=compile_rewritten,
+        key=repr((platforms, sorted((keeping or {}).items()))),
+        compile_keeping=(lambda: compile_lowered(plain, keeping)) if has_keeping else None,
+    )
+
+
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
     """Return the stored form of a step. `marked`: the step, lowered with its marks."""
     rewritten = lowered.rewritten
@@ -163,7 +169,7 @@ def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
         why=lowered.why,
         rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
         remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
-        within=None if lowered.within is None else record_of_within(lowered.within),
+        within=None if lowered.within is None else record_of(lowered.within),
         less=b"" if lowered.less is lowered.plain else lowered.cache.bytecode_of(lowered.less),
     )
 
@@ -194,7 +200,7 @@ def _from_cache(
     if stored.within is not None:
         is_plain = rewritten is None and not stored.within["is_keeping"]
         keeping = None if is_plain else keeping_options(plain, options, None)
-        result = within_from(stored.within, rewritten, compile_lowered(less, keeping))
+        result = result_of_record(stored.within, rewritten, compile_lowered(less, keeping))
         if result is None:
             return None
     remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)

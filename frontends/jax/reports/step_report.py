@@ -1,4 +1,5 @@
-"""Reports on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
+"""The report on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed
+operations. `compare_step.py` makes it.
 
 `print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
 which notebooks display, or another format.
@@ -6,47 +7,19 @@ which notebooks display, or another format.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import jax
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import BY_STRUCTURE, is_scope, module_of, place_in_model, without_loop_scopes
-from ....analysis.step.marks import is_copy
-from ....dialects.names import Names
-from ....dialects.sdy.computations import ManualComputationOp
-from ....dialects.stablehlo.control import WhileOp
-from ....driver.api import Rewritten, StepMemory, as_module, explain_verified
-from ....driver.queries import step_flops
-from ....options.selection import AUTO
-from ....reports.by_module import ModuleNames, ModuleRow, module_rows
-from ....support.diagnostics import Refusal, Remark, Topic
-from ....support.operations import every_operation
-from ..compilation.allocation import device_count, temporary_bytes
-from ..compilation.budgeted import CompiledCandidate
-from ..compilation.choice import CompiledStep, Variant
+from ....reports.by_module import ModuleNames, ModuleRow
+from ....support.diagnostics import Remark
+from ..compilation.budgeted_result import CompiledCandidate
+from ..compilation.choice import Variant
 from ..messages.tracebacks import shortened
-from .device_part import NotPropagated, part_of_a_device
-from .donation import Donation, possible_donation
+from .donation import Donation
 from .fit_verdict import FitVerdict
 from .report_text import FORMATS, headline, to_details, to_notebook, to_text
-
-if TYPE_CHECKING:
-    from ..lowering.lowered import Lowered
-
-_JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
-
-
-OUTSIDE_SEGMENTS = "unnamed"
-"""The name for recomputed operations outside every segment."""
 
 
 @dataclass(frozen=True)
@@ -174,207 +147,3 @@ class Report:
 
     def _repr_html_(self) -> str:
         return to_notebook(self)
-
-
-def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
-    """Return the report on a step, for a budget of the caller. Raises as a call does.
-
-    Args:
-        lowered: The step. Its rewrite, its compiled variants and its report are made once, and shared with calls.
-        budget: The budget in bytes; by default the memory of the device.
-        budget_text: The budget as the caller wrote it.
-    """
-    comparison = lowered.comparison
-    return replace(comparison, budget=comparison.budget if budget is None else budget, budget_text=budget_text)
-
-
-def compared(lowered: Lowered) -> Report:
-    """Compile the step that a call runs and the plain step, and compare them. Raises as a call does."""
-    choice = lowered.choice
-    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
-    rewritten = choice.rewritten
-    devices = device_count(choice.compiled)
-    view = _view(lowered, devices)
-    seen = None if rewritten is None else rewritten.seen_as(view.of) if devices > 1 else rewritten
-    timelines = {} if seen is None else seen.memory("xla")
-    steps = [StepMemory("", *pair) for pair in timelines.values()]
-    if seen is not None and any(isinstance(op, (ManualComputationOp, WhileOp)) for op in every_operation(seen.module)):
-        steps = seen.memory_of_steps("xla")
-    names = ModuleNames.of([timeline for step in steps for timeline in (step.plain, step.rewritten)])
-    has_loops = lowered.module is not None and any(isinstance(op, WhileOp) for op in every_operation(lowered.module))
-    return Report(
-        name=lowered.name,
-        plain=_needs(plain),
-        less=_needs(choice.compiled),
-        variant=choice.variant,
-        measured=tuple(choice.sizes.items()),
-        why=choice.why,
-        copies=0 if rewritten is None else rewritten.copies,
-        again=() if rewritten is None else _copies_by_module(rewritten, names),
-        kept=_saved_values(lowered, choice.variant, seen, view.of),
-        timelines=(*_named(timelines), *_inside_loops(steps)),
-        remarks=_remarks(lowered, choice.variant, rewritten),
-        budget=_device_bytes(),
-        rounds=() if lowered.within is None else lowered.within.rounds,
-        proved=rewritten is not None and bool(rewritten.proof),
-        modules=module_rows((step.plain, step.rewritten) for step in steps),
-        devices=devices,
-        values_per_device=view.is_of_a_device,
-        module_names=names,
-        segments=() if rewritten is None else _modules_of_segments(rewritten, names),
-        places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
-        has_loops=has_loops,
-        executed_flops=_executed_flops(lowered, choice) if has_loops else None,
-        donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
-    )
-
-
-def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
-    """Return the FLOPs of the plain step and of the step that runs, with all iterations of loops.
-
-    None for a step that keeps its own barriers: the plain step, in which the compiler may merge the copies behind them,
-    has the same program."""
-    if lowered.module is None or choice.variant is Variant.KEEPING:
-        return None
-    plain_flops = step_flops(lowered.module)
-    rewritten = choice.rewritten
-    if choice.variant is Variant.MERGED and rewritten is not None:
-        return plain_flops, step_flops(rewritten.module)
-    return plain_flops, plain_flops + (0 if rewritten is None else rewritten.extra_flops)
-
-
-def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
-    """Return the remarks on the variant that runs, without those on executors other than XLA."""
-    remarks = rewritten.remarks if variant is Variant.MERGED and rewritten is not None else lowered.remarks
-    return tuple(remark for remark in remarks if isinstance(remark, str) or remark.topic is not Topic.EAGER)
-
-
-def _needs(compiled: jax.stages.Compiled) -> Needs:
-    analysis: Any = compiled.memory_analysis()
-    parts = ("argument_size_in_bytes", "output_size_in_bytes", "alias_size_in_bytes")
-    sizes = [0, 0, 0] if analysis is None else [int(getattr(analysis, part)) for part in parts]
-    costs: Any = compiled.cost_analysis()
-    flops = None if not costs or "flops" not in costs else float(costs["flops"])
-    return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
-
-
-def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
-    counts = Counter[str]()
-    for group in (group for step in rewritten.plans for group in step.plan.groups):
-        counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
-    return tuple(counts.most_common())
-
-
-def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
-    """Return the operations of each segment that the rewritten step states, without copies, in program order."""
-    segments = dict[str, list[Operation]]()
-    for op in every_operation(rewritten.module):
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr) and not is_copy(op):
-            segments.setdefault(stated.data, []).append(op)
-    return segments
-
-
-def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
-    """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
-    if not names:
-        operations = _operations_of_segments(rewritten)
-        by_place = Counter[str]()
-        for segment, count in _copies_by_segment(rewritten):
-            name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
-            by_place[name or segment] += count
-        return tuple(by_place.most_common())
-    counts, modules = Counter[str](), dict[Operation, str]()
-    for op in every_operation(rewritten.module):
-        if is_copy(op):
-            # As for the bytes of copies in a loop: they belong to the module of the loop.
-            named = parent if isinstance(parent := op.parent_op(), WhileOp) else op
-            if named not in modules:
-                modules[named] = names.of_module(module_of(named))
-            counts[modules[named]] += 1
-    return tuple(counts.most_common())
-
-
-def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model, or
-    the line of its first operation if they are in no module."""
-    parts = dict[str, list[str]]()
-    for segment, operations in _operations_of_segments(rewritten).items():
-        if BY_STRUCTURE.fullmatch(segment):
-            modules = [names.of_module(module) for op in operations if names and (module := module_of(op))]
-            parts[segment] = list(dict.fromkeys(modules)) or list(filter(None, [place_in_model(operations)]))
-    return tuple((segment, tuple(places)) for segment, places in parts.items() if places)
-
-
-def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]:
-    for step in steps:
-        if step.place:
-            yield f"plain, {step.place}", step.plain
-            yield f"recomputed, {step.place}", step.rewritten
-
-
-@dataclass(frozen=True)
-class _View:
-    """The view of a step on which a report is based: whole arrays, or the part of one device.
-
-    Attributes:
-        of: Returns the module to report on, given the module of JAX.
-        is_of_a_device: Whether that module is the part of one device.
-    """
-
-    of: Callable[[ModuleOp], ModuleOp]
-    is_of_a_device: bool
-
-
-def _view(lowered: Lowered, devices: int) -> _View:
-    """Return the view of one device if the shardings of the plain step can be propagated, otherwise of whole arrays."""
-    if devices > 1 and lowered.module is not None:
-        try:
-            part_of_a_device(lowered.module)
-        except NotPropagated:
-            return _View(as_module, False)
-    return _View(part_of_a_device if devices > 1 else as_module, True)
-
-
-def _saved_values(
-    lowered: Lowered, variant: Variant, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
-) -> tuple[SavedValue, ...]:
-    """Return the values that the variant that runs saves for its backward pass, the largest first.
-
-    With a selection, its reasons are reported if it explains every recomputed segment.
-
-    Args:
-        lowered: The step.
-        variant: The variant that runs.
-        rewritten: Its rewrite, as the report reads it; None for a plain step.
-        view: Returns the module that the report reads.
-    """
-    if variant is Variant.MERGED or lowered.module is None:
-        return ()
-    selection = lowered.options.rewrite.selection
-    if selection == AUTO and variant is Variant.RECOMPUTED and rewritten is not None:
-        return rewritten.still_saved()
-    try:
-        explanations = explain_verified(view(lowered.module), selection)
-    except (Refusal, ValueError):
-        return ()
-    segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
-    if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
-        return rewritten.still_saved() if variant is Variant.RECOMPUTED else ()
-    saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
-    return tuple(sorted(saved, key=lambda value: -value.bytes))
-
-
-def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
-    several = len(timelines) > 1
-    return tuple(
-        (f"{function} {form}" if several else form, timeline)
-        for function, both in timelines.items()
-        for form, timeline in zip(("plain", "recomputed"), both, strict=True)
-    )
-
-
-def _device_bytes() -> int | None:
-    stats: Any = _JAX.local_devices()[0].memory_stats()
-    return None if not stats or "bytes_limit" not in stats else int(stats["bytes_limit"])

@@ -125,9 +125,9 @@ def test_call_and_copy_call_original_function() -> None:
     result = with_calls(step())
     assert result.called == [("f", False), ("f", True)]
     assert (
-        result.recomputation.restored.calls,
-        result.recomputation.restored.whole,
-        result.recomputation.restored.left,
+        result.recomputation.restored_calls.calls,
+        result.recomputation.restored_calls.whole,
+        result.recomputation.restored_calls.left,
     ) == (2, 2, {})
     original, copy = result.calls
     assert original.attributes[Names.ID] == copy.attributes[Names.ID]
@@ -139,7 +139,7 @@ def test_without_the_option_everything_is_inlined() -> None:
     module = parse_module(step())
     result = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), calls=False))
     assert not any(isinstance(op, CallOp) for op in module.walk())
-    assert result.restored.calls == 0
+    assert result.restored_calls.calls == 0
 
 
 def test_step_without_copies_is_unchanged() -> None:
@@ -310,7 +310,7 @@ func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
     assert result.called == [("f_1", False)]
     copied = [op.name for op in function(result.after, "step").walk() if Names.COPY in op.attributes]
     assert "stablehlo.cosine" in copied and "stablehlo.dot_general" not in copied
-    assert sum(result.recomputation.restored.left.values()) == 1
+    assert sum(result.recomputation.restored_calls.left.values()) == 1
 
 
 def test_equal_operations_inside_and_outside_a_call_stay_distinct() -> None:
@@ -414,7 +414,7 @@ def test_copy_made_in_two_stages_stays_inlined() -> None:
     called = CALLED.replace("(%x)", "(%x, %key)").replace("(tensor<1024xf32>)", "(tensor<1024xf32>, tensor<2xui64>)")
     result = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
     assert result.called == [("f", False)]
-    assert sum(result.recomputation.restored.left.values()) == 1
+    assert sum(result.recomputation.restored_calls.left.values()) == 1
 
 
 def test_marks_inside_a_function_are_kept_on_originals_only() -> None:

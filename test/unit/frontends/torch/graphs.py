@@ -14,9 +14,9 @@ from recompute.proof.prove import prove
 from recompute.test.unit.frontends.torch.steps import made, torch
 
 from functorch.compile import aot_module, default_partition, nop  # isort: skip
-from recompute.frontends.torch import unsupported  # isort: skip
-from recompute.frontends.torch.exporter import write_joint  # isort: skip
-from recompute.frontends.torch.importer import ORIGIN, read_joint  # isort: skip
+from recompute.frontends.torch.fx import unsupported  # isort: skip
+from recompute.frontends.torch.fx.exporter import write_joint  # isort: skip
+from recompute.frontends.torch.fx.importer import ORIGIN, read_joint  # isort: skip
 
 LEAST = RecomputeOptions(budget="min", target="none", stagger=False, proof=False)
 

@@ -92,6 +92,7 @@ class Mixed(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
 
     def forward(self, x: Any) -> Any:
+        layer: Any
         for layer in self.layers:
             product = F.linear(x.to(torch.bfloat16), layer.weight.to(torch.bfloat16)).to(torch.float32)
             x = torch.add(F.gelu(product + layer.bias, approximate="tanh"), x, alpha=2)

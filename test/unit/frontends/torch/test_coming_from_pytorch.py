@@ -185,6 +185,7 @@ class Counting(nn.Module):
         super().__init__()
         self.linear = nn.Linear(WIDTH, WIDTH)
         self.register_buffer("scale", torch.ones(()))
+        self.scale: Any
 
     def forward(self, x: Any) -> Any:
         y = torch.tanh(torch.sin(self.linear(x)) * self.scale.clone())

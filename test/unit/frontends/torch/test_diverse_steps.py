@@ -15,8 +15,8 @@ import pytest
 from recompute.test.unit.frontends.torch.steps import torch
 
 from recompute.benchmarks.torch.peak_meter import Meter  # isort: skip
-from recompute.frontends.torch.compiled_step import program_order_peak  # isort: skip
-from recompute.frontends.torch.joint_graph_step import JointStep  # isort: skip
+from recompute.frontends.torch.program_order.graph_peaks import program_order_peak  # isort: skip
+from recompute.frontends.torch.partition.joint_graph_step import JointStep  # isort: skip
 import recompute.torch as rt  # isort: skip
 
 functional = torch.nn.functional

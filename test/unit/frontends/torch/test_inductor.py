@@ -20,14 +20,14 @@ import pytest
 from recompute.test.unit.frontends.torch.steps import torch
 
 import recompute.torch as rt  # isort: skip
-from recompute.frontends.torch import measurements, replan  # isort: skip
-from recompute.frontends.torch.allocator import allocator_peak  # isort: skip
-from recompute.frontends.torch.compiled_step import NotMeasured  # isort: skip
-from recompute.frontends.torch.inductor import InductorPartitioner  # isort: skip
+from recompute.frontends.torch.inductor import budget_search, measurements  # isort: skip
+from recompute.frontends.torch.inductor.allocator import allocator_peak  # isort: skip
+from recompute.frontends.torch.inductor.compiled_step import NotMeasured  # isort: skip
+from recompute.frontends.torch.inductor.inductor_partitioner import InductorPartitioner  # isort: skip
 from recompute.frontends.torch.options import options_of  # isort: skip
-from recompute.frontends.torch.replan import largest_need  # isort: skip
-from recompute.frontends.torch.report import CompileReport, GraphReport, Round  # isort: skip
-from recompute.frontends.torch.splits import PLAN, Candidate  # isort: skip
+from recompute.frontends.torch.inductor.budget_search import largest_need  # isort: skip
+from recompute.frontends.torch.reports.compile_report import CompileReport, GraphReport, Round  # isort: skip
+from recompute.frontends.torch.inductor.candidates import PLAN, Candidate  # isort: skip
 from recompute.planning.calibrated_search import CalibratedSearch, Prediction  # isort: skip
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inductor needs a C++ compiler")
@@ -37,7 +37,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="Inducto
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Empty the caches, so that no step is loaded instead of planned, and forget earlier measurements."""
     torch._dynamo.reset()
-    monkeypatch.setattr(measurements, "_KNOWN", OrderedDict())
+    monkeypatch.setattr(measurements, "_BY_STEP", OrderedDict())
     with torch._functorch.config.patch(enable_autograd_cache=False):
         yield
 
@@ -108,7 +108,7 @@ def test_a_budget_is_kept_by_the_compiled_step() -> None:
     ours, own_state = _gradient(step)
     assert torch.allclose(ours, plain, rtol=1e-5, atol=0) and torch.equal(state, own_state)
     (report,) = step.report().graphs
-    assert 1 <= len(report.rounds) <= replan.COMPILES and report.unmeasured == "" and report.copies > 0
+    assert 1 <= len(report.rounds) <= budget_search.COMPILES and report.unmeasured == "" and report.copies > 0
     assert any(each.fits for each in report.rounds)
     assert "measured in" in str(report)
     inputs = plain.nbytes
@@ -193,7 +193,7 @@ def test_unmeasurable_step_is_planned_in_program_order(monkeypatch: pytest.Monke
     def measured(*_: Any) -> int:
         raise NotMeasured("RuntimeError: no such device")
 
-    monkeypatch.setattr(replan, "measured_peak", measured)
+    monkeypatch.setattr(budget_search, "measured_peak", measured)
     step = rt.compile(_dropouts, budget="60%", backend="inductor")
     ours, _ = _gradient(step)
     (report,) = step.report().graphs
@@ -205,7 +205,7 @@ def test_unmeasurable_step_is_planned_in_program_order(monkeypatch: pytest.Monke
 def _split(monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any], peaks: Callable[[str], int]) -> Any:
     """Return the report of a step whose candidates need these peaks, by their words. Nothing is compiled to measure
     them."""
-    search = replan._Search  # pyright: ignore[reportPrivateUsage]
+    search = budget_search._Search  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(search, "_compiled_peak", lambda _, candidate: peaks(candidate.words))
     step = rt.compile(function, budget="50%", backend="inductor")
     _gradient(step)
@@ -228,7 +228,7 @@ def test_correct_pytorch_partitions_are_tried(monkeypatch: pytest.MonkeyPatch) -
 
     report = _split(monkeypatch, _products, peaks)
     assert report.plan.startswith("activation_memory_budget=") and report.peak_bytes == 400
-    assert len(report.rounds) <= replan.COMPILES
+    assert len(report.rounds) <= budget_search.COMPILES
 
 
 @needs_compiler
@@ -255,7 +255,7 @@ def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     def peak_of(_: Any, candidate: Candidate) -> int:
         return peaks.setdefault(candidate.words, 600 + 10 * len(peaks))
 
-    monkeypatch.setattr(replan._Search, "_compiled_peak", peak_of)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(budget_search._Search, "_compiled_peak", peak_of)  # pyright: ignore[reportPrivateUsage]
     reports = list[GraphReport]()
     for budget in ("90%", "80%", "70%"):
         torch._dynamo.reset()
@@ -267,7 +267,7 @@ def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reports[0].peak_bytes == reports[1].peak_bytes == reports[2].peak_bytes
     assert str(reports[2]).count("measured for another budget") == 1
     torch._dynamo.reset()
-    monkeypatch.setattr(replan._Search, "_compiled_peak", lambda *_: 900)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(budget_search._Search, "_compiled_peak", lambda *_: 900)  # pyright: ignore[reportPrivateUsage]
     least = min(each.peak_bytes for each in reports[0].rounds)
     with pytest.raises(Exception, match=f"a step compiled for another budget needs {least}"):
         _gradient(rt.compile(_dropouts, budget="30%", backend="inductor"))
@@ -333,7 +333,7 @@ print(x.grad.double().sum().item(), step.report())
 @pytest.mark.slow
 @needs_compiler
 def test_second_process_loads_compiled_step_from_cache(tmp_path: Path) -> None:
-    root = str(Path(rt.__file__).parents[3])
+    root = str(Path(str(rt.__file__)).parents[3])
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "PYTHONPATH": root}
     command = [sys.executable, "-W", "ignore", "-c", _SECOND]
     outputs = [

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="runs PyTorch")
 
 import recompute.torch as rt  # noqa: E402
-from recompute.frontends.torch import partition  # noqa: E402
+from recompute.frontends.torch.partition import partitioner  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def broken(monkeypatch: pytest.MonkeyPatch):
     def read_joint(*args: Any, **keywords: Any) -> Any:
         raise KeyError("a table without a line")
 
-    monkeypatch.setattr(partition, "read_joint", read_joint)
+    monkeypatch.setattr(partitioner, "read_joint", read_joint)
     torch._dynamo.reset()
 
 

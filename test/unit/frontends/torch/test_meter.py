@@ -1,6 +1,6 @@
 """The meter of the PyTorch benchmark counts the peaks and FLOPs of steps that can be counted by hand."""
 
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_values_that_autograd_saves_count():
 def test_flops_of_products_and_of_attention_on_the_cpu():
     q = torch.ones(2, 4, 16, 8)
     with Meter([q]) as meter:
-        q[0, 0] @ q[0, 0].t()
+        _ = q[0, 0] @ q[0, 0].t()
     assert meter.measured.flops == 2 * 16 * 8 * 16
     with Meter([q]) as meter:
         torch.nn.functional.scaled_dot_product_attention(q, q, q)

@@ -3,7 +3,7 @@
 What PyTorch does with them is measured by `python -m recompute.benchmarks.torch --only 'pytorch *'`.
 """
 
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def test_least_peak_is_close_to_its_bound():
     assert tight.report().graphs[0].peak_bytes <= least.peak_bytes
     with pytest.raises(Exception, match="no plan needs less than") as raised:
         compiled(copy.deepcopy(model), least.input_bytes + int(0.99 * least.peak_bytes))(*inputs)
-    bound = int(re.search(r"no plan needs less than .*?(\d+) bytes", str(raised.value))[1])
+    match = re.search(r"no plan needs less than .*?(\d+) bytes", str(raised.value))
+    assert match is not None
+    bound = int(match[1])
     assert least.peak_bytes <= 1.002 * bound
 
 

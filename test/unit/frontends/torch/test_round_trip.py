@@ -17,9 +17,9 @@ from recompute.test.unit.frontends.torch.graphs import LEAST, cloned, copies_in,
 from recompute.test.unit.frontends.torch.steps import STEPS, torch
 
 from functorch.compile import default_partition  # isort: skip
-from recompute.frontends.torch import exporter, layout_views  # isort: skip
-from recompute.frontends.torch.exporter import write_joint  # isort: skip
-from recompute.frontends.torch.importer import is_backward, read_joint  # isort: skip
+from recompute.frontends.torch.fx import exporter, layout_views  # isort: skip
+from recompute.frontends.torch.fx.exporter import write_joint  # isort: skip
+from recompute.frontends.torch.fx.importer import is_backward, read_joint  # isort: skip
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -75,7 +75,8 @@ def test_weights_of_convolutions_are_read_through_flat_views() -> None:
     views = [node for node in flat if layout_views.flattened_argument(node) is not None]
     assert views and all(is_backward(user) for view in views for user in view.users)
     (forward, _) = default_partition(graph, (), num_fwd_outputs=outputs)
-    saved = [node.name for node in forward.graph.output_node().args[0][outputs:]]
+    results: Any = forward.graph.output_node().args[0]
+    saved = [node.name for node in results[outputs:]]
     assert {view.name for view in views} <= set(saved)
     assert not {view.args[0].name for view in views} & set(saved)
 
@@ -111,6 +112,7 @@ def test_the_backward_pass_makes_views_again(name: str) -> None:
     written = write_joint(module, graph, for_inductor=True)
     assert is_proved(module, written, outputs)
     (forward, _) = default_partition(written, (), num_fwd_outputs=outputs)
-    saved = forward.graph.output_node().args[0][outputs:]
+    results: Any = forward.graph.output_node().args[0]
+    saved = results[outputs:]
     is_view = [node.target is torch.ops.aten.view.default and not node.meta.get(layout_views.FLAT) for node in saved]
     assert saved and not any(is_view)

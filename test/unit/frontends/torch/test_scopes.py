@@ -1,6 +1,6 @@
 """The scope of a node consists of its module path and of the regions that the user names."""
 
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the graphs are PyTorch's")
 
-from recompute.frontends.torch.node_locations import REGION, location_of, scope_of  # noqa: E402
+from recompute.frontends.torch.fx.node_locations import REGION, location_of, scope_of  # noqa: E402
 
 
 def node(graph: torch.fx.Graph, expression: str, region: str = "", backward: bool = False) -> torch.fx.Node:

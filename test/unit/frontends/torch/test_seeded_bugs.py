@@ -20,9 +20,9 @@ from recompute.test.unit.frontends.torch.graphs import cloned, copies_in, export
 from recompute.test.unit.frontends.torch.steps import compiled, made, run, torch
 
 import recompute.torch as rt  # isort: skip
-from recompute.frontends.torch import importer, unsupported  # isort: skip
-from recompute.frontends.torch.exporter import write_joint  # isort: skip
-from recompute.frontends.torch.importer import read_joint  # isort: skip
+from recompute.frontends.torch.fx import importer, unsupported  # isort: skip
+from recompute.frontends.torch.fx.exporter import write_joint  # isort: skip
+from recompute.frontends.torch.fx.importer import read_joint  # isort: skip
 
 
 def _fresh_draw(graph: Any) -> None:
@@ -351,7 +351,7 @@ def test_reader_bug_breaks_round_trip(bug: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_one_state_for_all_draws_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[Any, Any] = {"original": importer._Reader._random_operation}
-    monkeypatch.setattr(importer._Reader, "_random_operation", lambda *given: _state_of_the_first(*given, known))
+    monkeypatch.setattr(importer._Reader, "_random_operation", lambda *given: _state_of_the_first(*given, known=known))
     graph, outputs = joint("gpt")
     with pytest.raises(
         unsupported.Unsupported, match="the operation does not draw from the generator that advances before it"

@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, Module
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ...dialects.names import Names
-from ...dialects.torch import (
+from ....dialects.names import Names
+from ....dialects.torch import (
     ARGS,
     DRAW,
     EFFECT,
@@ -35,11 +35,12 @@ from ...dialects.torch import (
     operation_class,
 )
 from .arguments import text_of
+from .fake_values import tensors_in
 from .graph_marks import marks_of
 from .layout_views import flattened_argument, restored_argument
 from .node_locations import location_of
 from .product_flops import flops_of
-from .schemas import STATE_BYTES, draws, is_on_sizes, qualified_name, written_arguments
+from .schemas import STATE_BYTES, draws, is_size_function, qualified_name, written_arguments
 from .tensor_types import stored_bytes, type_of
 from .unsupported import Unsupported
 
@@ -170,7 +171,17 @@ class _Call:
 
 @dataclass
 class _Reader:
-    """Builds the function, node by node."""
+    """Builds the function, node by node.
+
+    Attributes:
+        backward: Whether each call belongs to the backward pass.
+        written: The arguments that the step overwrites.
+        marked: Whether the user's marks on single operations are imported.
+        block: The body of the function.
+        values: The result of each node so far; a tuple for a call with several results.
+        reads: The value of each written argument before the step overwrites it.
+        late_reads: The value of written arguments that the backward pass reads.
+    """
 
     backward: Mapping[torch.fx.Node, bool]
     written: frozenset[torch.fx.Node]
@@ -205,7 +216,7 @@ class _Reader:
             self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], (drawn,), SEEDED))
         elif node.target is with_effects:
             self._effect(node)
-        elif isinstance(node.target, OpOverload) or is_on_sizes(node.target):
+        elif isinstance(node.target, OpOverload) or is_size_function(node.target):
             self._call(node, node.target)
         elif isinstance(node.target, HigherOrderOperator):
             raise Unsupported(node, "it is a higher-order operation, whose graphs are not imported")
@@ -345,8 +356,7 @@ def _is_tuple(value: Any) -> bool:
 
 def _state_type(value: Any, node: torch.fx.Node) -> Attribute:
     """Return the type of the random state of the device on which an operation returns this value."""
-    tensors = (part for part in (value if _is_tuple(value) else (value,)) if isinstance(part, torch.Tensor))
-    device = next(tensors).device.type
+    device = next(tensors_in(value)).device.type
     if device not in STATE_BYTES:
         raise Unsupported(node, f"the size of the random state of {device} is unknown")
     return TensorType(IntegerType(8, Signedness.UNSIGNED), [STATE_BYTES[device]])

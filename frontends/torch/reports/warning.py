@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-from ...driver.verified import NotProved
-from ...support.diagnostics import Refusal
-from ..nothing_saved import NothingSaved as NothingSaved
-from .unsupported import Unsupported
+from ....driver.verified import NotProved
+from ....support.diagnostics import Refusal
+from ...nothing_saved import NothingSaved as NothingSaved
+from ..fx.unsupported import Unsupported
 
 
 def reason_of(error: Exception) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...dialects.torch import Argument, Operand, TorchObject
+from ....dialects.torch import Argument, Operand, TorchObject
 from .unsupported import Unsupported
 
 _OBJECTS = (torch.dtype, torch.layout, torch.memory_format)

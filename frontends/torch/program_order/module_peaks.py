@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.graph_of import graph_of
-from ...analysis.step.marks import is_copy
-from ...analysis.step.order import Order, functions_of, single_block
-from ...analysis.step.phase_sources import stated_phase
-from ...analysis.step.views import value_bytes
-from ...dialects.torch import SEEDED
-from ...planning.graph import PHASES_OF_FORWARD
-from ...planning.liveness import live_bytes
-from .schemas import STATE_BYTES
+from ....analysis.step.graph_of import graph_of
+from ....analysis.step.marks import is_copy
+from ....analysis.step.order import Order, functions_of, single_block
+from ....analysis.step.phase_sources import stated_phase
+from ....analysis.step.views import value_bytes
+from ....dialects.torch import SEEDED
+from ....planning.graph import PHASES_OF_FORWARD
+from ....planning.liveness import live_bytes
+from ..fx.schemas import STATE_BYTES
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Peak:
     Attributes:
         argument_bytes: Bytes of weights, buffers, inputs and tangents.
         temporary_bytes: The peak of the results of operations.
-        with_states: The peak including the state of the generator, which is stored while a copy draws a second time,
-            and restored then.
+        bytes_with_states: The peak including the state of the generator, which is stored while a copy draws a second
+            time, and restored then.
     """
 
     argument_bytes: int
     temporary_bytes: int
-    with_states: int
+    bytes_with_states: int
 
     @classmethod
     def of(cls, module: ModuleOp) -> Peak:

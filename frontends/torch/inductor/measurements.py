@@ -16,11 +16,11 @@ import torch
 import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 
-from ...driver.cache_keys import options_key
-from ...support.fingerprint import NoFingerprint
-from .joint_graph_step import JointStep
-from .options import Options
-from .splits import Candidate
+from ....driver.cache_keys import options_key
+from ....support.fingerprint import NoFingerprint
+from ..options import Options
+from ..partition.joint_graph_step import JointStep
+from .candidates import Candidate
 
 MAX_STEPS = 64
 """The number of steps whose measurements are kept; measurements of the least recently used step are dropped first."""
@@ -41,11 +41,11 @@ class Measurements:
     """The measurements of one step, which other budgets on it share unless its options have no key.
 
     Attributes:
-        of_step: The measurements, in their order.
+        measured: The measurements, in their order.
         choices: Limits in bytes, each with the peak of the step that was chosen for it.
     """
 
-    of_step: list[Measurement] = field(default_factory=list[Measurement])
+    measured: list[Measurement] = field(default_factory=list[Measurement])
     choices: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     @classmethod
@@ -55,27 +55,27 @@ class Measurements:
             key = _key_of(step, options)
         except NoFingerprint:
             return cls()
-        measurements = _KNOWN.setdefault(key, cls())
-        _KNOWN.move_to_end(key)
-        if len(_KNOWN) > MAX_STEPS:
-            _KNOWN.popitem(last=False)
+        measurements = _BY_STEP.setdefault(key, cls())
+        _BY_STEP.move_to_end(key)
+        if len(_BY_STEP) > MAX_STEPS:
+            _BY_STEP.popitem(last=False)
         return measurements
 
     def add(self, measurement: Measurement) -> None:
-        self.of_step.append(measurement)
+        self.measured.append(measurement)
 
     def find(self, candidate: Candidate) -> Measurement | None:
         """Return the measurement of a candidate; None if it was not compiled yet."""
-        return next((each for each in self.of_step if each.candidate == candidate), None)
+        return next((each for each in self.measured if each.candidate == candidate), None)
 
     @property
     def plain_bytes(self) -> int | None:
         """The peak of the plain step; None if it was not measured yet."""
-        return next((each.peak_bytes for each in self.of_step if each.candidate.is_plain), None)
+        return next((each.peak_bytes for each in self.measured if each.candidate.is_plain), None)
 
     def within(self, limit: int) -> Iterator[Measurement]:
         """Yield the measurements with a peak within the limit, ordered by FLOPs, then by peak."""
-        fitting = [each for each in self.of_step if each.peak_bytes <= limit]
+        fitting = [each for each in self.measured if each.peak_bytes <= limit]
         yield from sorted(fitting, key=lambda each: (each.candidate.flops, each.peak_bytes))
 
     def is_settled(self, limit: int) -> bool:
@@ -84,10 +84,10 @@ class Measurements:
 
     @property
     def least_bytes(self) -> int | None:
-        return min((each.peak_bytes for each in self.of_step), default=None)
+        return min((each.peak_bytes for each in self.measured), default=None)
 
 
-_KNOWN: OrderedDict[str, Measurements] = OrderedDict()
+_BY_STEP: OrderedDict[str, Measurements] = OrderedDict()
 
 
 def _key_of(step: JointStep, options: Options) -> str:

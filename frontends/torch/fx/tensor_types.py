@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ...dialects.torch import NoneType
+from ....dialects.torch import NoneType
 from .unsupported import Unsupported
 
 _ELEMENTS: dict[torch.dtype, Attribute] = {

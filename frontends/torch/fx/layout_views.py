@@ -28,8 +28,9 @@ def is_flattened(argument: torch.fx.Node) -> bool:
     """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
     their sizes known."""
     value = argument.meta.get("val")
-    is_image = isinstance(value, torch.Tensor) and value.dim() == 4
-    return is_image and all(isinstance(size, int) for size in value.shape) and value.is_contiguous()
+    if not isinstance(value, torch.Tensor) or value.dim() != 4:
+        return False
+    return all(isinstance(size, int) for size in value.shape) and value.is_contiguous()
 
 
 def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:

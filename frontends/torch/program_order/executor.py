@@ -9,16 +9,23 @@ import torch
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from torch.fx.graph import _BoxedCodeGen  # pyright: ignore[reportPrivateUsage]
 
+from ..fx.fake_values import tensors_in
+
 
 def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    """Return the compiler of the backend `aot_eager`: Python code that calls the operations in order.
+    """Compile a graph to Python code that calls the operations in order, as the backend `aot_eager` does.
 
     The code takes its arguments as a list and clears it, so that they die at their last use.
+
+    Args:
+        graph: The graph, which is changed in place.
+        example_inputs: Not read; the interface of compilers has them.
     """
     for node in graph.graph.nodes:
         if node.target in (run_and_save_rng_state, run_with_rng_state):
             is_draw = node.target is run_and_save_rng_state
-            node.target = _CALLS[is_draw, _device_of(node.meta["val"][1] if is_draw else node.meta["val"])]
+            result = node.meta["val"][1] if is_draw else node.meta["val"]
+            node.target = _CALLS[is_draw, next(tensors_in(result)).device.type]
     graph.graph.set_codegen(_BoxedCodeGen())
     graph.recompile()
     forward = graph.forward
@@ -66,8 +73,3 @@ _CALLS: dict[tuple[bool, str], Callable[..., Any]] = {
     (False, "cpu"): again_on_cpu,
     (False, "cuda"): again_on_cuda,
 }
-
-
-def _device_of(value: Any) -> str:
-    tensors = (part for part in (value if isinstance(value, tuple | list) else (value,)) if torch.is_tensor(part))
-    return next(tensors).device.type

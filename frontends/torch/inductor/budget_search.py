@@ -16,30 +16,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ...planning.calibrated_search import Prediction, Ratio
-from ...planning.solvers.result import Stop, never
-from ...search.budget.rounds import Rounds
-from ...support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ....planning.calibrated_search import Prediction, Ratio
+from ....planning.solvers.result import Stop, never
+from ....search.budget.rounds import Rounds
+from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ..fx.halves import Halves
+from ..options import Options
+from ..partition.joint_graph_step import JointStep
+from ..partition.partitioner import BudgetNotKept
+from ..reports.compile_report import GraphReport, Round
+from .candidates import PLAN, Candidate, Splitter
 from .compiled_step import devices_of, measured_peak
-from .joint_graph_step import JointStep, Partitioned
 from .measurements import Measurement, Measurements
-from .options import Options
-from .partition import BudgetNotKept
-from .report import GraphReport, Round
-from .splits import PLAN, Candidate, Splitter
 
 COMPILES = 4
 """The maximum number of steps that are compiled for a budget; the plain step is not counted."""
 NEARLY_FULL = 0.95
 """The share of the limit from which a measured peak ends the search: a looser plan would save little work."""
-AIM = 0.99
+AIMED_SHARE = 0.99
 """The expected peak of a new plan, as a share of the limit: forecasts between two measured plans are off by about one
 percent."""
-ROOM = (1.1, 1.25)
+LOOSER_BOUNDS = (1.1, 1.25)
 """For the budget `min`: bounds that leave Inductor more room than the smallest plan, as multiples of its peak."""
 
 
-def partition_within(step: JointStep, options: Options) -> tuple[Partitioned, GraphReport]:
+def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
     """Return the halves of the step with the least extra work whose compiled peak is within the budget.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
@@ -89,11 +90,12 @@ class PlanPool:
 
 
 def largest_need(ratio: Ratio, most: int) -> int:
-    """Return the largest peak in program order, up to `most`, of a plan that is expected to need `AIM` of the limit."""
+    """Return the largest peak in program order, up to `most`, of a plan that is expected to need `AIMED_SHARE` of the
+    limit."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if ratio(Prediction(middle, 0.0, PLAN)) <= AIM:
+        if ratio(Prediction(middle, 0.0, PLAN)) <= AIMED_SHARE:
             low = middle
         else:
             high = middle - 1
@@ -109,7 +111,7 @@ class _Search:
     measurements: Measurements
     rounds: list[Round] = field(default_factory=list[Round])
 
-    def best(self) -> tuple[Partitioned, GraphReport]:
+    def best(self) -> tuple[Halves, GraphReport]:
         limit = self._limit
         chosen = self._fewest_flops_within(self._least() if limit is None else limit)
         if limit is not None and (chosen is None or not self._is_settled(chosen, limit)):
@@ -134,13 +136,13 @@ class _Search:
 
     def _search(self, limit: int) -> Measurement | None:
         """Compile candidates until one is within the limit with little extra work; None if none is."""
-        earlier = [each for each in self.measurements.of_step if not each.candidate.is_plain]
+        earlier = [each for each in self.measurements.measured if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}
         plain = (float(self.splitter.plain.planned_bytes), float(self._plain_bytes))
 
         def is_over() -> bool:
-            return any(self._is_good_enough(each, limit) for each in self.measurements.of_step)
+            return any(self._is_good_enough(each, limit) for each in self.measurements.measured)
 
         def measure(candidate: Candidate, _: float) -> tuple[float, Measurement] | None:
             measurement = self._measure(candidate, limit)
@@ -161,7 +163,7 @@ class _Search:
         smallest = self.splitter.smallest()
         if smallest is not None:
             pool = PlanPool(self.splitter, [smallest])
-            looser = (self.splitter.within(int(multiple * smallest.planned_bytes)) for multiple in ROOM)
+            looser = (self.splitter.within(int(multiple * smallest.planned_bytes)) for multiple in LOOSER_BOUNDS)
             for candidate in (*looser, self.splitter.by_segments()):
                 if candidate is not None:
                     pool.add(candidate)

@@ -1,7 +1,7 @@
 """The partitioner under Inductor, which calls it after its own passes over the joint graph.
 
 Inductor fuses operations and reorders them, so that the peak in program order, for which plans are made, is
-not the peak of the compiled step: with a budget, the compiled step is measured (`replan`).
+not the peak of the compiled step: with a budget, the compiled step is measured (`budget_search.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from functorch.compile import min_cut_rematerialization_partition
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from typing_extensions import override
 
+from ..fx.halves import Halves
+from ..options import Options
+from ..partition.joint_graph_step import JointStep
+from ..partition.partitioner import Partitioner
+from ..reports.compile_report import GraphReport
+from .budget_search import partition_within
 from .compiled_step import NotMeasured, why_not_run
-from .joint_graph_step import JointStep, Partitioned
-from .options import Options
-from .partition import Partitioner
-from .replan import partition_within
-from .report import GraphReport
 
 
 class MeasuringPartitioner(Partitioner):
@@ -33,7 +34,7 @@ class MeasuringPartitioner(Partitioner):
         return JointStep(*parts, for_inductor=True)
 
     @override
-    def partition(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
+    def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
         if self.options.budget is None:
             return super().partition(step)
         reason = why_not_run(step.joint)

@@ -10,6 +10,8 @@ from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
+from .fake_values import hint_of
+
 
 def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> int | None:
     """Return PyTorch's FLOP count for a call, or None for an operation that it does not count.
@@ -27,8 +29,7 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _sizes_of(value: Any) -> Any:
-    """Return the shape of a tensor and the hint of a symbolic size: to ask for either itself would specialize
-    the step."""
+    """Return the shape of a tensor, with the hints of symbolic sizes, and the hint of a symbolic size."""
     if isinstance(value, torch.Tensor):
-        return tuple(_sizes_of(size) for size in value.shape)
-    return value.node.hint if isinstance(value, torch.SymInt) else value
+        return tuple(hint_of(size) for size in value.shape)
+    return hint_of(value)

@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 import torch._functorch.config as functorch_config
 from functorch.compile import min_cut_rematerialization_partition
 
-from ...driver.verified import NotProved
-from ...planning.calibrated_search import Prediction
-from ...support.diagnostics import Refusal
-from .compiled_step import program_order_peak
-from .joint_graph_step import JointStep, Partitioned, RewrittenStep
-from .options import Options
-from .plan_cache import StoredPlan
-from .product_flops import flops_of
-from .report import GraphReport, report_of, report_unchanged
-from .schemas import draws
+from ....driver.verified import NotProved
+from ....planning.calibrated_search import Prediction
+from ....support.diagnostics import Refusal
+from ..fx.halves import Halves
+from ..fx.product_flops import flops_of
+from ..fx.schemas import draws
+from ..options import Options
+from ..partition.joint_graph_step import JointStep
+from ..partition.plan_cache import StoredPlan
+from ..partition.rewritten_step import RewrittenStep
+from ..program_order.graph_peaks import program_order_peak
+from ..reports.compile_report import GraphReport, report_of, report_unchanged
 
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """Values of `activation_memory_budget` whose partitions are candidates."""
@@ -79,7 +81,7 @@ class Splitter:
     step: JointStep
     options: Options
     _rewrites: dict[Candidate, RewrittenStep] = field(default_factory=dict[Candidate, RewrittenStep])
-    _halves: dict[Candidate, Partitioned] = field(default_factory=dict[Candidate, Partitioned])
+    _halves: dict[Candidate, Halves] = field(default_factory=dict[Candidate, Halves])
 
     @cached_property
     def plain(self) -> Candidate:
@@ -123,7 +125,7 @@ class Splitter:
         extra_flops = max(0, candidate.flops - self.plain.flops)
         return Prediction(candidate.planned_bytes, extra_flops, candidate.kind)
 
-    def split(self, candidate: Candidate) -> Partitioned | None:
+    def split(self, candidate: Candidate) -> Halves | None:
         """Split the step by a candidate of this compilation or of an earlier one; None if its plan is not proved."""
         if candidate not in self._halves and not isinstance(candidate.source, StoredPlan):
             self._by_min_cut(candidate.words, candidate.source)
@@ -142,7 +144,7 @@ class Splitter:
 
     def _rewritten(self, candidate: Candidate) -> RewrittenStep | None:
         if candidate not in self._rewrites and isinstance(candidate.source, StoredPlan):
-            rewritten = RewrittenStep.of_stored(self.step, self.options.rewrite, candidate.source)
+            rewritten = RewrittenStep.of_stored(self.step.module, self.options.rewrite, candidate.source)
             if rewritten is not None:
                 self._rewrites[candidate] = rewritten
         return self._rewrites.get(candidate)
@@ -182,13 +184,12 @@ class Splitter:
 
 def _copy_of(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
-    output = graph.graph_copy(joint.graph, {}, return_output_node=True)
-    assert isinstance(output, tuple)
-    value, original = output
+    copied: Any = graph.graph_copy(joint.graph, {}, return_output_node=True)
+    value, original = copied
     graph.output(value).meta = dict(original.meta)
     return torch.fx.GraphModule(joint, graph)
 
 
-def _flops(halves: Partitioned) -> int:
+def _flops(halves: Halves) -> int:
     nodes = (node for half in halves for node in half.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
     return sum(flops_of(node.target, node.args, node.kwargs, node.meta["val"]) or 0 for node in nodes)

@@ -22,7 +22,8 @@ def allocator_peak(run: Callable[[], object], device: str) -> int:
 def _cpu_peak(run: Callable[[], object]) -> int:
     # The profiler without Kineto, which writes lines of its own to standard error.
     autograd: Any = torch.autograd
-    profiler: Any = torch._C._profiler
+    bindings: Any = torch._C
+    profiler = bindings._profiler
     config = autograd.ProfilerConfig(
         profiler.ProfilerState.CPU, False, True, False, False, False, profiler._ExperimentalConfig()
     )

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from ...dialects.torch import FLOPS
-from ...planning.plan import Optimality
-from ...support.counted import counted
-from ...support.units import format_bytes, readable_bytes
+from ....dialects.torch import FLOPS
+from ....planning.plan import Optimality
+from ....support.counted import counted
+from ....support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
 if TYPE_CHECKING:
-    from .joint_graph_step import JointStep, RewrittenStep
+    from ..partition.joint_graph_step import JointStep
+    from ..partition.rewritten_step import RewrittenStep
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
     result = rewritten.result
     return replace(
         report_unchanged(step),
-        peak_bytes=rewritten.peak.with_states + step.tangent_bytes,
+        peak_bytes=rewritten.peak_bytes + step.tangent_bytes,
         copies=result.copies,
         flops=_flops(result.module),
         remarks=rewritten.remarks,
@@ -192,8 +193,8 @@ def report_unchanged(step: JointStep) -> GraphReport:
     )
 
 
-def plain_report(error: Any) -> GraphReport:
-    """Return the report on a graph that was left to PyTorch's partitioner."""
+def report_of_fallback(error: Any) -> GraphReport:
+    """Return the report on a graph that is left to PyTorch's partitioner because of an error."""
     return GraphReport(reason=reason_of(error))
 
 

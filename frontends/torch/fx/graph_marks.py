@@ -7,7 +7,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 
-from ...dialects.names import Names
+from ....dialects.names import Names
 from .node_locations import POLICY
 
 _OF_REGIONS = {"recompute": "must_recompute", "save": "must_save"}

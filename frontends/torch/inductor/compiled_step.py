@@ -12,7 +12,6 @@ import copy
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +24,10 @@ from torch._ops import OpOverload
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
+from ..fx.fake_values import hint_of
+from ..fx.halves import Halves, placeholders_of
+from ..fx.schemas import is_size_function
 from .allocator import allocator_peak
-from .joint_graph_step import Partitioned
-from .schemas import is_on_sizes
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
 """Namespaces of operations that may run on stand-ins: they have no effects but on their arguments and the generator."""
@@ -45,7 +45,7 @@ def why_not_run(joint: torch.fx.GraphModule) -> str | None:
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
             return f"the argument {node.name} is not a tensor"
     for node in joint.graph.nodes:
-        if node.op != "call_function" or node.target in _OF_PYTHON or is_on_sizes(node.target):
+        if node.op != "call_function" or node.target in _OF_PYTHON or is_size_function(node.target):
             continue
         if not isinstance(node.target, OpOverload) or node.target.namespace not in _PURE_OR_RANDOM:
             return f"{node.target} may have effects"
@@ -58,7 +58,7 @@ def devices_of(joint: torch.fx.GraphModule) -> set[Device]:
     return {value.device.type for value in values if isinstance(value, torch.Tensor)}
 
 
-def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
+def measured_peak(halves: Halves, num_fwd_outputs: int, device: Device) -> int:
     """Return the peak of the compiled step in bytes: weights, buffers and inputs left out, gradients and tangents
     included.
 
@@ -73,18 +73,18 @@ def measured_peak(halves: Partitioned, num_fwd_outputs: int, device: Device) -> 
         raise NotMeasured(f"{type(error).__name__}: {text}") from error
 
 
-def _peak_on_stand_ins(halves: Partitioned, num_fwd_outputs: int, device: Device) -> int:
+def _peak_on_stand_ins(halves: Halves, num_fwd_outputs: int, device: Device) -> int:
     forward, backward = halves
     with _ready_to_compile():
-        run_forward = _compile_half(forward, [_value(node) for node in _placeholders(forward)], num_fwd_outputs)
+        run_forward = _compile_half(forward, [_value(node) for node in placeholders_of(forward)], num_fwd_outputs)
         with _ready_to_run(device):
-            arguments = {node.name: _stand_in(_value(node)) for node in _placeholders(forward)}
+            arguments = {node.name: _stand_in(_value(node)) for node in placeholders_of(forward)}
             saved = _saved_values(forward, run_forward(list(arguments.values())), num_fwd_outputs)
-        given = [_with_strides_of(_value(node), saved.get(node.name)) for node in _placeholders(backward)]
+        given = [_with_strides_of(_value(node), saved.get(node.name)) for node in placeholders_of(backward)]
         with _donated_buffers(halves, num_fwd_outputs):
             run_backward = _compile_half(backward, given, 0)
-        names = [node.name for node in _placeholders(backward)]
-        tangents = {name: _value(node) for name, node in zip(names, _placeholders(backward), strict=True)}
+        names = [node.name for node in placeholders_of(backward)]
+        tangents = {name: _value(node) for name, node in zip(names, placeholders_of(backward), strict=True)}
         del saved
 
         def step() -> object:
@@ -122,7 +122,7 @@ def _ready_to_run(device: Device) -> Iterator[None]:
 
 
 @contextmanager
-def _donated_buffers(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None]:
+def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
     """Mark for Inductor the saved tensors that the backward half may overwrite, as AOTAutograd does."""
     context: Any = TracingContext.try_get()
     if context is None or not functorch_config.donated_buffer:
@@ -131,10 +131,10 @@ def _donated_buffers(halves: Partitioned, num_fwd_outputs: int) -> Iterator[None
     forward, backward = halves
     results: Any = forward.graph.output_node().args[0]
     gradients: Any = backward.graph.output_node().args[0]
-    names = [node.name for node in _placeholders(backward)]
+    names = [node.name for node in placeholders_of(backward)]
     saved = [node for node in results[num_fwd_outputs:] if isinstance(node, torch.fx.Node) and node.name in names]
     donated = collect_fw_donated_buffer_idxs(
-        [_value(node) for node in _placeholders(forward)],
+        [_value(node) for node in placeholders_of(forward)],
         [_value_or_none(node) for node in results[:num_fwd_outputs]],
         [_value_or_none(node) for node in gradients],
         [_value(node) for node in saved],
@@ -151,23 +151,13 @@ def _compile_half(half: torch.fx.GraphModule, arguments: Sequence[Any], visible:
     """Return a half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
     with unset_fake_temporarily():
         own = copy.deepcopy(half)
-    results = own.graph.output_node().args[0]
-    own.graph.output_node().meta["user_visible_output_idxs"] = [
-        index
-        for index, result in enumerate(results[:visible])
-        if isinstance(result, torch.fx.Node)  # pyright: ignore
-    ]
+    output = own.graph.output_node()
+    results: Any = output.args[0]
+    are_nodes = [isinstance(result, torch.fx.Node) for result in results[:visible]]
+    output.meta["user_visible_output_idxs"] = [index for index, is_node in enumerate(are_nodes) if is_node]
     compile_graph: Any = compile_fx_inner
     with TracingContext.report_output_strides():
         return compile_graph(own, arguments, is_backward=not visible)
-
-
-def _placeholders(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
-    return list(half.graph.find_nodes(op="placeholder"))
-
-
-def _calls(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
-    return [node for node in half.graph.nodes if node.op == "call_function"]
 
 
 def _value(node: torch.fx.Node) -> Any:
@@ -196,94 +186,10 @@ def _with_strides_of(value: Any, saved: Any) -> Any:
 def _stand_in(value: Any) -> Any:
     """Return a real value of the shape of a fake one: zeros, which are valid indices."""
     if not isinstance(value, torch.Tensor):
-        return _hint_of(value)
+        return hint_of(value)
     size, stride = _hint(value.size()), _hint(value.stride())
     return torch.empty_strided(size, stride, dtype=value.dtype, device=value.device).zero_()
 
 
 def _hint(sizes: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(_hint_of(size) for size in sizes)
-
-
-def _hint_of(size: Any) -> Any:
-    return size.node.hint if isinstance(size, torch.SymInt) else size
-
-
-def program_order_peak(halves: Partitioned, num_fwd_outputs: int) -> int:
-    """Return the peak of two halves that run in program order, estimated from live storages; arguments of the step and
-    constants are left out."""
-    forward, backward = halves
-    returned: Any = forward.graph.output_node().args[0]
-    gradients: Any = backward.graph.output_node().args[0]
-    liveness = _Liveness()
-    for node in _placeholders(forward):
-        liveness.add_argument(node)
-    for node in _calls(forward):
-        liveness.add(node)
-    saved = {node.name: node for node in returned[num_fwd_outputs:] if isinstance(node, torch.fx.Node)}
-    for node in _placeholders(backward):
-        liveness.add_argument(node, saved.get(node.name))
-    for node in _calls(backward):
-        liveness.add(node)
-    for node in (*returned[:num_fwd_outputs], *gradients):
-        if isinstance(node, torch.fx.Node):
-            liveness.use(node)
-    return liveness.peak()
-
-
-class _Liveness:
-    """Storages by the call that makes them and their last use.
-
-    A node that runs again has the fake value of its original, and so have all copies of it, but each has a storage of
-    its own. So a result is stored in the storage of an operand with the same fake storage, otherwise in a new one.
-    """
-
-    def __init__(self) -> None:
-        self._calls = 0
-        self._storages = dict[torch.fx.Node, dict[int, int | None]]()
-        self._sizes = list[int]()
-        self._made = list[int]()
-        self._last = list[int]()
-
-    def add_argument(self, node: torch.fx.Node, saved: torch.fx.Node | None = None) -> None:
-        """Record an argument: a saved value, or one whose storage is not counted."""
-        fake = {key: None for value in _tensors(_value_or_none(node)) if (key := _storage(value)) is not None}
-        self._storages[node] = fake if saved is None else self._storages[saved]
-
-    def add(self, node: torch.fx.Node) -> None:
-        """Record a call, which reads its arguments."""
-        read = {key: at for operand in node.all_input_nodes for key, at in self._storages.get(operand, {}).items()}
-        stored = self._storages[node] = dict[int, int | None]()
-        for value in _tensors(node.meta.get("val")):
-            key = _storage(value)
-            if key in read:
-                stored[key] = read[key]
-            elif key is not None and key not in stored:
-                stored[key] = len(self._sizes)
-                self._sizes.append(int(_hint_of(value.untyped_storage().nbytes())))
-                self._made.append(self._calls)
-                self._last.append(self._calls)
-        for operand in (*node.all_input_nodes, node):
-            self.use(operand)
-        self._calls += 1
-
-    def use(self, node: torch.fx.Node) -> None:
-        """Record a use by the call that is added next."""
-        for storage in self._storages.get(node, {}).values():
-            if storage is not None:
-                self._last[storage] = self._calls
-
-    def peak(self) -> int:
-        change = [0] * (self._calls + 2)
-        for size, made, last in zip(self._sizes, self._made, self._last, strict=True):
-            change[made] += size
-            change[last + 1] -= size
-        return max(accumulate(change), default=0)
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    return [part for part in (value if isinstance(value, tuple | list) else (value,)) if isinstance(part, torch.Tensor)]
-
-
-def _storage(value: Any) -> int | None:
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+    return tuple(hint_of(size) for size in sizes)

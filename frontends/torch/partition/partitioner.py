@@ -14,18 +14,19 @@ from typing import Any
 import torch
 from functorch.compile import default_partition
 
-from ...driver.verified import NotProved
-from ...support.diagnostics import Refusal
-from ...support.garbage import no_collection
-from ...support.units import MINIMUM, is_share, parse_budget
-from .importer import read_joint
-from .joint_graph_step import JointStep, Partitioned
-from .options import Options
-from .report import GraphReport, plain_report, report_of, report_unchanged
-from .unsupported import Unsupported
-from .warning import warn_plain
+from ....driver.verified import NotProved
+from ....support.diagnostics import Refusal
+from ....support.garbage import no_collection
+from ....support.units import MINIMUM, is_share, parse_budget
+from ..fx.halves import Halves
+from ..fx.importer import read_joint
+from ..fx.unsupported import Unsupported
+from ..options import Options
+from ..reports.compile_report import GraphReport, report_of, report_of_fallback, report_unchanged
+from ..reports.warning import warn_plain
+from .joint_graph_step import JointStep
 
-Partition = Callable[..., Partitioned]
+Partition = Callable[..., Halves]
 NO_BACKWARD = "its backward pass has no operations, so no value is saved for it"
 """The reason that a graph is left to PyTorch's partitioner without a warning."""
 
@@ -49,9 +50,7 @@ class Partitioner:
     reports: list[GraphReport] = field(default_factory=list[GraphReport])
 
     @no_collection()
-    def __call__(
-        self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any
-    ) -> Partitioned:
+    def __call__(self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Halves:
         """Split a joint graph. `keywords`: the keywords of the default partitioner, which differ between versions.
 
         Raises `BudgetNotKept` for a budget that no plan meets.
@@ -68,13 +67,13 @@ class Partitioner:
                 raise BudgetNotKept(error.reason) from error
             if isinstance(error, Refusal) and self.options.rewrite.strict:
                 raise
-            return self._left_alone(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+            return self._fall_back(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         except Exception as error:
             # An internal error must not stop a step that runs without this package.
             if self.options.rewrite.strict or self.options.rewrite.planner:  # a planner of the user
                 raise
             internal = Unsupported("internal error", f"{type(error).__name__}: {error}; please report it")
-            return self._left_alone(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
+            return self._fall_back(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         self.reports.append(replace(report, seconds=perf_counter() - start))
         return halves
 
@@ -82,13 +81,13 @@ class Partitioner:
         """Return the step of a joint graph. `parts`: the first fields of `JointStep`."""
         return JointStep(*parts)
 
-    def partition(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
+    def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
         """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,
         `Unsupported`."""
         rewritten = step.rewrite(self.options)
         return step.split(rewritten), report_of(step, rewritten)
 
-    def _without_backward(self, step: JointStep) -> tuple[Partitioned, GraphReport]:
+    def _without_backward(self, step: JointStep) -> tuple[Halves, GraphReport]:
         """Split a step whose backward pass has no operation, as that of a sum: nothing is saved for it.
 
         Raises `BudgetNotKept` for a number of bytes that is smaller than the step needs. A share of such a graph has no
@@ -103,7 +102,7 @@ class Partitioner:
         halves = self.fallback(step.joint, step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords)
         return halves, report
 
-    def _left_alone(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Partitioned:
+    def _fall_back(self, error: Unsupported | Refusal | NotProved, *arguments: Any, **keywords: Any) -> Halves:
         warn_plain(error)
-        self.reports.append(plain_report(error))
+        self.reports.append(report_of_fallback(error))
         return self.fallback(*arguments, **keywords)

@@ -9,17 +9,17 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-_ON_SIZES = (operator, torch)
-OF_SEEDS = frozenset({"prims.inductor_random.default", "prims.inductor_randint.default"})
+_SIZE_FUNCTION_MODULES = (operator, torch)
+READ_A_SEED = frozenset({"prims.inductor_random.default", "prims.inductor_randint.default"})
 STATE_BYTES = {"cpu": 5056, "cuda": 16}
 """The size of the random state of a device's generator."""
 
 
 @cache
 def draws(target: OpOverload) -> bool:
-    """Return whether the operation draws from a generator of random numbers. Inductor's read a seed that was drawn
-    before."""
-    return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in OF_SEEDS
+    """Return whether the operation draws from a generator of random numbers. The random operations of Inductor do not:
+    they read a seed that was drawn before."""
+    return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in READ_A_SEED
 
 
 @cache
@@ -33,9 +33,9 @@ def written_arguments(target: OpOverload) -> tuple[int, ...]:
     )
 
 
-def is_on_sizes(target: Any) -> bool:
+def is_size_function(target: Any) -> bool:
     """Return whether the target is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
-    return any(getattr(module, getattr(target, "__name__", ""), None) is target for module in _ON_SIZES)
+    return any(getattr(module, getattr(target, "__name__", ""), None) is target for module in _SIZE_FUNCTION_MODULES)
 
 
 def qualified_name(target: Any) -> str:
@@ -49,5 +49,5 @@ def target_named(name: str) -> Any:
     """Return the PyTorch operator or function with this qualified name."""
     namespace, packet, overload = name.split(".")
     if namespace == "python":
-        return next(getattr(module, packet) for module in _ON_SIZES if hasattr(module, packet))
+        return next(getattr(module, packet) for module in _SIZE_FUNCTION_MODULES if hasattr(module, packet))
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload)

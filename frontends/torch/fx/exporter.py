@@ -19,7 +19,7 @@ Two kinds of values are not saved as they are:
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,14 +30,15 @@ from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...analysis.step.marks import is_copy
-from ...analysis.step.order import functions_of, single_block
-from ...analysis.step.views import value_bytes
-from ...dialects import aten
-from ...dialects.names import Names
-from ...dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
-from ...support.operations import name_of
+from ....analysis.step.marks import is_copy
+from ....analysis.step.order import functions_of, single_block
+from ....analysis.step.views import value_bytes
+from ....dialects import aten
+from ....dialects.names import Names
+from ....dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
+from ....support.operations import name_of
 from .arguments import value_of
+from .fake_values import tensors_in
 from .importer import KEPT, ORIGIN, written_placeholders
 from .layout_views import FLAT, is_flattened
 from .schemas import STATE_BYTES, target_named
@@ -92,20 +93,30 @@ class _NewNode:
 
 @dataclass
 class _Writer:
-    """Builds the graph, operation by operation."""
+    """Builds the graph, operation by operation.
+
+    Attributes:
+        joint: The graph that the module was imported from.
+        for_inductor, views_again: As in `write_joint`.
+        graph: The new graph.
+        nodes: The node of each value so far.
+        flat_views: The view with one dimension of each argument that has one (`layout_views.py`).
+        backward_nodes: The node of each value that the backward pass has read.
+        pending_draw: The draw whose random operation follows.
+    """
 
     joint: torch.fx.GraphModule
     for_inductor: bool
     views_again: bool
     graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
     nodes: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
-    flat: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
+    flat_views: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
     backward_nodes: dict[SSAValue, torch.fx.Node] = field(default_factory=dict[SSAValue, torch.fx.Node])
-    running: Operation | None = None
+    pending_draw: Operation | None = None
 
     def __post_init__(self) -> None:
         self.originals: dict[str, torch.fx.Node] = {node.name: node for node in self.joint.graph.nodes}
-        self.items = {
+        self.item_nodes = {
             (node.args[0], node.args[1]): node
             for node in self.joint.graph.find_nodes(op="call_function", target=operator.getitem)
         }
@@ -123,7 +134,7 @@ class _Writer:
             placeholder = self.nodes[argument]
             if _is_read_twice(argument) and is_flattened(placeholder) and placeholder.name not in names:
                 shape = [placeholder.meta["val"].numel()]
-                self.flat[argument] = self._view(placeholder, shape, f"{placeholder.name}_flat", "is_forward")
+                self.flat_views[argument] = self._view(placeholder, shape, f"{placeholder.name}_flat", "is_forward")
 
     def _view(self, source: torch.fx.Node, shape: list[int], name: str, tag: str) -> torch.fx.Node:
         node = self.graph.create_node("call_function", torch.ops.aten.view.default, (source, shape), name=name)
@@ -143,38 +154,39 @@ class _Writer:
         return self.backward_nodes[value]
 
     def _node_in_backward(self, value: SSAValue) -> torch.fx.Node:
-        if value in self.flat:
+        if value in self.flat_views:
             argument = self.nodes[value]
             shape = list(argument.meta["val"].shape)
             name = f"{argument.name}_again"
-            return self._view(self.flat[value], shape, name, _BACKWARD)
+            return self._view(self.flat_views[value], shape, name, _BACKWARD)
         if not isinstance(value, OpResult) or not _is_whole_view(value.op):
             return self.nodes[value]
         op = value.op
         args = tuple(
             value_of(argument, [self._in_backward(op.operands[0])]) for argument in arguments_of(op).positional
         )
-        return self._node(_NewNode(target_named(called_name(op)), args), self._original(op), True)
+        return self._create(_NewNode(target_named(called_name(op)), args), self._original(op), True)
 
     def write(self, op: Operation) -> None:
         match name_of(op):
             case name if name == READ:
                 self._read(op)
             case name if name == DRAW:
-                if self.running is not None:
+                if self.pending_draw is not None:
                     raise Unsupported(node_of(op), "two random number generators advance at the same time")
-                self.running = op
+                self.pending_draw = op
             case name if name == GET_ATTR:
                 original = self._original(op)
-                self._define(op.results[0], self._node(_NewNode(original.target, op="get_attr"), original, is_copy(op)))
+                new = _NewNode(original.target, op="get_attr")
+                self._define(op.results[0], self._create(new, original, is_copy(op)))
             case name if name.startswith(SEEDED):
                 self._random_operation(op)
             case name if name.startswith(EFFECT):
                 token, *operands = op.operands
                 before = (self.nodes[token], target_named(called_name(op)))
-                self._results(op, self._call(op, with_effects, operands, 1, before))
+                self._define_results(op, self._call(op, with_effects, operands, 1, before))
             case _:
-                self._results(op, self._call(op, target_named(called_name(op)), op.operands))
+                self._define_results(op, self._call(op, target_named(called_name(op)), op.operands))
 
     def output(self, terminator: Operation) -> None:
         """Write the output node: the results, at the positions of the original results."""
@@ -189,7 +201,7 @@ class _Writer:
         if _is_backward(op) or not any(_is_backward(use.operation) for use in op.results[0].uses):
             self._define(op.results[0], argument)
             return
-        node = self._node(_NewNode(torch.ops.aten.clone.default, (argument,)), argument, False)
+        node = self._create(_NewNode(torch.ops.aten.clone.default, (argument,)), argument, False)
         node.meta = _meta_of(argument) | {_TAG: "is_forward", KEPT: True}
         self._define(op.results[0], node)
 
@@ -198,17 +210,17 @@ class _Writer:
         state."""
         target = target_named(called_name(op))
         state = op.operands[0]
-        if self.running is not None:
-            if not isinstance(state, OpResult) or state.op is not self.running or node_of(op) != node_of(self.running):
+        if (draw := self.pending_draw) is not None:
+            if not isinstance(state, OpResult) or state.op is not draw or node_of(op) != node_of(draw):
                 raise Unsupported(node_of(op), "the operation does not draw from the generator that advances before it")
-            self.running = None
+            self.pending_draw = None
             if state.has_one_use():
-                self._results(op, self._call(op, target, op.operands[1:], 1))
+                self._define_results(op, self._call(op, target, op.operands[1:], 1))
             else:
                 self._save_state(op, target, state)
         else:
             call = self._call(op, run_with_rng_state, op.operands[1:], 1, (self.nodes[state], target))
-            self._results(op, call)
+            self._define_results(op, call)
 
     def _save_state(self, op: Operation, target: OpOverload, state: SSAValue) -> None:
         call = self._call(op, run_and_save_rng_state, op.operands[1:], 1, (target,))
@@ -216,7 +228,7 @@ class _Writer:
         saved = _state_like(value)
         call.meta["val"] = (saved, value)
         self._define(state, self._item(call, 0, saved))
-        self._results(op, self._item(call, 1, value))
+        self._define_results(op, self._item(call, 1, value))
 
     def _call(
         self, op: Operation, target: Any, operands: Sequence[SSAValue], first: int = 0, before: tuple[Any, ...] = ()
@@ -227,9 +239,9 @@ class _Writer:
         arguments = arguments_of(op)
         args = (*before, *(value_of(argument, read) for argument in arguments.positional))
         kwargs = {name: value_of(argument, read) for name, argument in arguments.keywords}
-        return self._node(_NewNode(target, args, kwargs), self._original(op), is_copy(op))
+        return self._create(_NewNode(target, args, kwargs), self._original(op), is_copy(op))
 
-    def _results(self, op: Operation, call: torch.fx.Node) -> None:
+    def _define_results(self, op: Operation, call: torch.fx.Node) -> None:
         value = call.meta.get("val")
         if value is None and not _is_backward(op):
             # A check: PyTorch's partitioner would repeat it in the backward pass, and save its operands.
@@ -241,7 +253,7 @@ class _Writer:
         for index, result in enumerate(op.results):
             if result.first_use is not None:
                 self._define(
-                    result, self._item(call, index, value[index], self.items.get((original, index)), is_copy(op))
+                    result, self._item(call, index, value[index], self.item_nodes.get((original, index)), is_copy(op))
                 )
 
     def _item(
@@ -256,7 +268,7 @@ class _Writer:
             node.meta = {**_meta_of(original), _TAG: call.meta.get(_TAG), **_origin(original, copied)}
         return node
 
-    def _node(self, new: _NewNode, original: torch.fx.Node, copied: bool) -> torch.fx.Node:
+    def _create(self, new: _NewNode, original: torch.fx.Node, copied: bool) -> torch.fx.Node:
         name = f"{original.name}_recomputed" if copied else original.name
         node = self.graph.create_node(new.op, new.target, new.args, dict(new.kwargs), name=name)
         node.meta = _meta_of(original) | _origin(original, copied)
@@ -303,12 +315,6 @@ def _origin(original: torch.fx.Node, copied: bool) -> dict[str, str]:
 
 def _state_like(value: Any) -> torch.Tensor:
     """Return a fake random state of the device of a fake tensor."""
-    (first, *_) = _tensors(value)
+    first: Any = next(tensors_in(value))
     with first.fake_mode:
         return torch.empty(STATE_BYTES[first.device.type], dtype=torch.uint8, device="cpu")
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    for part in value if isinstance(value, tuple | list) else (value,):
-        if isinstance(part, torch.Tensor):
-            yield part

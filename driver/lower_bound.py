@@ -1,0 +1,81 @@
+"""The proven lower bound on the temporaries of a step, with the operation and the values that determine it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..analysis.step.descriptions import describe_operation
+from ..analysis.step.step import Step
+from ..planning.solvers.problem import Problem
+from ..planning.solvers.solve_graph import problem_of_graph
+from ..planning.solvers.working_set import largest_working_set
+from ..planning.two_point_bound import TwoPointBound, two_point_bound
+from ..support.units import format_bytes
+
+MAX_LISTED = 10
+"""The maximum number of values that a lower bound lists."""
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A proven lower bound on the temporaries of every plan, and the operation and values that determine it.
+
+    Attributes:
+        bytes: The lower bound.
+        operation: The operation at the bound, with its source line.
+        values: The values that are live there, with their bytes, the largest first, at most ten.
+        unlisted_count: The number of further values.
+        spanning_value: A value that a later operation reads, and that is either live here or recomputed right after
+            this operation; empty if the operation itself needs all of `values`.
+    """
+
+    bytes: int
+    operation: str
+    values: tuple[tuple[str, int], ...]
+    unlisted_count: int
+    spanning_value: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for the operation, then a line for each value."""
+        yield f"while {self.operation} executes"
+        if self.spanning_value:
+            yield self.spanning_value
+        for value, size in self.values:
+            yield f"{format_bytes(size):>10}  {value}"
+        if self.unlisted_count:
+            yield f"and {self.unlisted_count} more"
+
+
+def lower_bound(step: Step) -> LowerBound:
+    """Return the larger of two bounds: the largest working set of an operation (`planning/solvers/working_set.py`), and
+    the bound of two operations with a value between them (`planning/two_point_bound.py`)."""
+    problem = problem_of_graph(step.graph)
+    least = largest_working_set(problem)
+    over = two_point_bound(problem)
+    if over.bytes > least.bytes:
+        return _between_two(step, problem, over)
+    at = "the end of the step" if least.operation is None else _operation_text(step, least.operation)
+    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MAX_LISTED])
+    return LowerBound(least.bytes, at, values, len(least.values) - len(values))
+
+
+def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
+    """Describe the bound of two operations with a value that the second one reads."""
+    maker, reader = _operation_text(step, int(problem.maker[over.value])), _operation_text(step, over.reader)
+    since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
+    values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
+    listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
+    return LowerBound(over.bytes, _operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
+
+
+def _value(step: Step, problem: Problem, value: int) -> str:
+    """Name the value, with its number if its operation makes several."""
+    op = int(problem.maker[value])
+    made = problem.makes_of(op)
+    return f"{_operation_text(step, op)} #{value - made.start}" if len(made) > 1 else _operation_text(step, op)
+
+
+def _operation_text(step: Step, op: int) -> str:
+    """Describe operation number `op` and its result: `stablehlo.tanh %h (train.py:41:9)`."""
+    return describe_operation(step.operation(op))

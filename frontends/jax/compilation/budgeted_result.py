@@ -1,0 +1,98 @@
+"""The result of a search for a budget: the compiled step, the candidates that were compiled, and their cache record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+
+from ....driver.api import Rewritten
+from ....support.units import format_bytes, readable_bytes
+from .allocation import temporary_bytes
+
+
+@dataclass(frozen=True)
+class CompiledCandidate:
+    """A candidate of the search that was compiled.
+
+    Attributes:
+        words: The description of the candidate.
+        predicted_bytes: The temporaries in bytes that the model predicts; None for the choice without a budget.
+        measured_bytes: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
+        extra_flops: The extra FLOPs.
+        fits: Whether the candidate is within the budget; None for the budget `min`.
+    """
+
+    words: str
+    predicted_bytes: int | None
+    measured_bytes: int | None
+    extra_flops: int
+    fits: bool | None
+
+    def __str__(self) -> str:
+        if self.measured_bytes is None:
+            return f"{self.words}: cannot be applied"
+        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
+        predicted = "" if self.predicted_bytes is None else f"{format_bytes(self.predicted_bytes)} predicted, "
+        measured = f"{format_bytes(self.measured_bytes)} by the compiler{verdict}"
+        return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
+
+
+@dataclass(frozen=True)
+class BudgetedCompile:
+    """A step compiled within a budget.
+
+    Attributes:
+        budget: The budget as the user wrote it.
+        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        plain_bytes: The temporaries of the plain step.
+        rounds: The candidates that were compiled.
+        rewritten: The rewrite by the best candidate; None if the plain step runs.
+        compiled: The rewritten step, or else the plain one, compiled.
+        plain_step: The plain step, compiled; None if the result was computed by an earlier process.
+        is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
+        is_keeping: Whether the plain step runs with its own barriers, which `plain_step` does not keep.
+    """
+
+    budget: str
+    limit_bytes: int | None
+    plain_bytes: int
+    rounds: tuple[CompiledCandidate, ...]
+    rewritten: Rewritten | None
+    compiled: jax.stages.Compiled
+    plain_step: jax.stages.Compiled | None = None
+    is_complete: bool = True
+    is_keeping: bool = False
+
+    @property
+    def nothing_to_do(self) -> str:
+        """The message for a plain step that runs."""
+        if self.is_keeping:
+            needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
+            return f"its own jax.checkpoint already recomputes: with it the plain step needs {needed}"
+        if self.limit_bytes is None:
+            return f"no candidate needs less than the plain step, {readable_bytes(self.plain_bytes)} of temporaries"
+        needed = f"{readable_bytes(self.plain_bytes)} of temporaries"
+        return f"no recomputation is needed: the plain step needs {needed}, within the budget {self.budget}"
+
+
+def record_of(result: BudgetedCompile) -> dict[str, Any]:
+    """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
+    record = {name: getattr(result, name) for name in ("budget", "limit_bytes", "plain_bytes", "is_keeping")}
+    temporaries = temporary_bytes(result.compiled)
+    return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "temporary_bytes": temporaries}
+
+
+def result_of_record(
+    record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
+) -> BudgetedCompile | None:
+    """Restore the result of a search from its cache record and the step compiled again. Return None if the temporaries
+    of the step differ from the record."""
+    if temporary_bytes(compiled) != record["temporary_bytes"]:
+        return None
+    rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
+    budget, limit_bytes, plain_bytes = record["budget"], record["limit_bytes"], record["plain_bytes"]
+    is_keeping = record["is_keeping"]
+    return BudgetedCompile(budget, limit_bytes, plain_bytes, rounds, rewritten, compiled, is_keeping=is_keeping)

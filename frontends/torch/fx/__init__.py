@@ -1,0 +1,1 @@
+"""Import of joint graphs from FX to xDSL, and export back to FX."""

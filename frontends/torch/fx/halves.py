@@ -1,0 +1,18 @@
+"""The two graphs of a step after its partition, and their nodes."""
+
+from __future__ import annotations
+
+import torch
+
+Halves = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
+"""The graph of the forward pass and that of the backward pass."""
+
+
+def placeholders_of(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    """Return the nodes of the arguments."""
+    return list(half.graph.find_nodes(op="placeholder"))
+
+
+def calls_of(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    """Return the nodes that call a function, in program order."""
+    return [node for node in half.graph.nodes if node.op == "call_function"]

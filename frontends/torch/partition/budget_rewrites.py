@@ -1,0 +1,116 @@
+"""The rewrite of a step within a budget in program order, or with the lowest peak.
+
+A budget limits more than the peak of temporaries that the search sees: it includes the gradients of the results, which
+PyTorch holds, and the random states that copies restore. Here the budget of the search is lowered by both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ....options.recompute_options import RecomputeOptions
+from ....support.diagnostics import Refusal
+from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ..options import Options
+from .rewritten_step import RewrittenStep
+
+if TYPE_CHECKING:
+    from .joint_graph_step import JointStep
+
+MOST_TIGHTENED = 6
+"""The maximum number of budgets that are tried below the lowest peak so far."""
+FIRST_TIGHTENED, LAST_TIGHTENED = 0.93, 0.99
+"""Shares of the lowest peak so far: the first budget below it, and the one above which no budget is tried, since it
+would save less than one percent."""
+MOST_LOWERED = 4
+"""The maximum number of plans for a budget. Each further plan has a lower limit: random states of the previous plan
+exceeded the budget by the difference."""
+_STATES_EXCEED = "the states of random generators that copies restore exceed the budget with every plan that was tried"
+
+
+def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
+    """Return the rewrite within the budget. Raises `Refusal`.
+
+    Tangents are arguments of the step, and part of the peak that a budget limits.
+    """
+    if options.budget == MINIMUM:
+        return _with_lowest_peak(step, options.rewrite)
+    if options.budget is None:
+        return RewrittenStep.of(step.module, options.rewrite)
+    plain = step.peak
+    limit = _limit(options.budget, step)
+    chosen = options.rewrite
+    if is_share(options.budget) and step.tangent_bytes:
+        chosen = replace(chosen, budget=f"{limit + plain.argument_bytes}B")
+    bound = limit
+    try:
+        for _ in range(MOST_LOWERED):
+            within = RewrittenStep.of(step.module, chosen)
+            over = within.peak_bytes - limit
+            if over <= 0:
+                return within
+            bound = max(0, min(bound, within.peak.temporary_bytes) - over)
+            chosen = replace(chosen, budget=f"{bound + plain.argument_bytes}B")
+    except Refusal as error:
+        return _smallest_within(step, options.rewrite, limit, error)
+    return _smallest_within(step, options.rewrite, limit, Refusal(step.module, _STATES_EXCEED))
+
+
+def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, error: Refusal) -> RewrittenStep:
+    """Return the rewrite with the lowest peak if it is within the limit, after a budget was refused. Otherwise raises a
+    `Refusal` that also states this peak."""
+    try:
+        smallest = step.smallest_rewrite(options)
+    except Refusal:
+        raise error from None
+    if smallest.peak_bytes <= limit:
+        return smallest
+    reached = smallest.peak_bytes + step.tangent_bytes
+    words = f"the lowest peak of any plan is {readable_bytes(reached)} in addition to weights and inputs"
+    raise Refusal(error.operation, f"{error.reason}; {words}") from error
+
+
+def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
+    """Return the rewrite with the lowest peak: by the plan of the solvers, or by segments, or within smaller budgets.
+
+    Raises `Refusal` if plan and segments are both refused.
+    """
+    within, refused = list[RewrittenStep](), list[Refusal]()
+    for each in (options, replace(options, budget=None)):
+        try:
+            within.append(RewrittenStep.of(step.module, each))
+        except Refusal as error:
+            refused.append(error)
+    if not within:
+        raise refused[0]
+    return _tightened(step, options, min(within, key=lambda rewritten: rewritten.peak_bytes))
+
+
+def _tightened(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
+    """Return the rewrite within the smallest of the budgets that are tried below the peak of a rewrite, by bisection
+    between the lowest peak and the highest refused budget.
+
+    The greedy search for the least budget may stop early.
+    """
+    highest_refused = 0
+    for _ in range(MOST_TIGHTENED):
+        budget = max(int(FIRST_TIGHTENED * best.peak_bytes), (highest_refused + best.peak_bytes) // 2)
+        if budget > LAST_TIGHTENED * best.peak_bytes:
+            break
+        try:
+            tighter = RewrittenStep.of(step.module, replace(options, budget=f"{budget + step.peak.argument_bytes}B"))
+        except Refusal:
+            highest_refused = budget
+            continue
+        if tighter.peak_bytes >= best.peak_bytes:
+            break
+        best = tighter
+    return best
+
+
+def _limit(budget: str, step: JointStep) -> int:
+    """Return the bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
+    if is_share(budget):
+        return (parse_budget(budget, step.peak.temporary_bytes + step.tangent_bytes) or 0) - step.tangent_bytes
+    return (parse_budget(budget, 1) or 0) - step.peak.argument_bytes

@@ -1,0 +1,125 @@
+"""A joint graph on its way to a step with less memory: planned, rewritten, exported, proved, and split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from inspect import signature
+from typing import Any
+
+import torch
+from functorch.compile import default_partition
+from xdsl.dialects.builtin import ModuleOp
+
+from ....analysis.step.order import functions_of
+from ....analysis.step.views import value_bytes
+from ....driver.verified import NotProved
+from ....mlir_io.printer import print_module
+from ....options.recompute_options import RecomputeOptions
+from ....proof.prove import prove
+from ....support.units import MINIMUM
+from ..fx.exporter import write_joint
+from ..fx.halves import Halves
+from ..fx.importer import is_backward, read_joint, written_placeholders
+from ..options import Options
+from ..program_order.module_peaks import Peak
+from .budget_rewrites import rewrite_within
+from .plan_cache import PlanCache
+from .rewritten_step import RewrittenStep
+
+_KEYWORDS = frozenset(signature(default_partition).parameters)
+
+
+@dataclass(frozen=True)
+class JointStep:
+    """A joint graph, and the data to plan and to split it.
+
+    Attributes:
+        module: The imported graph.
+        joint: The graph as AOTAutograd made it.
+        inputs, num_fwd_outputs, keywords: Arguments of the partitioner. `keywords` differ between versions.
+        for_inductor: Whether Inductor compiles the step.
+    """
+
+    module: ModuleOp
+    joint: torch.fx.GraphModule
+    inputs: Any
+    num_fwd_outputs: int
+    keywords: dict[str, Any]
+    for_inductor: bool = False
+    _smallest: dict[str, RewrittenStep] = field(default_factory=dict[str, RewrittenStep], repr=False)
+
+    @cached_property
+    def peak(self) -> Peak:
+        """The peak of the plain step in program order."""
+        return Peak.of(self.module)
+
+    @cached_property
+    def has_backward(self) -> bool:
+        """Whether the backward pass has an operation."""
+        arguments = self.joint.graph.find_nodes(op="placeholder")
+        tangents = {node for node in arguments if node.name.startswith("tangents")}
+        return any(
+            node.op == "call_function" and (is_backward(node) or not tangents.isdisjoint(node.all_input_nodes))
+            for node in self.joint.graph.nodes
+        )
+
+    @cached_property
+    def tangent_bytes(self) -> int:
+        """Bytes of the gradients of the results: PyTorch makes them when the backward pass begins, and holds them until
+        it ends."""
+        (function,) = functions_of(self.module)
+        arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
+        return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
+
+    def rewrite(self, options: Options) -> RewrittenStep:
+        """Return the rewritten step, by a plan of an earlier process if there is one. Raises `Refusal`."""
+        cache = PlanCache.of(lambda: self.text, options)
+        if (stored := cache.get()) is not None:
+            rewritten = RewrittenStep.of_stored(self.module, options.rewrite, stored)
+            if rewritten is not None:
+                return rewritten
+        rewritten = rewrite_within(self, options)
+        cache.put(rewritten.stored_plan)
+        return rewritten
+
+    def smallest_rewrite(self, options: RecomputeOptions) -> RewrittenStep:
+        """Return the rewrite with the lowest peak, which is searched once. Raises `Refusal`."""
+        least = Options(replace(options, budget=MINIMUM), MINIMUM)
+        key = repr(least)
+        if key not in self._smallest:
+            self._smallest[key] = self.rewrite(least)
+        return self._smallest[key]
+
+    @cached_property
+    def text(self) -> str:
+        """The imported graph as MLIR, with locations: module paths decide on segments."""
+        return print_module(self.module, debuginfo=True)
+
+    def split(self, rewritten: RewrittenStep) -> Halves:
+        """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
+
+        Raises `NotProved`, and `Unsupported` for an operation without a form in FX.
+        """
+        graph = write_joint(rewritten.result.module, self.joint, self.for_inductor, views_again=True)
+        proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))
+        if not proof.proved:
+            raise NotProved(proof, f"the exported graph is not proved equal to the original: {proof.reason}")
+        keywords = _for_graph(self.keywords, graph)
+        return default_partition(graph, self.inputs, num_fwd_outputs=self.num_fwd_outputs, **keywords)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the step writes to one of its arguments."""
+        return bool(written_placeholders(self.joint.graph))
+
+
+def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """Return the keywords of the default partitioner with nodes of the new graph instead of nodes of the old one, and
+    without keywords that only Inductor's partitioner has."""
+    keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
+    nodes = keywords.get("static_lifetime_input_nodes")
+    if not nodes:
+        return keywords
+    by_name = {node.name: node for node in graph.graph.find_nodes(op="placeholder")}
+    return keywords | {"static_lifetime_input_nodes": type(nodes)(by_name[node.name] for node in nodes)}

@@ -1,0 +1,63 @@
+"""A step after its rewrite, by a new plan or by one from the disk cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ....driver.api import Rewritten, rewrite
+from ....options.recompute_options import RecomputeOptions
+from ....planning.plan import Optimality
+from ....support.diagnostics import Refusal
+from ..program_order.module_peaks import Peak
+from .plan_cache import StoredPlan
+
+
+@dataclass(frozen=True)
+class RewrittenStep:
+    """A rewrite. It is proved equal when it is split (`JointStep.split`), as the exported graph that runs.
+
+    Attributes:
+        result: The rewrite.
+        peak: Its peak in program order.
+        remarks: The reasons of its remarks.
+        optimality: Extra work and lower bound of its plan; None if no bound is known.
+        is_stored: Whether an earlier process made the plan.
+    """
+
+    result: Rewritten
+    peak: Peak
+    remarks: tuple[str, ...]
+    optimality: Optimality | None
+    is_stored: bool = False
+
+    @classmethod
+    def of(cls, module: ModuleOp, options: RecomputeOptions) -> RewrittenStep:
+        """Plan and rewrite the step. Raises `Refusal`."""
+        result = rewrite(module, replace(options, proof=False))
+        optimalities = [plan.plan.optimality for plan in result.plans]
+        remarks = tuple(remark.reason for remark in result.remarks)
+        return cls(result, Peak.of(result.module), remarks, optimalities[0] if len(optimalities) == 1 else None)
+
+    @classmethod
+    def of_stored(cls, module: ModuleOp, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
+        """Rewrite the step by a stored plan; None if the plan does not fit, or if the peak is another one."""
+        try:
+            result = rewrite(module, replace(options, plan=stored.plan, budget=None, proof=False))
+        except (Refusal, ValueError):
+            return None
+        peak = Peak.of(result.module)
+        if peak.bytes_with_states != stored.peak_bytes:
+            return None
+        return cls(result, peak, stored.remarks, stored.optimality, is_stored=True)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The peak in program order, without arguments, and with random states that copies restore."""
+        return self.peak.bytes_with_states
+
+    @property
+    def stored_plan(self) -> StoredPlan:
+        """The plan in the form that is kept for later processes."""
+        return StoredPlan(self.result.plan_text, self.peak_bytes, self.remarks, self.optimality)

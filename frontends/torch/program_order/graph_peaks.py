@@ -1,0 +1,89 @@
+"""Peaks of FX graphs in program order, estimated from the live storages of their fake values."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import torch
+
+from ..fx.fake_values import hint_of, tensors_in
+from ..fx.halves import Halves, calls_of, placeholders_of
+
+
+def program_order_peak(halves: Halves, num_fwd_outputs: int) -> int:
+    """Return the peak of two halves that run in program order, estimated from live storages; arguments of the step and
+    constants are left out."""
+    forward, backward = halves
+    returned: Any = forward.graph.output_node().args[0]
+    gradients: Any = backward.graph.output_node().args[0]
+    liveness = _Liveness()
+    for node in placeholders_of(forward):
+        liveness.add_argument(node)
+    for node in calls_of(forward):
+        liveness.add(node)
+    saved = {node.name: node for node in returned[num_fwd_outputs:] if isinstance(node, torch.fx.Node)}
+    for node in placeholders_of(backward):
+        liveness.add_argument(node, saved.get(node.name))
+    for node in calls_of(backward):
+        liveness.add(node)
+    for node in (*returned[:num_fwd_outputs], *gradients):
+        if isinstance(node, torch.fx.Node):
+            liveness.use(node)
+    return liveness.peak()
+
+
+class _Liveness:
+    """Storages by the call that makes them and their last use.
+
+    A node that runs again has the fake value of its original, and so have all copies of it, but each has a storage of
+    its own. So a result is stored in the storage of an operand with the same fake storage, otherwise in a new one.
+    """
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._storages = dict[torch.fx.Node, dict[int, int | None]]()
+        self._sizes = list[int]()
+        self._made = list[int]()
+        self._last = list[int]()
+
+    def add_argument(self, node: torch.fx.Node, saved: torch.fx.Node | None = None) -> None:
+        """Record an argument: a saved value, or one whose storage is not counted."""
+        if saved is not None:
+            self._storages[node] = self._storages[saved]
+            return
+        self._storages[node] = dict.fromkeys(map(_storage, tensors_in(node.meta.get("val"))))
+
+    def add(self, node: torch.fx.Node) -> None:
+        """Record a call, which reads its arguments."""
+        read = {key: at for operand in node.all_input_nodes for key, at in self._storages.get(operand, {}).items()}
+        stored = self._storages[node] = dict[int, int | None]()
+        for value in tensors_in(node.meta.get("val")):
+            key = _storage(value)
+            if key in read:
+                stored[key] = read[key]
+            elif key not in stored:
+                stored[key] = len(self._sizes)
+                self._sizes.append(int(hint_of(value.untyped_storage().nbytes())))
+                self._made.append(self._calls)
+                self._last.append(self._calls)
+        for operand in (*node.all_input_nodes, node):
+            self.use(operand)
+        self._calls += 1
+
+    def use(self, node: torch.fx.Node) -> None:
+        """Record a use by the call that is added next."""
+        for storage in self._storages.get(node, {}).values():
+            if storage is not None:
+                self._last[storage] = self._calls
+
+    def peak(self) -> int:
+        change = [0] * (self._calls + 2)
+        for size, made, last in zip(self._sizes, self._made, self._last, strict=True):
+            change[made] += size
+            change[last + 1] -= size
+        return max(accumulate(change), default=0)
+
+
+def _storage(value: torch.Tensor) -> int:
+    return value.untyped_storage()._cdata
