@@ -1,6 +1,7 @@
 """Trade computation for memory in training, as MLIR passes in xDSL.
 
-The Python API is in `driver/api.py`; docs/embedding.md shows it at work.
+Start with docs/tutorial_jax.md, docs/tutorial_torch.md or docs/tutorial_mlir.md; docs/embedding.md shows this Python
+API at work. The pages are installed with the package: `python -m recompute docs` prints their folder.
 """
 
 from __future__ import annotations

@@ -62,7 +62,8 @@ class RecomputeOptions:
     Attributes:
         selection: The segments and the policy; see `Selection`.
         copies: The maximum number of copies of one operation.
-        target: The form of the tokens in the result, as in `recompute-lower`: `stablehlo` or `none`.
+        target: The form of the tokens in the result, as in `recompute-lower`: `stablehlo` or `none`. XLA:CPU up to jax
+            0.10 keeps the barriers of `stablehlo` only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
         stagger: Delay early operations of the forward pass too, as `recompute-stagger` does.
         calls: Outline unchanged functions, so that they are called as before.
         plan: The plan of an earlier run, or one written by hand, as text or parsed; it replaces the selection.

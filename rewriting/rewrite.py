@@ -12,6 +12,7 @@ functions inlined if their calls cost memory, and with calls left in place if th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptio
 from ..planning.host_moves import Offload
 from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
+from ..planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled
 from ..planning.solvers.result import Stop, never
 from ..search.budget.limits import Budget
 from ..search.budget.move_choices import cheapest_moves, require_order_model
@@ -38,6 +40,8 @@ from ..transforms.outline_gradient import outline_gradient
 from ..transforms.verify import verify_input
 from .emit import replace_content
 from .stages import run_stages
+
+_LOG = logging.getLogger("recompute.rewriting")
 
 
 def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
@@ -62,13 +66,18 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
 
-    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far.
+    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far. Without numba
+    the default of the limit is `SECONDS_AS_PYTHON`, with a warning.
     """
     options = with_moves(module, options)
     if options.budget is None:
         return rewrite_unbudgeted(module, options)
     budget = Budget.of(options.budget, options.memory_model, options.target)
-    with stopping(options.time_limit) as stop:
+    seconds = options.time_limit
+    if seconds is None and not is_compiled():
+        seconds = SECONDS_AS_PYTHON
+        _LOG.warning("%s", SLOW.format(seconds=seconds))
+    with stopping(seconds) as stop:
         return rewrite_within(module, budget, options, stop)
 
 

@@ -47,7 +47,10 @@ def _normalize(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Ite
 
 
 MLIR = "mlir"
-EPILOG = "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage."
+EPILOG = (
+    "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. The pages that messages "
+    "name, such as docs/driver.md, are in the folder that `python -m recompute docs` prints."
+)
 CACHED = "reuse the result of an earlier run with the same input, from the folder RECOMPUTE_CACHE_DIR or the user's"
 STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
 DISPLAYS = ("tree", "list", "json")

@@ -53,9 +53,9 @@ def test_module_prints_its_version(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["--help"], 0, "usage: python -m recompute [--version] {opt,check,run,plan} ..."),
-        ([], 2, "recompute: error: no tool is named: expected opt, check, run, plan"),
-        (["optimize"], 2, "recompute: error: unknown tool 'optimize': expected opt, check, run, plan"),
+        (["--help"], 0, "usage: python -m recompute [--version] {opt,check,run,plan,docs} ..."),
+        ([], 2, "recompute: error: no tool is named: expected opt, check, run, plan, docs"),
+        (["optimize"], 2, "recompute: error: unknown tool 'optimize': expected opt, check, run, plan, docs"),
         (["opt", "--version"], 0, f"recompute-opt {recompute.__version__} (xdsl "),
     ],
 )
@@ -75,6 +75,11 @@ def test_readme_for_an_index_has_absolute_links() -> None:
     )
     assert SETUP["readme_for_an_index"](text, "") == ", a page, [elsewhere](https://example.org), here"
     assert set(SETUP["urls"]("https://example.org/x")) == {"Source", "Documentation", "Issues"}
+
+
+def test_module_prints_the_folder_of_the_pages() -> None:
+    completed = subprocess.run([sys.executable, "-m", "recompute", "docs"], capture_output=True, text=True, check=True)
+    assert (Path(completed.stdout.strip()) / "index.md").is_file()
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +105,9 @@ def test_wheel_contains_only_the_package(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         files = {name.removeprefix("recompute/") for name in archive.namelist() if ".dist-info/" not in name}
-    assert files == {*modules_in(MAY_IMPORT), "py.typed"} - {"setup.py"}
+    pages = {path for path in files if path == "README.md" or path.startswith("docs/")}
+    assert files - pages == {*modules_in(MAY_IMPORT), "py.typed"} - {"setup.py"}
+    assert pages >= {"README.md", "docs/index.md", "docs/foreign_dialects.md", "docs/memory.svg"}
 
 
 @pytest.mark.slow
