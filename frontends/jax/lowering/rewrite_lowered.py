@@ -23,11 +23,13 @@ from ....driver.api import rewrite
 from ....driver.stored_rewrite import RewriteRecord
 from ....driver.verified import NotProved
 from ....options.selection import BadSelection
+from ....planning.plan_file import from_json
 from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
 from ....support.units import format_bytes
 from ....transforms.merge_remat import is_of_remat
+from ....transforms.plans.limit_segments import selection_without_budgets
 from .. import private
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
@@ -72,7 +74,10 @@ def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowe
             return lowered
     lowered = _rewritten(name, traced, marked, options, cache)
     if cache.key is not None and (lowered.within is None or lowered.within.is_complete):
-        cache.keep_step(_stored(lowered, marked))
+        stored = _stored(lowered, marked)
+        cache.keep_step(stored)
+        if lowered.within is not None and (module := lowered.read()) is not None:
+            cache.without_lines(module).keep_step(replace(stored, less=b""))
     return lowered
 
 
@@ -123,7 +128,9 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     merging = merging_options(module, options.rewrite) if step.own_barriers else None
     alternatives = [options.rewrite] if merging is None else [merging, options.rewrite]
-    result = compile_within(name, module, alternatives, budget, _compilers_of(step), line)
+    result = None if step.own_barriers else _by_earlier_search(step, module)
+    if result is None:
+        result = compile_within(name, module, alternatives, budget, _compilers_of(step), line)
     why = None
     less = plain
     remarks = tuple[Remark | str, ...]((result.nothing_to_do,))
@@ -139,6 +146,24 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     return Lowered(
         name, options, plain, less, rewritten, remarks, why, step.own_barriers, result, lambda: module, cache
     )
+
+
+def _by_earlier_search(step: _PlainStep, module: ModuleOp) -> BudgetedCompile | None:
+    """Return the result of an earlier search on the same step at other lines of its files: its plan is applied and
+    proved again. None without such a search, or if the result now has other copies or another size."""
+    stored = step.cache.without_lines(module).step()
+    if stored is None or stored.rewritten is None or stored.within is None:
+        return None
+    options = step.options.rewrite
+    selection = selection_without_budgets(options.selection)
+    try:
+        rewritten = rewrite(module, replace(options, selection=selection, plan=from_json(stored.rewritten.plans)))
+    except (Refusal, NotProved):
+        return None
+    if (rewritten.copies, rewritten.extra_flops) != (stored.rewritten.copies, stored.rewritten.extra_flops):
+        return None
+    compiled = _compilers_of(step).compile_rewritten(rewritten.module, {})
+    return result_of_record(stored.within, rewritten, compiled)
 
 
 def _compilers_of(step: _PlainStep) -> Compilers:

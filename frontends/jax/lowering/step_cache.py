@@ -4,6 +4,9 @@
     rewrite, merged: record of the rewrite, with the rewritten module as bytecode
     choice:          the variant that runs, and the bytes that the compiler measured, keyed by compiler and device too
 
+A search for a budget is also stored under the step without the lines of its locations: after an edit that moves the
+step in its file, the plan of the search is applied and proved again, in place of a search.
+
 A hit parses nothing in xDSL: JAX reads the bytecode and compiles it. The bytecode is the same as in the first answer,
 so that JAX's own persistent compilation cache has it too.
 """
@@ -12,19 +15,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
+from ....analysis.step.jax_paths import scope_of
 from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, as_module
 from ....driver.cache_keys import cache_key, options_key
 from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, respell
+from ....mlir_io.printer import print_module
 from ....support.diagnostics import Remark
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint, fingerprint
+from ....support.operations import every_operation
 from .. import private
 from ..bridge import crossing
 from ..keywords.jit_options import JitOptions
@@ -95,12 +101,14 @@ class StepCache:
         key: The key of its module and options; None if nothing is cached.
         measured: The part of a key that identifies the compiler and the devices.
         disk: The cache on disk; None if it is off.
+        settings: The parts of the key beside the module.
     """
 
     name: str
     key: str | None = None
     measured: str | None = None
     disk: DiskCache | None = None
+    settings: tuple[object, ...] = ()
 
     @classmethod
     def of(cls, name: str, lowered: jax.stages.Lowered, options: JitOptions) -> StepCache:
@@ -113,10 +121,20 @@ class StepCache:
         try:
             measured = _compiler(private.platforms(lowered), options)
             compiled = measured if options.search or options.budget is not None else None
-            key_parts = options_key(options.rewrite), options.search, options.budget, compiled
+            settings = name, options_key(options.rewrite), options.search, options.budget, compiled
         except NoFingerprint:
             return cls(name)
-        return cls(name, cache_key("step", private.bytecode_of(lowered), name, *key_parts), measured, disk)
+        return cls(name, cache_key("step", private.bytecode_of(lowered), *settings), measured, disk, settings)
+
+    def without_lines(self, module: ModuleOp) -> StepCache:
+        """Return the cache of the step wherever it stands in its files; the scopes of its operations count.
+
+        `module`: the step as it was lowered with marks."""
+        if self.key is None:
+            return self
+        scopes = [scope_of(op.location) for op in every_operation(module)]
+        key = cache_key("step without lines", print_module(module, debuginfo=False), scopes, *self.settings)
+        return replace(self, key=key)
 
     def step(self) -> StoredStep | None:
         """Return the stored step; None if it is not in the cache."""

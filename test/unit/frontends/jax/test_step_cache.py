@@ -232,8 +232,43 @@ def test_unconfirmed_budget_is_searched_again(folder: Path, rewrites: list[str],
     arguments = weights(8, 32, 128), batch(512, 32)
     lower(mlp().step, *arguments, budget=0.6)
     rewrites.clear()
-    monkeypatch.setattr(rewrite_lowered, "within_from", lambda *_: None)
+    monkeypatch.setattr(rewrite_lowered, "result_of_record", lambda *_: None)
     assert lower(mlp().step, *arguments, budget=0.6).within is not None and rewrites
+
+
+SOURCE = """
+import jax, jax.numpy as jnp
+def loss(weights, x):
+    for index, w in enumerate(weights):
+        with jax.named_scope(f"{scope}{index}"):
+            x = x + jnp.tanh(jnp.sin(x @ w)) @ w.T
+    return jnp.mean(x ** 2)
+step = jax.value_and_grad(loss)
+"""
+
+
+@pytest.mark.parametrize(("scope", "is_found"), [("block", True), ("layer", False)])
+def test_search_is_not_repeated_for_a_step_at_other_lines(
+    scope: str, is_found: bool, folder: Path, rewrites: list[str], compiled: list[bool]
+):
+    """The plan of the search is applied and proved again; scopes count, since they choose the segments."""
+
+    def step_at(line: int, scope: str) -> Any:
+        names: dict[str, Any] = {"scope": scope}
+        exec(compile("\n" * line + SOURCE, "model.py", "exec"), names)
+        return names["step"]
+
+    arguments = weights(8, 32, 128), batch(512, 32)
+    matrices = [layer["up"] for layer in arguments[0]]
+    before = lower(step_at(0, "block"), matrices, arguments[1], budget=0.6)
+    rewrites.clear()
+    compiled.clear()
+    after = lower(step_at(7, scope), matrices, arguments[1], budget=0.6)
+    assert (rewrites == ["rewrite_lowered"] and compiled == [True]) is is_found
+    assert after.rewritten is not None and before.rewritten is not None
+    if is_found:
+        assert after.rewritten.plan_text == before.rewritten.plan_text and after.rewritten.proof
+        assert ":14:" in after.as_text(debug_info=True) and ":14:" not in before.as_text(debug_info=True)
 
 
 PROCESS = """
