@@ -89,7 +89,7 @@ class MemorySpaces:
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
             return False
-        attributes = {name: self._terms.attributes.attribute(value) for name, value in head.attributes}
+        attributes = self._terms.attributes.by_name(head.attributes)
         if head.name == "stablehlo.custom_call":
             target = attributes.get("call_target_name")
             name = target.data if isinstance(target, StringAttr) else ""

@@ -159,7 +159,7 @@ class Wrapping:
 
     def _is_for_each_value(self, head: Head) -> bool:
         """Return whether the attributes apply to each value alone, regardless of its position."""
-        attributes = {name: self._terms.attributes.attribute(number) for name, number in head.attributes}
+        attributes = self._terms.attributes.by_name(head.attributes)
         frontend = attributes.pop(FRONTEND, None)
         is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
         return is_known and not attributes

@@ -22,6 +22,8 @@ from typing import Literal
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
+from ..comparisons import comparison_of
 from ..operation_parts import attributes_of, name_of
 from ..terms import Head, OpenRegion, Terms
 from .integers import Integers
@@ -126,11 +128,11 @@ def counter_of(
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
     """Return whether a comparison is `LT` with the signedness of its operands' type."""
-    head = terms.head_of(condition)
-    attributes = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
-    kind = ["UNSIGNED" if integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0])) else "SIGNED"]
-    is_less = attributes.pop("comparison_direction", []) == ["LT"]
-    return is_less and attributes.pop("compare_type", kind) == kind and not attributes
+    comparison = comparison_of(terms.attributes.by_name(terms.head_of(condition).attributes))
+    if comparison is None or comparison.direction is not ComparisonDirection.LT:
+        return False
+    is_unsigned = integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0]))
+    return comparison.order in (None, ComparisonType.UNSIGNED if is_unsigned else ComparisonType.SIGNED)
 
 
 def over_iteration_number(loop: OpenLoop, derived: Container[int], number: int) -> OpenLoop:

@@ -107,7 +107,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
         return False
     if head.name == "stablehlo.reshape":
         return not head.attributes
-    attributes = {name: terms.attributes.attribute(value) for name, value in head.attributes}
+    attributes = terms.attributes.by_name(head.attributes)
     dimensions = attributes.pop("broadcast_dimensions", None)
     if attributes or not isinstance(dimensions, DenseArrayBase):
         return False
