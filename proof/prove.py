@@ -75,7 +75,7 @@ The rules, applied to both programs alike
   operations count, in their order, including barriers and dead operations.
 * The device ids of `partition_id` are the same for all operations in one place: in bodies on the same devices, but not
   inside one and outside it.
-* Inner modules (`nested_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
+* Inner modules (`inner_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
 * The signatures of both programs must be equal (`signature.py`): the attributes of the modules; every operation at the
   top level that is not a function, except meshes to which nothing refers; and for every public function its name, type,
   argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other
@@ -134,10 +134,10 @@ from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
 from .declarations import registered_pure
 from .first_difference import AFTER, BEFORE, describe, first_difference
+from .inner_modules import prove_with_inner_modules
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
-from .nested_modules import prove_with_inner_modules
 from .operation_parts import entry_functions, functions_of, name_of, public_functions, result_types
 from .per_device import newly_shared
 from .program_declarations import declarations_only_after, declared_repeatable
