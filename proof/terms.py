@@ -287,11 +287,6 @@ def result_head(index: int) -> Head:
     return Head("result", "", numbers=(index,))
 
 
-def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
-    """Return the types with nested tuples flattened."""
-    return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
-
-
 def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
     """Return the terms of the elements of a value, with nested tuples flattened."""
     if not isinstance(type_, TupleType):
