@@ -213,7 +213,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
-    """Prove two modules without inner modules. `declared_pure`: see `ProofOptions.declared_pure`."""
+    """Prove two modules without inner modules. `declared`: see `ProofOptions.declared_pure`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, options, declared.difference(options.pure))

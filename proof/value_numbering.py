@@ -387,16 +387,16 @@ class Numbering(TransparentOperations):
         computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_plain_terminator(block.last_op)
         depth = around.depth + 1
         types = self.heads.types(block.args, op)
-        bound = [self._terms.fresh("bound", (type_,), depth) for type_ in types]
+        arguments = [self._terms.fresh("variable", (type_,), depth) for type_ in types]
         start = self._terms.fresh("state", (), depth)
         scope = RegionScope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
         scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
-        scope.define(block.args, bound)
+        scope.define(block.args, arguments)
         ending, results = self._block(block, scope)
-        inside = OpenRegion((*bound, start), (*results, scope.state), tuple(scope.kept))
+        inside = OpenRegion((*arguments, start), (*results, scope.state), tuple(scope.kept))
         body, captures = self._terms.close(inside, types, ending, depth)
         around.exchanges.extend(scope.exchanges)
-        return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*bound, start), types))
+        return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*arguments, start), types))
 
     def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
         """Number a block. Returns the head and the operands of its terminator, or (-1, ()) for a literal block."""
