@@ -118,7 +118,7 @@ def uses_at(board: Board, storage: int) -> range:
 def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys]:
     """Allocate the board for a problem, and the keys of its heap, as arrays, which compiled kernels take.
 
-    `as_lists` converts them for plain kernels, and `reset` of `initial.py` initializes the state.
+    `as_lists` converts them for plain kernels, and `reset` of `plain_step.py` initializes the state.
 
     Args:
         earliest: The first stage in which copies may run; None for the first stage of the problem.

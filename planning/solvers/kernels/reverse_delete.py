@@ -23,9 +23,9 @@ from .board import (
     results_of,
 )
 from .compiled import kernel
+from .copy_lists import list_copies
 from .copy_moves import is_used_in, remove_copy, settle, undo
 from .heap import sort_entries
-from .initial import list_copies
 from .rows import contains, count_below, entry
 
 INDEX_BITS, COST_BITS = 28, 32

@@ -34,13 +34,13 @@ from .board import (
 )
 from .compiled import kernel
 from .compound_moves import RECOMPUTE, apply_move
+from .copy_lists import list_copies
 from .copy_moves import remove_copy, settle, undo
 from .greedy import greedy
 from .heap import draw
-from .initial import list_copies, set_weight
 from .reverse_delete import reverse_delete
 from .rows import contains, count_below, entry
-from .sqrt_blocks import peak_of_stage
+from .sqrt_blocks import peak_of_stage, set_weight
 
 HOTTEST, COLDEST = 0.003, 6e-05
 """The first and the last temperature, as shares of the cost of the step."""
