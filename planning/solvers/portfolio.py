@@ -42,8 +42,10 @@ PLAIN = Provenance("the plain step")
 """The provenance of the start without copies."""
 
 
-def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Infeasible:
-    """Run the portfolio.
+def portfolio_result(
+    best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
+) -> Result | Infeasible:
+    """Return the best plan of the portfolio, with a bound.
 
     Args:
         best: The incumbent, with the problem, the budget and the limits.
@@ -98,14 +100,14 @@ def _improve(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bound
 
 
 def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
-    """Search with copies in all stages, if the problem allows them, after no plan with copies from `earliest` on was
-    found."""
+    """Search with copies in all stages, if the problem allows them, after none was found with copies from
+    `earliest` on."""
     if best.should_stop():
         return refuse_after_end(best.problem)
     if not best.problem.everywhere or best.problem.earliest == 0:
         return refuse_without_plan(best.problem, "auto")
     best.progress("no plan so far: with copies in the forward pass")
-    return auto(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
+    return portfolio_result(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
