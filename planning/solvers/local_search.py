@@ -63,12 +63,12 @@ class LocalSearch:
 
     Args:
         problem: The problem.
-        earliest: The first stage in which copies may run; by default the first stage of the problem.
+        earliest_stage: The first stage in which copies may run; by default the first stage of the problem.
     """
 
-    def __init__(self, problem: Problem, earliest: int | None = None):
+    def __init__(self, problem: Problem, earliest_stage: int | None = None):
         self.problem = problem
-        self._board, self._keys = board_of(problem, earliest)
+        self._board, self._keys = board_of(problem, earliest_stage)
         self._kernels: Kernels | None = None
         self._tolerance = GREEDY_TOLERANCE if len(problem) > LARGE_PROBLEM else 0.0
 
@@ -217,11 +217,11 @@ def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
     with: the search that allows such copies, if it improved the plan."""
-    is_possible = best.problem.everywhere and best.problem.earliest > 0
+    is_possible = best.problem.allows_forward_copies and best.problem.earliest_stage > 0
     if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search
     percent_before = best.percent
-    wider = LocalSearch(best.problem, earliest=0)
+    wider = LocalSearch(best.problem, earliest_stage=0)
     best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
     best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
     anneal_best(best, wider, effort, bounds)

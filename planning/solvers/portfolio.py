@@ -101,13 +101,13 @@ def _improve(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bound
 
 def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
     """Search with copies in all stages, if the problem allows them, after none was found with copies from
-    `earliest` on."""
+    `earliest_stage` on."""
     if best.should_stop():
         return refuse_after_end(best.problem)
-    if not best.problem.everywhere or best.problem.earliest == 0:
+    if not best.problem.allows_forward_copies or best.problem.earliest_stage == 0:
         return refuse_without_plan(best.problem, "auto")
     best.progress("no plan so far: with copies in the forward pass")
-    return portfolio_result(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
+    return portfolio_result(replace(best, problem=replace(best.problem, earliest_stage=0)), (), effort)
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:

@@ -71,7 +71,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
     `cost`: the extra cost without copies of views; None without a plan.
     """
     problem = best.problem
-    by_freed_bytes = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))
+    by_freed_bytes = sorted(problem.views, key=lambda view: view.bytes - int(problem.storage_bytes[view.storage]))
     views = by_freed_bytes[:MAX_SINGLE_VIEWS]
     chosen = views
     start_cost = _cost(problem, best.budget, views)

@@ -14,7 +14,7 @@ from .board import (
     IS_PENDING,
     LAST_USE_ROWS,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     OPERATION_COUNT,
     OVERFLOW_BYTES,
     PENDING_COUNT,
@@ -57,7 +57,7 @@ def reset(board: Board, budget: int) -> None:
         board[board[STAGE_WEIGHT] + stage] = 1 if stage <= n else 0
         board[board[STAGE_PEAK] + stage] = 0
     for storage in range(storages):
-        made = board[board[MAKER] + storage]
+        made = board[board[MAKERS] + storage]
         end = n + 1 if board[board[IS_OUTPUT] + storage] == 1 else last_use(board, storage, made, n + 1)
         _write_row(board, board[LAST_USE_ROWS] + storage, end)
         _add_live_range(board, made + 1, min(end, n), board[board[STORAGE_BYTES] + storage])

@@ -19,7 +19,7 @@ from .board import (
     LAST_USE_ROWS,
     LOG,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     MAY_RUN_AGAIN,
     MINUS_LOG_SHARES,
     OPERATION_COUNT,
@@ -193,7 +193,7 @@ def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bo
 def _add_random_copy(board: Board) -> None:
     """Copy a random operation before a random use of its result, with its dead operands."""
     storage = draw(board, length_of(board, STORAGE_BYTES))
-    operation = board[board[MAKER] + storage]
+    operation = board[board[MAKERS] + storage]
     uses = uses_at(board, storage)
     if board[board[MAY_RUN_AGAIN] + operation] == 0 or len(uses) == 0:
         return
