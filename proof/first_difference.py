@@ -145,7 +145,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return "a stack that a loop writes"
         case "branch":
             return "the result of a conditional"
-        case "place":
+        case "devices":
             return "the devices"
         case "part" | "whole":
             return f"the {head.kind} laid out as <{head.name}>"

@@ -85,7 +85,7 @@ class MemorySpaces:
 
     def _by_head(self, head: Head) -> bool | None:
         """Return whether the head alone puts the value on the device or elsewhere; None if its operands decide."""
-        if head.kind in ("place", "state"):  # These terms are no values.
+        if head.kind in ("devices", "state"):  # These terms are no values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
             return False

@@ -33,7 +33,7 @@ Trusted, and therefore kept small
 The rules, applied to both programs alike
 -----------------------------------------
 * Equal pure operations are one term, wherever they stand. Operations with unused results do not count, nor do their
-  attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
+  attributes. A sharding constraint may be repeated, but it must occur (`PRESERVED`), on its operand and in its loop.
 * An operation with a run-time condition (`conditions.py`: dynamic extents, an integer division, an index out of range,
   indices declared to be unique) may be removed, but the program after runs it only where the program before does. An
   operation that has run before, with the same operands, may run again.
@@ -388,11 +388,11 @@ def _why_not_preserved(
     """Describe an operation that must be preserved but is in one program only, or may fail and runs only in the program
     after; return None if there is none."""
     only = "in @{} occurs only in the program {}, and must not be {}"
-    for number in sorted(before.kept - after.kept):
-        if not numbering.is_covered(number, after.kept):
+    for number in sorted(before.preserved - after.preserved):
+        if not numbering.is_covered(number, after.preserved):
             return f"{describe(terms, BEFORE, number)} {only.format(name, 'before', 'dropped')}"
-    for number in sorted(after.kept - before.kept):
-        if not numbering.occurs(number, before.kept):
+    for number in sorted(after.preserved - before.preserved):
+        if not numbering.occurs(number, before.preserved):
             return f"{describe(terms, AFTER, number)} {only.format(name, 'after', 'added')}"
     for number in sorted(after.risks - before.risks):
         if not (is_implied(terms, number, before.risks) or numbering.occurs(number, before.risks)):

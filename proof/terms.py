@@ -71,7 +71,7 @@ Kind = Literal[
     "loop",
     "history",
     "index",
-    "place",
+    "devices",
     "part",
     "whole",
     "pattern",
@@ -90,7 +90,7 @@ class Head(NamedTuple):
             region or an iteration number. `effect`: its first operand is the state before it, and the term is the state
             after it. `risk` is an operation that may fail in a region, and `endless` a loop that may not terminate,
             after the effects before it (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`, `branch` and
-            `rows` belong to the rules for loops (`loop_rules`), `place`, `part` and `whole` to per-device bodies
+            `rows` belong to the rules for loops (`loop_rules`), `devices`, `part` and `whole` to per-device bodies
             (`per_device.py`).
         name: Name of the operation, or a text that distinguishes terms of the same kind.
         attributes: Name and number of each attribute.
@@ -121,14 +121,14 @@ class RegionTerm(NamedTuple):
         types: Numbers of the argument types.
         entries: For each position after the state, a head and the positions that it reads, or None for a capture.
         roots: Positions of the terminator's operands, then of the final state.
-        kept: Positions of terms that must be preserved even if no root depends on them.
+        preserved: Positions of terms that must be preserved even if no root depends on them.
         ending: Number of the terminator's head.
     """
 
     types: tuple[int, ...]
     entries: tuple[tuple[int, tuple[int, ...]] | None, ...]
     roots: tuple[int, ...]
-    kept: tuple[int, ...]
+    preserved: tuple[int, ...]
     ending: int
 
 
@@ -141,12 +141,12 @@ class OpenRegion(NamedTuple):
     Attributes:
         arguments: Terms of the arguments, then of the state at the start.
         roots: Terms of the results, then of the final state.
-        kept: Terms that must be preserved even if no root depends on them.
+        preserved: Terms that must be preserved even if no root depends on them.
     """
 
     arguments: tuple[int, ...]
     roots: tuple[int, ...]
-    kept: tuple[int, ...] = ()
+    preserved: tuple[int, ...] = ()
 
     @property
     def has_effects(self) -> bool:
@@ -259,7 +259,7 @@ class Terms:
         positions = {number: position for position, number in enumerate(inside.arguments)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []
         captures: list[int] = []
-        pending = list(reversed(inside.roots + inside.kept))
+        pending = list(reversed(inside.roots + inside.preserved))
         while pending:
             number = pending[-1]
             if number in positions:
@@ -277,8 +277,8 @@ class Terms:
             positions[number] = len(positions)
             entries.append(entry)
         roots = tuple(positions[root] for root in inside.roots)
-        kept = tuple(positions[number] for number in inside.kept)
-        return self.body(RegionTerm(types, tuple(entries), roots, kept, ending)), tuple(captures)
+        preserved = tuple(positions[number] for number in inside.preserved)
+        return self.body(RegionTerm(types, tuple(entries), roots, preserved, ending)), tuple(captures)
 
 
 TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"

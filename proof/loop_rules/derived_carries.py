@@ -130,7 +130,8 @@ class DerivedCarries:
         integers, condition = self._integers, numbered.condition
         one_more = integers.sum_of(counting.counter_value).plus(whole(1))
         expected = integers.term_of_sum(one_more, self._terms.head_of(counting.counter_value))
-        return numbered.loop.next[counting.counter.index] == expected and not (condition.kept or condition.ran)
+        grows_by_one = numbered.loop.next[counting.counter.index] == expected
+        return grows_by_one and not (condition.preserved or condition.executed)
 
     def replaced(self, numbered: NumberedLoop) -> NumberedLoop:
         """Replace each invariant carry by its initial value, and each carry that grows by a constant by a sum over the
@@ -185,15 +186,15 @@ class DerivedCarries:
         """Substitute the values of carries in the terms of a loop, and in those that the scopes of its regions
         record."""
         loop = numbered.loop
-        recorded = [term for _, scope in numbered.regions for term in (*scope.kept, *scope.ran)]
+        recorded = [term for _, scope in numbered.regions for term in (*scope.preserved, *scope.executed)]
         terms = iter(self._rules.substitute((loop.condition, *loop.next, *recorded), values, loop.depth))
         carries = tuple(values.get(carry, carry) for carry in loop.carries)
         loop = replace(loop, carries=carries, condition=next(terms), next=tuple(next(terms) for _ in loop.next))
         condition, body = [
             replace(
                 scope,
-                kept=dict.fromkeys([next(terms) for _ in scope.kept]),
-                ran={next(terms): ordered for ordered in scope.ran.values()},
+                preserved=dict.fromkeys([next(terms) for _ in scope.preserved]),
+                executed={next(terms): ordered for ordered in scope.executed.values()},
             )
             for _, scope in numbered.regions
         ]

@@ -60,12 +60,12 @@ class LoopNumbering(Numbering):
         self._state_type = self._terms.attributes.number(StringAttr("the effects so far"))
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        if name_of(op) == WHILE and not scope.literal and (results := self._loop(op, scope)) is not None:
+        if name_of(op) == WHILE and not scope.is_literal and (results := self._loop(op, scope)) is not None:
             return results
-        if name_of(op) in BRANCHES and not scope.literal and (results := self._branches(op, scope)) is not None:
+        if name_of(op) in BRANCHES and not scope.is_literal and (results := self._branches(op, scope)) is not None:
             return results
         results = super()._apply(op, scope)
-        if op.regions or scope.literal or len(results) != 1:
+        if op.regions or scope.is_literal or len(results) != 1:
             return results
         term = results[0]
         made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
@@ -82,9 +82,9 @@ class LoopNumbering(Numbering):
 
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         numbers = super()._operands(op, scope)
-        if not scope.chosen:
+        if not scope.chosen_branches:
             return numbers
-        return tuple(self._choose_branch(number, scope.chosen) for number in numbers)
+        return tuple(self._choose_branch(number, scope.chosen_branches) for number in numbers)
 
     def _choose_branch(self, number: int, chosen: Mapping[int, Branch]) -> int:
         """Replace the result of a conditional whose condition is decided here by the result of the region that runs.
@@ -115,12 +115,12 @@ class LoopNumbering(Numbering):
             if self.heads.types(end.operands, end) != types:
                 return None
             inner = self._scope(block, (), self._terms.fresh("state", (), scope.depth + 1), scope)
-            inner.chosen = {**scope.chosen, decides: Branch(index, len(op.regions))}
+            inner.chosen_branches = {**scope.chosen_branches, decides: Branch(index, len(op.regions))}
             results.append(self._block(block, inner)[1])
-            if inner.state != inner.entry or inner.kept:
+            if inner.state != inner.entry_state or inner.preserved:
                 return None
             scopes.append(inner)
-        closures = [close_risks(self._terms, inner, (inner.entry,), ()) for inner in scopes]
+        closures = [close_risks(self._terms, inner, (inner.entry_state,), ()) for inner in scopes]
         for number in record_closure_risks(self._terms, scope, name_of(op), closures, decides):
             self._origins.setdefault(number, op)
         for inner in scopes:
@@ -209,7 +209,7 @@ class LoopNumbering(Numbering):
         if counting is not None:
             carries[counting.counter.index] = counting.counter_value
         body_scope = self._scope(loop_op.body, carries, state, scope)
-        body_scope.is_alike = scope.is_alike and counting is not None
+        body_scope.is_uniform = scope.is_uniform and counting is not None
         _, following = self._block(loop_op.body, body_scope)
         loop = ConditionalLoop(tuple(carries), initial, following, loop_op.types, state, depth, condition)
         return NumberedLoop(loop, counting, condition_scope, body_scope)
@@ -225,7 +225,7 @@ class LoopNumbering(Numbering):
         if body.state == loop.state:
             return numbered
         # Endless loops and effects have an order in each iteration.
-        if any(body.ran.values()):
+        if any(body.executed.values()):
             return None
         with_state = replace(
             loop,
@@ -243,10 +243,12 @@ class LoopNumbering(Numbering):
     def is_covered(self, term: int, others: Collection[int]) -> bool:
         return self._preserved.is_covered(term, others)
 
-    def _scope(self, block: Block, arguments: Sequence[int], state: int, around: RegionScope) -> RegionScope:
+    def _scope(self, block: Block, arguments: Sequence[int], state: int, enclosing: RegionScope) -> RegionScope:
         """Return the scope of a region of a loop or conditional with these arguments and this state at its start."""
-        scope = RegionScope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
-        scope.chosen = around.chosen
+        scope = RegionScope(
+            enclosing.depth + 1, state, state, device=enclosing.device, enclosing=enclosing, is_uniform=False
+        )
+        scope.chosen_branches = enclosing.chosen_branches
         scope.define(block.args, arguments)
         return scope
 

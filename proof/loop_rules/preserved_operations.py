@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from xdsl.ir import Operation
 
-from ..risks import all_that_ran, record_risk
+from ..risks import executed_operations, record_risk
 from ..scope import RegionScope
 from ..termination import why_endless
 from .derived_carries import NumberedLoop
@@ -33,16 +33,18 @@ class PreservedOperations:
 
         Returns False, and records nothing, if a sharding constraint cannot be separated from the loop.
         """
-        if not all(self._is_separable(op, numbered, term) for _, region in numbered.regions for term in region.kept):
+        if not all(
+            self._is_separable(op, numbered, term) for _, region in numbered.regions for term in region.preserved
+        ):
             return False
         for part, region in numbered.regions:
-            for term in region.kept:
-                if not self._patterns.is_repeated(pattern := self._pattern(numbered, part, term), scope.kept):
-                    scope.kept[pattern] = None
+            for term in region.preserved:
+                if not self._patterns.is_repeated(pattern := self._pattern(numbered, part, term), scope.preserved):
+                    scope.preserved[pattern] = None
         for part, region in numbered.regions:
-            for term, ordered in region.ran.items():
+            for term, ordered in region.executed.items():
                 pattern = self._pattern(numbered, part, term)
-                if not self._patterns.is_repeated(pattern, all_that_ran(scope)):
+                if not self._patterns.is_repeated(pattern, executed_operations(scope)):
                     self._record_risk(pattern, self._origins.get(term, op), scope, ordered)
             scope.exchanges.extend(region.exchanges)
         if numbered.counting is None and why_endless(op) is not None:
