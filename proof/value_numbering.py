@@ -302,13 +302,7 @@ class Numbering(TransparentOperations):
             if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
                 self._record_simple_head(op, self.heads.of("operation", op, attributes_of(op)), ())
             return (value,)
-        if name in OF_THE_REGION and not scope.is_literal:
-            parent = op.parent_op()
-            if parent is None or not name_of(parent).startswith("linalg."):
-                raise Refusal(op, f"{name} must be directly inside a linalg operation")
-            operands = (scope.entry_state, *operands)
-        if name in OF_THE_DEVICE or name in COLLECTIVES:
-            operands = (scope.device, *operands)
+        operands = (*self._implicit_operands(op, scope), *operands)
         condition = None if scope.is_literal else self._conditions.of(op, operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         open_regions = [region.inside for region in regions if region.inside]
@@ -335,6 +329,18 @@ class Numbering(TransparentOperations):
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
+
+    def _implicit_operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
+        """Return the terms that an operation reads besides its operands: the device that runs it, and the execution of
+        its region."""
+        name = name_of(op)
+        device = (scope.device,) if name in OF_THE_DEVICE or name in COLLECTIVES else ()
+        if name not in OF_THE_REGION or scope.is_literal:
+            return device
+        parent = op.parent_op()
+        if parent is None or not name_of(parent).startswith("linalg."):
+            raise Refusal(op, f"{name} must be directly inside a linalg operation")
+        return (*device, scope.entry_state)
 
     def _head_and_effect(
         self,
