@@ -222,7 +222,7 @@ def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Eff
         return search
     percent_before = best.percent
     wider = LocalSearch(best.problem, earliest_stage=0)
-    best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
+    best.progress(f"with copies in the forward pass, {best.elapsed_seconds:.1f} s")
     best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
     anneal_best(best, wider, effort, bounds)
     return wider if best.percent < percent_before else search
@@ -233,7 +233,7 @@ def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: 
     if effort.rounds is not None or best.pairs is None or not should_search_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
-    best.progress(f"ruin and recreate, longer: {counted(rounds, 'round')}, {best.elapsed:.1f} s")
+    best.progress(f"ruin and recreate, longer: {counted(rounds, 'round')}, {best.elapsed_seconds:.1f} s")
     annealing = Annealing(rounds, 2, best.should_stop, _closing_cost(best, bounds))
     pairs = search.annealed(best.budget, best.pairs, annealing)
     best.offer(pairs, Provenance("ruin and recreate, longer"))

@@ -129,7 +129,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
         bound_percent=min(bound, best.percent),
         bound_by=by,
         provenance=best.provenance,
-        seconds=best.elapsed,
+        seconds=best.elapsed_seconds,
         path="compiled" if is_available() else "plain",
         finished=not best.cut_short,
     )
@@ -145,12 +145,12 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
             `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
-        bounds = CutBounds(best.problem, best.budget, best.should_stop, best.left, effort.nodes)
+        bounds = CutBounds(best.problem, best.budget, best.should_stop, best.remaining_seconds, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.should_stop)
     best.progress(f"bounds by single cuts: {counted(len(best.problem), 'operation')}")
     bounds.single_cuts()
-    best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed:.1f} s")
+    best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed_seconds:.1f} s")
     return bounds
 
 
@@ -184,6 +184,6 @@ def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None
     for first, last in windows(best.problem, WINDOW_STAGES):
         if best.should_stop():
             return
-        best.progress(f"stages {first} to {last} re-optimized, {best.elapsed:.1f} s")
+        best.progress(f"stages {first} to {last} re-optimized, {best.elapsed_seconds:.1f} s")
         pairs = interval_program.reoptimize(best.problem, best.budget, pairs, first, last, WINDOW_SECONDS)
         best.offer(pairs, best.provenance.then(Improvement.WINDOWS))

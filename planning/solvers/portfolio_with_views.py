@@ -50,13 +50,15 @@ def portfolio_result_with_views(
         # A proof that ignores copies of views does not hold for schedules with them.
         return refuse_without_plan(relaxed.problem, "auto, with copies of views,")
     by = f"{bounds.by}, any copies of views"
-    return replace(outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed)
+    return replace(
+        outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed_seconds
+    )
 
 
 def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> Result | Infeasible:
     """Solve with copies of these views. The extra cost is relative to the plain step, which has no copies of views."""
     problem = with_copies(best.problem, views)
-    inner = Incumbent(problem, best.budget, best.left, best.progress, best.interrupt)
+    inner = Incumbent(problem, best.budget, best.remaining_seconds, best.progress, best.interrupt)
     outcome = portfolio_result(inner, (), effort)
     if not isinstance(outcome, Result):
         return outcome

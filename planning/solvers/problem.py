@@ -38,14 +38,14 @@ class SmallView:
         label: The name of its node.
         storage: Its storage.
         bytes: The size of the view.
-        after: The operation after whose first execution the view can be copied.
+        available_after: The operation after whose first execution the view can be copied.
         readers: The operations that read the storage only through this view.
     """
 
     label: str
     storage: int
     bytes: int
-    after: int
+    available_after: int
     readers: tuple[int, ...]
 
 

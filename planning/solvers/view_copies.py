@@ -39,7 +39,7 @@ def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
     for view in views:
         if view not in problem.views:
             raise ValueError(f"view {view.label} is not one of the problem's views")
-        views_after.setdefault(view.after, []).append(view)
+        views_after.setdefault(view.available_after, []).append(view)
     view_read = {(op, view.storage): view for view in views for op in view.readers}
     # Storages of the new problem are numbered in the order of their names.
     rows = list[OperationRow]()
@@ -60,7 +60,7 @@ def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
             copy_of_view[view.label] = len(names)
             names.append(row.name)
     outputs = [number[v] for v in range(len(problem.storage_bytes)) if problem.is_output[v]]
-    earliest = problem.earliest_stage + sum(view.after < problem.earliest_stage for view in views)
+    earliest = problem.earliest_stage + sum(view.available_after < problem.earliest_stage for view in views)
     return problem_of(rows, outputs, names, earliest, allows_forward_copies=problem.allows_forward_copies)
 
 
