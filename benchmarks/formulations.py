@@ -59,7 +59,7 @@ class _Checkmate:
 
     def __init__(self, problem: Problem, budget: int):
         self.problem, self.n, self.budget = problem, len(problem), budget
-        self.sizes = (problem.sizes / budget).tolist()
+        self.sizes = (problem.storage_bytes / budget).tolist()
         self.costs, self.low, self.rows = list[float](), list[float](), CoverRows()
         self.runs, self.kept, self.free = dict[Pair, int](), dict[Pair, int](), dict[tuple[int, int, int], int]()
         for t in range(self.n + 1):
@@ -78,31 +78,31 @@ class _Checkmate:
         """Add the variables of stage t."""
         for op in range(min(t + 1, self.n)):
             first = op == t
-            if first or (self.problem.again[op] and t >= self.problem.earliest):
+            if first or (self.problem.may_run_again[op] and t >= self.problem.earliest_stage):
                 cost = 0.0 if first else self.problem.percent(int(self.problem.costs[op]))
                 self.runs[t, op] = self._column(cost, 1.0 if first else 0.0)
                 for v in self._touched(op):
                     self.free[t, v, op] = self._column()
-        for v in range(int(self.problem.make_start[t])):
+        for v in range(int(self.problem.result_start[t])):
             self.kept[t, v] = self._column()
 
     def _touched(self, op: int) -> list[int]:
-        return sorted({*self.problem.reads_of(op), *self.problem.makes_of(op)})
+        return sorted({*self.problem.operands_of(op), *self.problem.results_of(op)})
 
     def _available(self, t: int, v: int) -> list[tuple[int, float]]:
         """Return the terms of R[t, maker of v] + S[t, v], which is at least 1 if storage v is available in stage t."""
-        columns = (self.runs.get((t, int(self.problem.maker[v]))), self.kept.get((t, v)))
+        columns = (self.runs.get((t, int(self.problem.makers[v]))), self.kept.get((t, v)))
         return [(column, 1.0) for column in columns if column is not None]
 
     def _dependencies(self, t: int) -> None:
         """Add the constraints that operations read available storages, and that only available storages are kept."""
         for op in range(min(t + 1, self.n)):
-            for v in self.problem.reads_of(op) if (t, op) in self.runs else ():
+            for v in self.problem.operands_of(op) if (t, op) in self.runs else ():
                 self.rows.at_least(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])
-        for v in range(int(self.problem.make_start[t])):
+        for v in range(int(self.problem.result_start[t])):
             self.rows.at_least(0.0, [(self.kept[t, v], -1.0), *self._available(t - 1, v)])
         if t == self.n:
-            for v in np.flatnonzero(self.problem.output).tolist():
+            for v in np.flatnonzero(self.problem.is_output).tolist():
                 self.rows.at_least(1.0, self._available(t, v))
 
     def _frees(self, t: int) -> None:
@@ -111,11 +111,11 @@ class _Checkmate:
         for (stage, v, op), column in self.free.items():
             if stage != t:
                 continue
-            later = [self.runs[t, user] for user in self.problem.users_of(v) if user > op and (t, user) in self.runs]
+            later = [self.runs[t, user] for user in self.problem.uses_of(v) if user > op and (t, user) in self.runs]
             hazards = [(self.runs[t, op], -1.0), *[(user, 1.0) for user in later]]
             if t < self.n:
                 hazards.append((self.kept[t + 1, v], 1.0))
-            output = float(t == self.n and bool(self.problem.output[v]))
+            output = float(t == self.n and bool(self.problem.is_output[v]))
             most = len(later) + 2
             self.rows.at_least(-output, [(column, 1.0), *hazards])
             negated = [(entry, -weight) for entry, weight in hazards]
@@ -123,12 +123,12 @@ class _Checkmate:
 
     def _memory(self, t: int) -> None:
         """Add the memory constraints of Checkmate, U[t, k] <= budget for stage t, with U expanded into variables."""
-        held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.make_start[t]))]
+        held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.result_start[t]))]
         for op in range(min(t + 1, self.n)):
             if (t, op) not in self.runs:
                 continue
-            column, inner = self.runs[t, op], float(self.problem.inner[op]) / self.budget
-            made = sum(self.sizes[v] for v in self.problem.makes_of(op))
+            column, inner = self.runs[t, op], float(self.problem.inner_bytes[op]) / self.budget
+            made = sum(self.sizes[v] for v in self.problem.results_of(op))
             self.rows.at_least(-1.0, [*held, (column, -made - inner)])
             held += [(column, -made)]
             held += [(self.free[t, v, op], self.sizes[v]) for v in self._touched(op)]

@@ -264,7 +264,7 @@ def layered(operations: int, seed: int = 1) -> Problem:
         reads = {_source(draw, start, width) for _ in range(draw.randint(1, 4))} if start else set[int]()
         used |= reads
         rows.append(OperationRow(f"f{op}", draw.randint(1, 100), sorted(reads), [draw.randint(1, 100)]))
-    return problem_of(rows, [op for op in range(operations) if op not in used], earliest=0)
+    return problem_of(rows, [op for op in range(operations) if op not in used], earliest_stage=0)
 
 
 def _source(draw: random.Random, start: int, width: int) -> int:

@@ -56,23 +56,24 @@ def lower_bound(step: Step) -> LowerBound:
     if over.bytes > least.bytes:
         return _between_two(step, problem, over)
     at = "the end of the step" if least.operation is None else _operation_text(step, least.operation)
-    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MAX_LISTED])
+    values = tuple((_value(step, problem, v), int(problem.storage_bytes[v])) for v in least.values[:MAX_LISTED])
     return LowerBound(least.bytes, at, values, len(least.values) - len(values))
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
     """Describe the bound of two operations with a value that the second one reads."""
-    maker, reader = _operation_text(step, int(problem.maker[over.value])), _operation_text(step, over.reader)
+    maker, reader = _operation_text(step, int(problem.makers[over.value])), _operation_text(step, over.reader)
     since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
-    values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
-    listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MAX_LISTED])
+    accessed = {*problem.operands_of(over.before), *problem.results_of(over.before)}
+    values = sorted(accessed, key=lambda v: -problem.storage_bytes[v])
+    listed = tuple((_value(step, problem, v), int(problem.storage_bytes[v])) for v in values[:MAX_LISTED])
     return LowerBound(over.bytes, _operation_text(step, over.before), listed, max(0, len(values) - MAX_LISTED), since)
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
     """Name the value, with its number if its operation makes several."""
-    op = int(problem.maker[value])
-    made = problem.makes_of(op)
+    op = int(problem.makers[value])
+    made = problem.results_of(op)
     return f"{_operation_text(step, op)} #{value - made.start}" if len(made) > 1 else _operation_text(step, op)
 
 

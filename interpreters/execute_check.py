@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..proof.terms import leaf_types
+from ..dialects.stablehlo.tuples import leaf_types
 from ..support.diagnostics import Refusal, position_of
 from ..support.operations import name_of
 from .executor import Executable, execute, function_named

@@ -14,8 +14,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..proof.nested_modules import named_modules
 from ..support.diagnostics import BadRequest, Refusal
+from ..support.nested_modules import named_modules
 from ..support.operations import is_private
 from ..support.suggestions import did_you_mean
 from .block_compiler import BlockCompiler

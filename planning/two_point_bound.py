@@ -39,7 +39,7 @@ class TwoPointBound:
 
     def describe(self, problem: Problem) -> str:
         """Return the bound as a clause for messages, with the names of its operations."""
-        maker = int(problem.maker[self.value])
+        maker = int(problem.makers[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (
             f"operation {labels[0]} reads a result of {labels[1]}, which is live while {labels[2]} runs, or recomputed "
@@ -54,25 +54,25 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
     """
     lasts = last_pinned_operations(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)
-    np.add.at(change, problem.maker, problem.sizes)
-    np.add.at(change, lasts + 1, -problem.sizes)
+    np.add.at(change, problem.makers, problem.storage_bytes)
+    np.add.at(change, lasts + 1, -problem.storage_bytes)
     pinned = np.cumsum(change)[: len(problem)]
     needed = [int(pinned[op]) + _unpinned_bytes(problem, op, lasts, op, op) for op in range(len(problem))]
     best = TwoPointBound(0)
-    for t in range(problem.earliest + 1, len(problem)):
-        recomputable = [v for v in problem.reads_of(t) if lasts[v] < t]
+    for t in range(problem.earliest_stage + 1, len(problem)):
+        recomputable = [v for v in problem.operands_of(t) if lasts[v] < t]
         if not recomputable:
             continue
-        pinned_at_t = np.flatnonzero((problem.maker < t) & (lasts >= t))
-        makers = problem.maker[pinned_at_t]
-        summed = np.concatenate([[0], np.cumsum(problem.sizes[pinned_at_t])])
+        pinned_at_t = np.flatnonzero((problem.makers < t) & (lasts >= t))
+        makers = problem.makers[pinned_at_t]
+        summed = np.concatenate([[0], np.cumsum(problem.storage_bytes[pinned_at_t])])
         for v in recomputable:
-            for s in range(t - 1, max(problem.earliest, int(problem.maker[v]) + 1, t - MAX_DISTANCE) - 1, -1):
-                live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.sizes[v]))
+            for s in range(t - 1, max(problem.earliest_stage, int(problem.makers[v]) + 1, t - MAX_DISTANCE) - 1, -1):
+                live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.storage_bytes[v]))
                 if live_at_s <= best.bytes:
                     continue
                 pinned_between = int(summed[np.searchsorted(makers, s, side="right")])
-                recomputed_later = pinned_between + _unpinned_bytes(problem, int(problem.maker[v]), lasts, s, t)
+                recomputed_later = pinned_between + _unpinned_bytes(problem, int(problem.makers[v]), lasts, s, t)
                 if min(live_at_s, recomputed_later) > best.bytes:
                     best = TwoPointBound(min(live_at_s, recomputed_later), s, t, v)
     return best
@@ -81,11 +81,11 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
 def _unpinned_bytes(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:
     """Return the bytes that the operation needs while it runs, without values that are live from `first` to `last` in
     any case."""
-    values = {*problem.reads_of(op), *problem.makes_of(op)}
-    unpinned = (v for v in values if not (problem.maker[v] <= first and lasts[v] >= last))
-    return sum(int(problem.sizes[v]) for v in unpinned) + int(problem.inner[op])
+    values = {*problem.operands_of(op), *problem.results_of(op)}
+    unpinned = (v for v in values if not (problem.makers[v] <= first and lasts[v] >= last))
+    return sum(int(problem.storage_bytes[v]) for v in unpinned) + int(problem.inner_bytes[op])
 
 
 def _is_counted(problem: Problem, value: int, op: int, lasts: np.ndarray) -> bool:
     """Return whether the value is counted among the values that the operation needs."""
-    return lasts[value] >= op or value in problem.reads_of(op)
+    return lasts[value] >= op or value in problem.operands_of(op)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import singledispatchmethod
 from math import prod
 from typing import Any
@@ -73,6 +73,10 @@ class AttributeKeys:
     def attribute(self, number: int) -> Attribute:
         """Return the first attribute that was assigned this number."""
         return self._first[number]
+
+    def by_name(self, numbers: Iterable[tuple[str, int]]) -> dict[str, Attribute]:
+        """Return attributes by name, given the name and number of each."""
+        return {name: self.attribute(number) for name, number in numbers}
 
     def text(self, number: int) -> str:
         """Return the attribute as text for messages, with the data of large constants left out."""

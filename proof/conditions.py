@@ -170,10 +170,10 @@ def _has_unknown_extents(type_: Attribute) -> bool:
 
 
 def _has_integers(op: Operation) -> bool:
-    return any(_is_ofinteger_elements(value.type) for value in op.operands)
+    return any(_has_integer_elements(value.type) for value in op.operands)
 
 
-def _is_ofinteger_elements(type_: Attribute) -> bool:
+def _has_integer_elements(type_: Attribute) -> bool:
     element = type_.element_type if is_tensor(type_) else type_
     return isinstance(element, IndexType) or is_integer_type(element)
 

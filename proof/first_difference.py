@@ -122,7 +122,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return whole if _head(terms, operands[0]).kind == "attributed" else f"result {head.numbers[0]} of {whole}"
         case "parameter":
             return f"argument {head.name}"
-        case "bound":
+        case "variable":
             return "an argument of the region"
         case "state":
             return "no effect"
@@ -145,7 +145,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return "a stack that a loop writes"
         case "branch":
             return "the result of a conditional"
-        case "place":
+        case "devices":
             return "the devices"
         case "part" | "whole":
             return f"the {head.kind} laid out as <{head.name}>"
@@ -189,9 +189,9 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
     pairs: list[_Pair] = []
     insides = terms.open_regions[BEFORE].get(pair.before, ()), terms.open_regions[AFTER].get(pair.after, ())
     for region, (before, after) in enumerate(zip(*insides, strict=False)):
-        if (len(before.bound), len(before.roots)) != (len(after.bound), len(after.roots)):
+        if (len(before.arguments), len(before.roots)) != (len(after.arguments), len(after.roots)):
             continue
-        visited.update(zip(before.bound, after.bound, strict=True))
+        visited.update(zip(before.arguments, after.arguments, strict=True))
         last = len(before.roots) - 1
         for index, (a, b) in enumerate(zip(before.roots, after.roots, strict=True)):
             root = "the effects" if index == last else f"result {index}"

@@ -85,11 +85,11 @@ class MemorySpaces:
 
     def _by_head(self, head: Head) -> bool | None:
         """Return whether the head alone puts the value on the device or elsewhere; None if its operands decide."""
-        if head.kind in ("place", "state"):  # These terms are no values.
+        if head.kind in ("devices", "state"):  # These terms are no values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
             return False
-        attributes = {name: self._terms.attributes.attribute(value) for name, value in head.attributes}
+        attributes = self._terms.attributes.by_name(head.attributes)
         if head.name == "stablehlo.custom_call":
             target = attributes.get("call_target_name")
             name = target.data if isinstance(target, StringAttr) else ""

@@ -9,12 +9,12 @@ device may enter and another may not; there a collective is an effect, like ever
     }                                                 %1 is whole(tanh(part(%0))), assembled from all devices
 
 A term inside the body represents one value per device. It depends on outside values only through their parts. Therefore
-two bodies on the same devices (mesh, axes and enclosing place) that compute the same from the same parts are equal,
-wherever one body ends and the other begins. A part of a whole that was assembled with the same sharding is the
-original part: `part(whole(t)) = t`. A sharding that omits an axis of the devices asserts that all devices along this
-axis hold the same value; the proof trusts this, as the partitioner does.
+two bodies on the same devices (mesh, axes and devices of the enclosing body) that compute the same from the same parts
+are equal, wherever one body ends and the other begins. A part of a whole that was assembled with the same sharding is
+the original part: `part(whole(t)) = t`. A sharding that omits an axis of the devices asserts that all devices along
+this axis hold the same value; the proof trusts this, as the partitioner does.
 
-Operations in a body that must be preserved (`KEPT`) must occur in both programs. The effects in a body are ordered
+Operations in a body that must be preserved (`PRESERVED`) must occur in both programs. The effects in a body are ordered
 separately from the effects outside.
 """
 
@@ -44,7 +44,7 @@ _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
 
 def is_exchange(op: Operation, scope: RegionScope) -> bool:
     """Return whether the operation is a collective that all devices run equally often and in the same order."""
-    return scope.is_alike and not scope.literal and name_of(op) in COLLECTIVES
+    return scope.is_uniform and not scope.is_literal and name_of(op) in COLLECTIVES
 
 
 def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
@@ -106,35 +106,35 @@ class PerDevice:
     out: tuple[str, ...]
     mesh: str
 
-    def place(self, terms: Terms, around: int) -> int:
-        """Return the term for the devices that run the body; `around` is the place of the enclosing body."""
-        return terms.term(Head("place", f"@{self.mesh} {list(self.axes)}"), (around,))
+    def devices(self, terms: Terms, enclosing: int) -> int:
+        """Return the term for the devices that run the body. `enclosing`: that of the enclosing body."""
+        return terms.term(Head("devices", f"@{self.mesh} {list(self.axes)}"), (enclosing,))
 
-    def parts(self, terms: Terms, heads: Heads, place: int, wholes: Sequence[int]) -> list[int]:
+    def parts(self, terms: Terms, heads: Heads, devices: int, wholes: Sequence[int]) -> list[int]:
         """Return, for each operand, the term of the part that one device holds."""
         types = heads.types(self.block.args, self.op)
         return [
-            self._part(terms, Head("part", sharding, types=(type_,)), place, whole)
+            self._part(terms, Head("part", sharding, types=(type_,)), devices, whole)
             for sharding, type_, whole in zip(self.into, types, wholes, strict=True)
         ]
 
-    def wholes(self, terms: Terms, heads: Heads, place: int, parts: Sequence[int]) -> list[int]:
+    def wholes(self, terms: Terms, heads: Heads, devices: int, parts: Sequence[int]) -> list[int]:
         """Return for each result the term of the value assembled from the parts on all devices."""
         last = self.block.last_op
         assert last is not None, "checked: the body ends"
         types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)
         return [
-            terms.term(Head("whole", sharding, types=pair), (place, part))
+            terms.term(Head("whole", sharding, types=pair), (devices, part))
             for sharding, pair, part in zip(self.out, types, parts, strict=True)
         ]
 
-    def _part(self, terms: Terms, head: Head, place: int, whole: int) -> int:
+    def _part(self, terms: Terms, head: Head, devices: int, whole: int) -> int:
         whole_head = terms.head_of(whole)
         if (whole_head.kind, whole_head.name, whole_head.types[1:]) == ("whole", head.name, head.types):
-            whole_place, part = terms.operands_of(whole)
-            if whole_place == place:
+            whole_devices, part = terms.operands_of(whole)
+            if whole_devices == devices:
                 return part
-        return terms.term(head, (place, whole))
+        return terms.term(head, (devices, whole))
 
 
 def per_device(op: Operation) -> PerDevice | None:

@@ -33,7 +33,7 @@ Trusted, and therefore kept small
 The rules, applied to both programs alike
 -----------------------------------------
 * Equal pure operations are one term, wherever they stand. Operations with unused results do not count, nor do their
-  attributes. A sharding constraint may be repeated, but it must occur (`KEPT`), on its operand and in its loop.
+  attributes. A sharding constraint may be repeated, but it must occur (`PRESERVED`), on its operand and in its loop.
 * An operation with a run-time condition (`conditions.py`: dynamic extents, an integer division, an index out of range,
   indices declared to be unique) may be removed, but the program after runs it only where the program before does. An
   operation that has run before, with the same operands, may run again.
@@ -75,7 +75,7 @@ The rules, applied to both programs alike
   operations count, in their order, including barriers and dead operations.
 * The device ids of `partition_id` are the same for all operations in one place: in bodies on the same devices, but not
   inside one and outside it.
-* Inner modules (`nested_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
+* Inner modules (`inner_modules.py`) are programs of their own, compared pairwise, in order, with their attributes.
 * The signatures of both programs must be equal (`signature.py`): the attributes of the modules; every operation at the
   top level that is not a function, except meshes to which nothing refers; and for every public function its name, type,
   argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other
@@ -134,10 +134,10 @@ from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
 from .declarations import registered_pure
 from .first_difference import AFTER, BEFORE, describe, first_difference
+from .inner_modules import prove_with_inner_modules
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
-from .nested_modules import prove_with_inner_modules
 from .operation_parts import entry_functions, functions_of, name_of, public_functions, result_types
 from .per_device import newly_shared
 from .program_declarations import declarations_only_after, declared_repeatable
@@ -213,7 +213,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
 
 
 def _prove_module(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared: frozenset[str]) -> Proof:
-    """Prove two modules without inner modules. `declared_pure`: see `ProofOptions.declared_pure`."""
+    """Prove two modules without inner modules. `declared`: see `ProofOptions.declared_pure`."""
     try:
         with _deep_calls(before, after):
             return _compare(before, after, options, declared.difference(options.pure))
@@ -388,11 +388,11 @@ def _why_not_preserved(
     """Describe an operation that must be preserved but is in one program only, or may fail and runs only in the program
     after; return None if there is none."""
     only = "in @{} occurs only in the program {}, and must not be {}"
-    for number in sorted(before.kept - after.kept):
-        if not numbering.is_covered(number, after.kept):
+    for number in sorted(before.preserved - after.preserved):
+        if not numbering.is_covered(number, after.preserved):
             return f"{describe(terms, BEFORE, number)} {only.format(name, 'before', 'dropped')}"
-    for number in sorted(after.kept - before.kept):
-        if not numbering.occurs(number, before.kept):
+    for number in sorted(after.preserved - before.preserved):
+        if not numbering.occurs(number, before.preserved):
             return f"{describe(terms, AFTER, number)} {only.format(name, 'after', 'added')}"
     for number in sorted(after.risks - before.risks):
         if not (is_implied(terms, number, before.risks) or numbering.occurs(number, before.risks)):

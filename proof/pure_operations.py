@@ -126,14 +126,14 @@ TERMINATORS = frozenset(
     """.split()
 )
 
-KEPT = frozenset({"sdy.sharding_constraint"})
+PRESERVED = frozenset({"sdy.sharding_constraint"})
 """Operations that must not be removed even if their results are unread; duplicates are allowed. Shardy shards the
 operand of an unread constraint."""
 
 OF_THE_REGION = frozenset({"linalg.index"})
 """Operations that read the iteration of the enclosing loops: without operands, yet different in two regions."""
 
-OF_THE_PLACE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
+OF_THE_DEVICE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
 """Operations that read the device on which they run: equal in two regions of one device."""
 
 RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})

@@ -31,19 +31,19 @@ def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = 
 
     `ordered`: it runs after the effects so far.
     """
-    if term in all_that_ran(scope):
+    if term in executed_operations(scope):
         return
-    scope.ran[term] = ordered
+    scope.executed[term] = ordered
     scope.risks[terms.term(_ENDLESS, (term, scope.state)) if ordered else term] = None
 
 
-def all_that_ran(scope: RegionScope) -> Mapping[int, bool]:
+def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
     """Return the operations recorded in a scope and in its enclosing scopes."""
     scopes = list[dict[int, bool]]()
-    around: RegionScope | None = scope
-    while around is not None:
-        scopes.append(around.ran)
-        around = around.around
+    current: RegionScope | None = scope
+    while current is not None:
+        scopes.append(current.executed)
+        current = current.enclosing
     return ChainMap(*scopes)
 
 

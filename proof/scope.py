@@ -26,33 +26,33 @@ class RegionScope:
     Attributes:
         depth: Nesting depth of the region; 0 outside all regions.
         state: Term of the effects so far.
-        entry: State at the start of the region, which identifies one execution of it.
-        place: Term of the device that runs the region.
-        around: Scope of the enclosing region, or None.
-        literal: Whether the meaning of the region is unknown, so that all its operations and their order are compared.
-        is_alike: Whether all devices run the region equally often and in the same order.
+        entry_state: State at the start of the region, which identifies one execution of it.
+        device: Term of the device that runs the region.
+        enclosing: Scope of the enclosing region, or None.
+        is_literal: Whether the meaning of the region is unknown, so that all operations and their order are compared.
+        is_uniform: Whether all devices run the region equally often and in the same order.
         values: Terms of the values defined in the region, by the id of the value: hashing values is several times as
             slow, and the program keeps them alive.
-        kept: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
+        preserved: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
         risks: Terms of operations that run and may fail or not terminate (`risks.py`).
-        ran: The same operations, and for each whether the effects before it matter.
+        executed: The same operations, and for each whether the effects before it matter.
         exchanges: Channel and exchanged value of each operation with a channel.
-        chosen: For each deciding term of the enclosing conditionals, the branch that runs; read by tier 2 only.
+        chosen_branches: For each deciding term of the enclosing conditionals, the branch that runs; only for tier 2.
     """
 
     depth: int
     state: int
-    entry: int
-    place: int
-    around: RegionScope | None = None
-    literal: bool = False
-    is_alike: bool = True
+    entry_state: int
+    device: int
+    enclosing: RegionScope | None = None
+    is_literal: bool = False
+    is_uniform: bool = True
     values: dict[int, int] = field(default_factory=dict[int, int])
-    kept: dict[int, None] = field(default_factory=dict[int, None])
+    preserved: dict[int, None] = field(default_factory=dict[int, None])
     risks: dict[int, None] = field(default_factory=dict[int, None])
-    ran: dict[int, bool] = field(default_factory=dict[int, bool])
+    executed: dict[int, bool] = field(default_factory=dict[int, bool])
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
-    chosen: dict[int, Branch] = field(default_factory=dict[int, Branch])
+    chosen_branches: dict[int, Branch] = field(default_factory=dict[int, Branch])
 
     def define(self, values: Iterable[SSAValue], terms: Iterable[int]) -> None:
         """Record the terms of values that the region defines."""
@@ -64,16 +64,16 @@ class RegionScope:
         while scope is not None:
             if (number := scope.values.get(id(value))) is not None:
                 return number
-            scope = scope.around
+            scope = scope.enclosing
         return None
 
     def within(self) -> RegionScope:
         """Return a scope for operations that run in place: it sees the values of this one and shares its notes."""
-        return replace(self, around=self, values={})
+        return replace(self, enclosing=self, values={})
 
     def for_callee(self, state: int) -> RegionScope:
         """Return a scope for the body of a called function: it starts in `state` and sees no values of the caller."""
-        return replace(self, state=state, around=None, values={})
+        return replace(self, state=state, enclosing=None, values={})
 
 
 class FunctionTerms(NamedTuple):
@@ -82,13 +82,13 @@ class FunctionTerms(NamedTuple):
     Attributes:
         results: Terms of the returned values.
         state: Term of the effects.
-        kept: Terms of operations that must be preserved even if unused.
+        preserved: Terms of operations that must be preserved even if unused.
         risks: Terms of operations that run and may fail or not terminate.
         exchanges: Channel and exchanged value of each operation with a channel.
     """
 
     results: tuple[int, ...]
     state: int
-    kept: frozenset[int]
+    preserved: frozenset[int]
     risks: frozenset[int]
     exchanges: tuple[Exchange, ...]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from xdsl.dialects.builtin import FunctionType, StringAttr, TupleType
 from xdsl.ir import Operation
 
+from ..dialects.stablehlo.tuples import leaf_types
 from ..support.diagnostics import Refusal
 from .first_difference import first_attribute
 from .operation_parts import attributes_of, entry_functions, position_attributes
-from .terms import Attributes, Terms, leaf_types
+from .terms import Attributes, Terms
 from .value_numbering import Numbering
 
 BY_POSITION = ("arg_attrs", "res_attrs")

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from ..dialects.stablehlo.attributes import ComparisonDirection
 from ..support.type_guards import is_integer_type, is_tensor
+from .comparisons import direction_of
 from .conditions import integer_elements
 from .operation_parts import attributes_of, name_of
 
@@ -31,7 +33,7 @@ def _counts_to_bound(op: Operation) -> bool:
     cond, body = (region.blocks[0] for region in op.regions)
     if cond.last_op is None or len(cond.last_op.operands) != 1:
         return False
-    return any(_is_bound(compare, cond, body) for compare in _conjuncts(cond.last_op.operands[0]))
+    return any(_limits_iterations(compare, cond, body) for compare in _conjuncts(cond.last_op.operands[0]))
 
 
 def _conjuncts(value: SSAValue) -> Iterator[Operation]:
@@ -47,20 +49,20 @@ def _conjuncts(value: SSAValue) -> Iterator[Operation]:
             yield op
 
 
-def _is_bound(compare: Operation, cond: Block, body: Block) -> bool:
+def _limits_iterations(compare: Operation, cond: Block, body: Block) -> bool:
     """Return whether a comparison can hold for finitely many iterations only.
 
     It does if an integer that grows by 1 is less than an invariant bound, or one that falls by 1 is greater. Steps of 1
     reach the bound before they wrap around.
     """
-    direction = str(attributes_of(compare).get("comparison_direction")).strip("<>").split()[-1]
-    if direction not in ("LT", "GT") or len(compare.operands) != 2:
+    direction = direction_of(attributes_of(compare))
+    if direction not in (ComparisonDirection.LT, ComparisonDirection.GT) or len(compare.operands) != 2:
         return False
     left, right = compare.operands
-    for counter, bound, operation in (
-        (left, right, "stablehlo.add" if direction == "LT" else "stablehlo.subtract"),
-        (right, left, "stablehlo.subtract" if direction == "LT" else "stablehlo.add"),
-    ):
+    toward_right, toward_left = "stablehlo.add", "stablehlo.subtract"
+    if direction is ComparisonDirection.GT:
+        toward_right, toward_left = toward_left, toward_right
+    for counter, bound, operation in ((left, right, toward_right), (right, left, toward_left)):
         if counter.owner is cond and _is_invariant(bound, cond, body) and _is_stepped(counter, operation, cond, body):
             return True
     return False
@@ -77,6 +79,7 @@ def _is_invariant(bound: SSAValue, cond: Block, body: Block) -> bool:
 
 
 def _is_stepped(counter: SSAValue, operation: str, cond: Block, body: Block) -> bool:
+    """Return whether the body yields the counter plus or minus 1, by the operation with this name."""
     index = next(index for index, argument in enumerate(cond.args) if argument is counter)
     if body.last_op is None or index >= len(body.args) or index >= len(body.last_op.operands):
         return False

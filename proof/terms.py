@@ -63,7 +63,7 @@ Kind = Literal[
     "effect",
     "result",
     "parameter",
-    "bound",
+    "variable",
     "state",
     "attributed",
     "risk",
@@ -71,7 +71,7 @@ Kind = Literal[
     "loop",
     "history",
     "index",
-    "place",
+    "devices",
     "part",
     "whole",
     "pattern",
@@ -86,10 +86,12 @@ class Head(NamedTuple):
     """A term without its operands.
 
     Attributes:
-        kind: The kind of term. `effect`: its first operand is the state before it, and the term is the state after it.
-            `risk` is an operation that may fail in a region, and `endless` a loop that may not terminate, after the
-            effects before it (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`, `branch` and `rows` belong
-            to the rules for loops (`loop_rules`), `place`, `part` and `whole` to per-device bodies (`per_device.py`).
+        kind: The kind of term. `parameter`: an argument of a function. `variable`: a fresh term, for an argument of a
+            region or an iteration number. `effect`: its first operand is the state before it, and the term is the state
+            after it. `risk` is an operation that may fail in a region, and `endless` a loop that may not terminate,
+            after the effects before it (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`, `branch` and
+            `rows` belong to the rules for loops (`loop_rules`), `devices`, `part` and `whole` to per-device bodies
+            (`per_device.py`).
         name: Name of the operation, or a text that distinguishes terms of the same kind.
         attributes: Name and number of each attribute.
         types: Numbers of the result types.
@@ -119,15 +121,15 @@ class RegionTerm(NamedTuple):
         types: Numbers of the argument types.
         entries: For each position after the state, a head and the positions that it reads, or None for a capture.
         roots: Positions of the terminator's operands, then of the final state.
-        kept: Positions of terms that must be preserved even if no root depends on them.
+        preserved: Positions of terms that must be preserved even if no root depends on them.
         ending: Number of the terminator's head.
     """
 
     types: tuple[int, ...]
     entries: tuple[tuple[int, tuple[int, ...]] | None, ...]
-    roots: tuple[int, ...]  # operands of the terminator, then the end state
-    kept: tuple[int, ...]  # terms that must occur besides
-    ending: int  # the head of the terminator
+    roots: tuple[int, ...]
+    preserved: tuple[int, ...]
+    ending: int
 
 
 NO_BLOCK = RegionTerm((), (), (), (), -1)
@@ -137,18 +139,18 @@ class OpenRegion(NamedTuple):
     """Region as terms, before it is closed.
 
     Attributes:
-        bound: Terms of the arguments, then of the state at the start.
+        arguments: Terms of the arguments, then of the state at the start.
         roots: Terms of the results, then of the final state.
-        kept: Terms that must be preserved even if no root depends on them.
+        preserved: Terms that must be preserved even if no root depends on them.
     """
 
-    bound: tuple[int, ...]
+    arguments: tuple[int, ...]
     roots: tuple[int, ...]
-    kept: tuple[int, ...] = ()
+    preserved: tuple[int, ...] = ()
 
     @property
     def has_effects(self) -> bool:
-        return self.bound[-1] != self.roots[-1]
+        return self.arguments[-1] != self.roots[-1]
 
 
 Closure = tuple[int, tuple[int, ...]]
@@ -211,8 +213,8 @@ class Terms:
         return number
 
     def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """Return a fresh term that equals no other: an argument of a region at this depth, or the state at its
-        start."""
+        """Return a fresh term that equals no other: an argument of a region at this depth (`variable`), or the state at
+        its start (`state`)."""
         return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
 
     def body(self, body: RegionTerm) -> int:
@@ -254,10 +256,10 @@ class Terms:
         Returns:
             The number of the body, and the captures, in the order of their positions.
         """
-        positions = {number: position for position, number in enumerate(inside.bound)}
+        positions = {number: position for position, number in enumerate(inside.arguments)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []
         captures: list[int] = []
-        pending = list(reversed(inside.roots + inside.kept))
+        pending = list(reversed(inside.roots + inside.preserved))
         while pending:
             number = pending[-1]
             if number in positions:
@@ -275,8 +277,8 @@ class Terms:
             positions[number] = len(positions)
             entries.append(entry)
         roots = tuple(positions[root] for root in inside.roots)
-        kept = tuple(positions[number] for number in inside.kept)
-        return self.body(RegionTerm(types, tuple(entries), roots, kept, ending)), tuple(captures)
+        preserved = tuple(positions[number] for number in inside.preserved)
+        return self.body(RegionTerm(types, tuple(entries), roots, preserved, ending)), tuple(captures)
 
 
 TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
@@ -285,11 +287,6 @@ TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
 def result_head(index: int) -> Head:
     """Return the head of result `index` of an operation with several results."""
     return Head("result", "", numbers=(index,))
-
-
-def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
-    """Return the types with nested tuples flattened."""
-    return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
 
 
 def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:

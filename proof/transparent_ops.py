@@ -95,16 +95,18 @@ class TransparentOperations(ABC):
         return source if is_same and self._memory_spaces.is_on_device(source) else None
 
     def _on_each_device(self, body: PerDevice, scope: RegionScope) -> Sequence[int]:
-        place = body.place(self._terms, scope.place)
-        entered = self._terms.term(Head("place", "entered"), (place, scope.state))
-        inner = replace(scope.for_callee(entered), place=place, kept={})
-        parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
+        devices = body.devices(self._terms, scope.device)
+        entered = self._terms.term(Head("devices", "entered"), (devices, scope.state))
+        inner = replace(scope.for_callee(entered), device=devices, preserved={})
+        parts = body.parts(self._terms, self.heads, devices, self._operands(body.op, scope))
         inner.define(body.block.args, parts)
         _, returned = self._block(body.block, inner)
         if inner.state != entered:
-            scope.state = self._terms.term(Head("place", "left"), (place, inner.state))
-        scope.kept.update((self._terms.term(Head("place", "kept"), (place, term)), None) for term in inner.kept)
-        results = body.wholes(self._terms, self.heads, place, returned)
+            scope.state = self._terms.term(Head("devices", "left"), (devices, inner.state))
+        scope.preserved.update(
+            (self._terms.term(Head("devices", "kept"), (devices, term)), None) for term in inner.preserved
+        )
+        results = body.wholes(self._terms, self.heads, devices, returned)
         for result in results:
             self._origins.setdefault(result, body.op)
         return results
@@ -159,7 +161,7 @@ class Wrapping:
 
     def _is_for_each_value(self, head: Head) -> bool:
         """Return whether the attributes apply to each value alone, regardless of its position."""
-        attributes = {name: self._terms.attributes.attribute(number) for name, number in head.attributes}
+        attributes = self._terms.attributes.by_name(head.attributes)
         frontend = attributes.pop(FRONTEND, None)
         is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
         return is_known and not attributes

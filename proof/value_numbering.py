@@ -50,9 +50,9 @@ from .per_device import COLLECTIVES, channels_of, compared_attributes, is_exchan
 from .pure_operations import (
     COMPUTE_THEIR_REGIONS,
     CUSTOM_CALL,
-    KEPT,
-    OF_THE_PLACE,
+    OF_THE_DEVICE,
     OF_THE_REGION,
+    PRESERVED,
     RUN_ELSEWHERE,
     MemoryReferences,
     declared_name,
@@ -153,7 +153,7 @@ class Numbering(TransparentOperations):
         scope = self._outermost(f"start of @{name}")
         results = self._run(name, parameters, scope)
         return FunctionTerms(
-            results, scope.state, frozenset(scope.kept), frozenset(scope.risks), tuple(scope.exchanges)
+            results, scope.state, frozenset(scope.preserved), frozenset(scope.risks), tuple(scope.exchanges)
         )
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
@@ -173,7 +173,7 @@ class Numbering(TransparentOperations):
         Unused meshes that are missing in the other program are skipped. Raises `Refusal` if a part cannot be compared.
         """
         scope = self._outermost("start of the module")
-        scope.literal = True
+        scope.is_literal = True
         lacking = meshes_of(self.module).keys() - meshes_of(other).keys()
         ignored = unused_meshes(self.module).keys() & lacking if lacking else lacking
         for op in self.module.ops:
@@ -183,7 +183,9 @@ class Numbering(TransparentOperations):
 
     def _outermost(self, start: str) -> RegionScope:
         state = self._terms.term(Head("state", start))
-        return RegionScope(depth=0, state=state, entry=state, place=self._terms.term(Head("state", "the device")))
+        return RegionScope(
+            depth=0, state=state, entry_state=state, device=self._terms.term(Head("state", "the device"))
+        )
 
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         visible = scope.values
@@ -203,7 +205,7 @@ class Numbering(TransparentOperations):
         return tuple(numbers)
 
     def _operation(self, op: Operation, scope: RegionScope) -> None:
-        if not scope.literal and (simple := self._simple_head(op)) is not None:
+        if not scope.is_literal and (simple := self._simple_head(op)) is not None:
             term = self._simple(op, simple, scope)
             for result in op.results:
                 scope.values[id(result)] = term
@@ -212,21 +214,21 @@ class Numbering(TransparentOperations):
         match name_of(op):
             case "func.call":
                 results = self._call(op, scope, {"callee"})
-            case "stablehlo.composite" if not scope.literal:
+            case "stablehlo.composite" if not scope.is_literal:
                 results = self._composite(op, scope)
-            case "stablehlo.optimization_barrier" if not scope.literal:
+            case "stablehlo.optimization_barrier" if not scope.is_literal:
                 results = self._identity(op, op.operands, scope)
-            case "stablehlo.custom_call" if not scope.literal and is_mark(op) and not without_ours(op.attributes):
+            case "stablehlo.custom_call" if not scope.is_literal and is_mark(op) and not without_ours(op.attributes):
                 results = self._operands(op, scope)[:1]
             case "stablehlo.custom_call" if (
-                not scope.literal and (moved := self._look_through_fetch(op, scope)) is not None
+                not scope.is_literal and (moved := self._look_through_fetch(op, scope)) is not None
             ):
                 results = (moved,)
-            case "recompute.depend" if not scope.literal:
+            case "recompute.depend" if not scope.is_literal:
                 results = self._identity(op, op.operands[:-1], scope)
-            case "recompute.segment" | "recompute.gradient" if not scope.literal:
+            case "recompute.segment" | "recompute.gradient" if not scope.is_literal:
                 results = self._group(op, scope)
-            case "sdy.manual_computation" if not scope.literal and (body := per_device(op)) is not None:
+            case "sdy.manual_computation" if not scope.is_literal and (body := per_device(op)) is not None:
                 results = self._on_each_device(body, scope)
             case _:
                 results = self._apply(op, scope)
@@ -259,9 +261,9 @@ class Numbering(TransparentOperations):
         name = name_of(op)
         is_special = (
             name in OF_THE_REGION
-            or name in OF_THE_PLACE
+            or name in OF_THE_DEVICE
             or name in COLLECTIVES
-            or name in KEPT
+            or name in PRESERVED
             or self._conditions.depends_on_operands(op)
             or name == CUSTOM_CALL
             or name in self._declared
@@ -281,7 +283,7 @@ class Numbering(TransparentOperations):
         *operations, last = region.block.ops
         return (
             closed.inside is not None
-            and not (closed.inside.kept or closed.inside.has_effects or closed.captures or closed.risks)
+            and not (closed.inside.preserved or closed.inside.has_effects or closed.captures or closed.risks)
             and is_plain_terminator(last)
             and all(key_of_head(op) in self._simple_heads for op in operations)
         )
@@ -293,21 +295,15 @@ class Numbering(TransparentOperations):
         that the regions capture are further operands. A result that an identity simplifies is the simpler term.
         """
         name = name_of(op)
-        head_and_effect = None if scope.literal else self._heads_of_ops.get(op)
+        head_and_effect = None if scope.is_literal else self._heads_of_ops.get(op)
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
-        if not scope.literal and (value := self._identities.value(op, operands)) is not None:
+        if not scope.is_literal and (value := self._identities.value(op, operands)) is not None:
             if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
                 self._record_simple_head(op, self.heads.of("operation", op, attributes_of(op)), ())
             return (value,)
-        if name in OF_THE_REGION and not scope.literal:
-            parent = op.parent_op()
-            if parent is None or not name_of(parent).startswith("linalg."):
-                raise Refusal(op, f"{name} must be directly inside a linalg operation")
-            operands = (scope.entry, *operands)
-        if name in OF_THE_PLACE or name in COLLECTIVES:
-            operands = (scope.place, *operands)
-        condition = None if scope.literal else self._conditions.of(op, operands)
+        operands = (*self._implicit_operands(op, scope), *operands)
+        condition = None if scope.is_literal else self._conditions.of(op, operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         open_regions = [region.inside for region in regions if region.inside]
         head, effect = head_and_effect or self._head_and_effect(op, regions, open_regions, scope)
@@ -316,23 +312,35 @@ class Numbering(TransparentOperations):
         for region in regions:
             operands += region.captures
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
-        if name in KEPT and self._is_added(term):
+        if name in PRESERVED and self._is_added(term):
             self.added_constraints.add(op)
             return operands
         if effect:
             scope.state = term
-        elif name in KEPT or any(region.kept for region in open_regions):
-            scope.kept[term] = None
+        elif name in PRESERVED or any(region.preserved for region in open_regions):
+            scope.preserved[term] = None
         self._record_regions(op, scope, term, regions)
         if not effect:
             self._record_own_risk(op, scope, term, condition is not None or name in self._declared)
-        if not (effect or scope.literal or condition is not None):
+        if not (effect or scope.is_literal or condition is not None):
             self._record_simple_head(op, head, regions)
         if regions:
             self._open_regions.setdefault(term, tuple(open_regions))
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
+
+    def _implicit_operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
+        """Return the terms that an operation reads besides its operands: the device that runs it, and the execution of
+        its region."""
+        name = name_of(op)
+        device = (scope.device,) if name in OF_THE_DEVICE or name in COLLECTIVES else ()
+        if name not in OF_THE_REGION or scope.is_literal:
+            return device
+        parent = op.parent_op()
+        if parent is None or not name_of(parent).startswith("linalg."):
+            raise Refusal(op, f"{name} must be directly inside a linalg operation")
+        return (*device, scope.entry_state)
 
     def _head_and_effect(
         self,
@@ -342,10 +350,10 @@ class Numbering(TransparentOperations):
         scope: RegionScope,
     ) -> tuple[Head, bool]:
         """Return the head of the operation's term, and whether the operation is an effect."""
-        effect = scope.literal or self._has_effect(op, open_regions, scope)
+        effect = scope.is_literal or self._has_effect(op, open_regions, scope)
         bodies = tuple([region.body for region in regions])
         head = self.heads.of("effect" if effect else "operation", op, compared_attributes(op, scope), bodies)
-        if not op.regions and not scope.literal and name_of(op) not in COLLECTIVES:
+        if not op.regions and not scope.is_literal and name_of(op) not in COLLECTIVES:
             self._heads_of_ops[op] = head, effect
         return head, effect
 
@@ -380,28 +388,33 @@ class Numbering(TransparentOperations):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
-    def _region(self, op: Operation, region: Region, around: RegionScope) -> ClosedRegion:
+    def _region(self, op: Operation, region: Region, enclosing: RegionScope) -> ClosedRegion:
         if not region.blocks:
             return ClosedRegion(None, self._terms.body(NO_BLOCK), ())
         name, block = name_of(op), single_block(op, region)
         computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_plain_terminator(block.last_op)
-        depth = around.depth + 1
+        depth = enclosing.depth + 1
         types = self.heads.types(block.args, op)
-        bound = [self._terms.fresh("bound", (type_,), depth) for type_ in types]
+        arguments = [self._terms.fresh("variable", (type_,), depth) for type_ in types]
         start = self._terms.fresh("state", (), depth)
-        scope = RegionScope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
-        scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
-        scope.define(block.args, bound)
+        scope = RegionScope(
+            depth, start, start, device=start if name in RUN_ELSEWHERE else enclosing.device, enclosing=enclosing
+        )
+        scope.is_literal, scope.is_uniform = (
+            enclosing.is_literal or not computes,
+            enclosing.is_uniform and name in RUN_ELSEWHERE,
+        )
+        scope.define(block.args, arguments)
         ending, results = self._block(block, scope)
-        inside = OpenRegion((*bound, start), (*results, scope.state), tuple(scope.kept))
+        inside = OpenRegion((*arguments, start), (*results, scope.state), tuple(scope.preserved))
         body, captures = self._terms.close(inside, types, ending, depth)
-        around.exchanges.extend(scope.exchanges)
-        return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*bound, start), types))
+        enclosing.exchanges.extend(scope.exchanges)
+        return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*arguments, start), types))
 
     def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
         """Number a block. Returns the head and the operands of its terminator, or (-1, ()) for a literal block."""
         last = block.last_op
-        if last is not None and scope.literal and not (ends_function(block) and is_plain_terminator(last)):
+        if last is not None and scope.is_literal and not (ends_function(block) and is_plain_terminator(last)):
             last = None
         op = block.first_op
         while op is not None:
@@ -437,7 +450,7 @@ class Numbering(TransparentOperations):
             ("call", op, without_names(attributes_of(op), own)),
             ("function", function, without_names(attributes_of(function), SIGNATURE)),
             ("return", last, attributes_of(last)),
-            always=scope.literal,
+            always=scope.is_literal,
         )
         operands = self._operands(op, scope)
         if is_reserved(name):
@@ -447,7 +460,7 @@ class Numbering(TransparentOperations):
         arguments = self._wrapping.by_position("parameter", function, "arg_attrs", arguments)
         inner = scope.for_callee(state)
         results = self._wrapping.by_position("result", function, "res_attrs", self._run(name, arguments, inner))
-        if inner.state != state or scope.literal:
+        if inner.state != state or scope.is_literal:
             scope.state = self._wrapping.wrap_state(around, inner.state, results)
         return self._wrapping.wrap(around, results)
 

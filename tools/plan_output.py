@@ -16,7 +16,7 @@ NO_BOUND_KNOWN = "no lower bound is known"
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
     """Return the first line of the output. `plain_peak`: in bytes."""
-    counts = f"{counted(len(problem), 'operation')}, {counted(len(problem.sizes), 'storage')}"
+    counts = f"{counted(len(problem), 'operation')}, {counted(len(problem.storage_bytes), 'storage')}"
     return f"{name}: {counts}, plain peak {readable_bytes(plain_peak)}"
 
 

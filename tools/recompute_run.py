@@ -29,9 +29,9 @@ from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
 from ..mlir_io.parser import parse_module
-from ..proof.nested_modules import modules_with_functions
 from ..support.counted import counted
 from ..support.interface import command_line
+from ..support.nested_modules import modules_with_functions
 from ..support.units import readable_bytes
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient

@@ -19,13 +19,13 @@ from ..driver.queries import explanations_of
 from ..mlir_io.parser import parse_module
 from ..options.memory_model import MODELS, ORDER
 from ..options.selection import Selection
-from ..proof.nested_modules import named_modules
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_chart import demand_matplotlib
 from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS, cost_named
 from ..support.diagnostics import tell
+from ..support.nested_modules import named_modules
 from ..support.suggestions import suggestion
 from ..transforms.phase import NoGradient
 from ..transforms.preparation.timelines import timelines_of

@@ -129,11 +129,11 @@ class _Chooser:
             self._update_marks()
             plan = plan_of_marks(step, copying, self.marks)
             if not (late := self._saved_unintentionally(saved_after(graph, plan, members))):
-                most = {name: solution.most for name, solution in solutions.items()}
+                most = {name: solution.budget_bytes for name, solution in solutions.items()}
                 return SegmentLimits({name: segment.operations for name, segment in segments.items()}, most, plan)
-            recomputed = frozenset[int]().union(*(solution.again for solution in solutions.values()))
-            constraints.stays.update((v, TOO_EARLY) for v in late & recomputed)
-            constraints.read |= late - recomputed
+            recomputed = frozenset[int]().union(*(solution.recomputed for solution in solutions.values()))
+            constraints.not_recomputable.update((v, TOO_EARLY) for v in late & recomputed)
+            constraints.read_by_others |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
             f"{option('segment-budgets')}: no plan was found that meets them (it is not proved that there is none)",
@@ -162,7 +162,7 @@ class _Chooser:
 
     def _update_marks(self) -> None:
         """Make the marks of the present choice. An operation keeps the name of its segment from an earlier choice."""
-        recomputed_roots = frozenset[int]().union(*(solution.again for solution in self.solutions.values()))
+        recomputed_roots = frozenset[int]().union(*(solution.recomputed for solution in self.solutions.values()))
         for target in self.targets:
             for op in target.operations:
                 number = self.step.position(op)
@@ -186,15 +186,15 @@ class _Chooser:
     def _too_little(self, failure: SegmentInfeasible) -> str:
         budget = self._budget(failure.segment)
         graph = self.step.graph
-        limit = f"{readable_bytes(failure.most)} ({budget.pattern}:{budget.text})"
+        limit = f"{readable_bytes(failure.budget_bytes)} ({budget.pattern}:{budget.text})"
         refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
         listed = [
             f"{describe_operation(self.step.operation(graph.maker[v]))}, {readable_bytes(graph.sizes[v])}: {why}"
             for v, why in failure.holding
         ]
         more = [f"and {len(listed) - NAMED_BUFFERS} more"] if len(listed) > NAMED_BUFFERS else []
-        bound = "the proven minimum is" if failure.proved else TOGETHER if failure.together else NOT_PROVED
-        return "; ".join([f"{refusal}: {bound} {readable_bytes(failure.least)}", *listed[:NAMED_BUFFERS], *more])
+        bound = "the proven minimum is" if failure.is_proved else TOGETHER if failure.is_proved_together else NOT_PROVED
+        return "; ".join([f"{refusal}: {bound} {readable_bytes(failure.least_bytes)}", *listed[:NAMED_BUFFERS], *more])
 
     def remarks(self) -> Iterator[Remark]:
         """Yield a remark for each set of segments with equal savings, at the first of them."""
@@ -203,13 +203,13 @@ class _Chooser:
             budget = self._budget(name)
             limit = f"the budget {budget.pattern}:{budget.text}"
             if solution.is_nothing:
-                saved = f"{readable_bytes(solution.plain)} for the backward pass"
+                saved = f"{readable_bytes(solution.plain_bytes)} for the backward pass"
                 words = f"{saved}, within {limit}: no recomputation is needed"
             else:
-                flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
-                saved, plain = readable_bytes(solution.bytes), readable_bytes(solution.plain)
+                flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.recomputed})
+                saved, plain = readable_bytes(solution.saved_bytes), readable_bytes(solution.plain_bytes)
                 words = f"{saved} of {plain} for the backward pass, within {limit}, "
-                words += f"{readable_bytes(solution.most)}: {flops} FLOPs more"
+                words += f"{readable_bytes(solution.budget_bytes)}: {flops} FLOPs more"
             names_by_text.setdefault(words, []).append(name)
         for words, names in names_by_text.items():
             first = min(names, key=lambda name: self.step.position(self._first(name)))

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, IntegerAttr, TupleType, i32
@@ -30,6 +30,11 @@ from .formats import (
     print_function_type,
     print_operands,
 )
+
+
+def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
+    """Return the types with nested tuples flattened."""
+    return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
 
 
 @irdl_op_definition

@@ -59,7 +59,7 @@ def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> froz
     """Keep further storages greedily while they fit, in order of decreasing saved work."""
     while True:
         least_work, best = _work(piece, kept), None
-        for storage in sorted(piece.again(kept) - piece.never):
+        for storage in sorted(piece.recomputed_without(kept) - piece.never_kept):
             candidate = piece.read_storages(kept | {storage})
             if piece.bytes(candidate) <= most and (work := _work(piece, candidate)) < least_work:
                 least_work, best = work, candidate
@@ -69,16 +69,18 @@ def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> froz
 
 
 def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
-    return piece.work_of(piece.again(kept))
+    return piece.work_of(piece.recomputed_without(kept))
 
 
 def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
     """Return the minimum cut at a price. `price`: the work that a byte is worth. `bytes_alone`: ignore the work."""
     per_byte, unit = price.numerator, price.denominator
     too_much = per_byte * sum(piece.sizes.values()) + unit * sum(piece.work.values()) + 1
-    cost = {v: too_much if v in piece.never else per_byte * size for v, size in piece.sizes.items()}
-    work = None if bytes_alone else {v: unit * piece.work[piece.maker[v]] for v in piece.sizes}
-    return piece.read_storages(min_cut(sorted(piece.needed), piece.needs, cost, work)) if piece.needed else frozenset()
+    cost = {v: too_much if v in piece.never_kept else per_byte * size for v, size in piece.sizes.items()}
+    work = None if bytes_alone else {v: unit * piece.work[piece.makers[v]] for v in piece.sizes}
+    if not piece.needed:
+        return frozenset()
+    return piece.read_storages(min_cut(sorted(piece.needed), piece.operands, cost, work))
 
 
 def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
@@ -94,12 +96,12 @@ def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset
         costs[columns.run[op]] = 100 * piece.work[op] / total
     add_segment_rows(rows, columns, piece, most)
     point[[columns.keep[v] for v in start]] = 1.0
-    point[[columns.run[piece.maker[v]] for v in piece.again(start)]] = 1.0
+    point[[columns.run[piece.makers[v]] for v in piece.recomputed_without(start)]] = 1.0
     program = CoverProgram(costs, np.zeros(len(columns)), rows)
     answer = solve(program, start=point, limits=ProgramLimits(nodes=NODES_ALONE, gap=1e-6))
     if answer.values is None:
         return start
-    kept = piece.read_storages(columns.kept(answer.values) - piece.never)
-    if not piece.again(kept) <= piece.needs.keys() or piece.bytes(kept) > most:
+    kept = piece.read_storages(columns.kept(answer.values) - piece.never_kept)
+    if not piece.recomputed_without(kept) <= piece.operands.keys() or piece.bytes(kept) > most:
         return start
     return kept if _work(piece, kept) < _work(piece, start) else start

@@ -55,7 +55,7 @@ class KeepColumns:
 
 def rerunnable_operations(piece: SegmentProblem) -> list[int]:
     """Return the operations of a segment that may run again, in program order."""
-    return sorted({piece.maker[v] for v in piece.needs})
+    return sorted({piece.makers[v] for v in piece.operands})
 
 
 def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProblem, budget: int) -> None:
@@ -71,16 +71,16 @@ def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProble
     rows.at_least(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
 
     def kept_or_recomputed(v: int) -> list[tuple[int, float]]:
-        recomputed = [(columns.run[piece.maker[v]], 1.0)] if v in piece.needs else []
+        recomputed = [(columns.run[piece.makers[v]], 1.0)] if v in piece.operands else []
         return [(columns.keep[v], 1.0), *recomputed]
 
-    for v in sorted(piece.never):
+    for v in sorted(piece.never_kept):
         rows.at_least(0.0, [(columns.keep[v], -1.0)])
     for v in sorted(piece.needed):
         rows.at_least(1.0, kept_or_recomputed(v))
     for op in rerunnable_operations(piece):
-        operands = {need for made, needs in piece.needs.items() if piece.maker[made] == op for need in needs}
+        operands = {need for made, needs in piece.operands.items() if piece.makers[made] == op for need in needs}
         for v in sorted(operands):
             rows.at_least(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
-        for v in sorted(piece.outside[op] & columns.keep.keys()):
+        for v in sorted(piece.operands_outside[op] & columns.keep.keys()):
             rows.at_least(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])

@@ -53,7 +53,7 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
     if answer.values is None:
         return KeptTogether(None, answer.infeasible)
     chosen = columns.kept(answer.values)
-    kept = {name: frozenset(chosen & piece.sizes.keys()) - piece.never for name, piece in pieces.items()}
+    kept = {name: frozenset(chosen & piece.sizes.keys()) - piece.never_kept for name, piece in pieces.items()}
     return KeptTogether(kept if _holds(pieces, most, kept) else None, False)
 
 
@@ -61,8 +61,8 @@ def _holds(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept: 
     """Check the constraints in exact integers, because HiGHS computes in floating point."""
     all_kept = frozenset[int]().union(*kept.values())
     for name, piece in pieces.items():
-        again = piece.again(kept[name])
-        if not again <= piece.needs.keys() or piece.bytes(kept[name]) > most[name]:
+        again = piece.recomputed_without(kept[name])
+        if not again <= piece.operands.keys() or piece.bytes(kept[name]) > most[name]:
             return False
         if not piece.reads_outside(again) <= all_kept:
             return False

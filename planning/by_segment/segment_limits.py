@@ -24,11 +24,11 @@ class Segment:
 
     Attributes:
         operations: Its operations, all in the forward pass.
-        most: The budget: the bytes that it may save; None for the minimum.
+        budget_bytes: The bytes that it may save; None for the minimum.
     """
 
     operations: frozenset[int]
-    most: int | None
+    budget_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,22 @@ class SegmentPlan:
 
     Attributes:
         kept: The storages that it keeps.
-        again: The storages that are recomputed.
-        bytes: The saved bytes under the plan.
-        plain: The saved bytes without recomputation.
-        most: The budget in bytes.
+        recomputed: The storages that are recomputed.
+        saved_bytes: The saved bytes under the plan.
+        plain_bytes: The saved bytes without recomputation.
+        budget_bytes: The budget.
     """
 
     kept: frozenset[int]
-    again: frozenset[int]
-    bytes: int
-    plain: int
-    most: int
+    recomputed: frozenset[int]
+    saved_bytes: int
+    plain_bytes: int
+    budget_bytes: int
 
     @property
     def is_nothing(self) -> bool:
         """Whether nothing is recomputed."""
-        return not self.again
+        return not self.recomputed
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,19 @@ class SegmentInfeasible:
 
     Attributes:
         segment: The name of the segment.
-        most: The budget in bytes.
-        least: The fewest bytes that it can save.
-        proved: Whether `least` holds for any plan of the other segments.
+        budget_bytes: The budget.
+        least_bytes: The fewest bytes that it can save.
+        is_proved: Whether `least_bytes` holds for any plan of the other segments.
         holding: The storages that make up these bytes, with the reason for each.
-        together: Whether it is proved that the segments cannot meet all budgets at the same time.
+        is_proved_together: Whether it is proved that the segments cannot meet all budgets at the same time.
     """
 
     segment: str
-    most: int
-    least: int
-    proved: bool
+    budget_bytes: int
+    least_bytes: int
+    is_proved: bool
     holding: tuple[tuple[int, str], ...]
-    together: bool = False
+    is_proved_together: bool = False
 
 
 @dataclass
@@ -81,14 +81,14 @@ class StorageRestrictions:
     """Restrictions on storages, accumulated while plans are retried.
 
     Attributes:
-        stays: Storages that turned out not to be recomputable, with the reason.
-        again: Storages that must be recomputed.
-        read: Storages that must be saved, because other segments read them.
+        not_recomputable: Storages that turned out not to be recomputable, with the reason.
+        must_recompute: Storages that must be recomputed.
+        read_by_others: Storages that must be saved, because other segments read them.
     """
 
-    stays: dict[int, str] = field(default_factory=dict[int, str])
-    again: frozenset[int] = frozenset()
-    read: set[int] = field(default_factory=set[int])
+    not_recomputable: dict[int, str] = field(default_factory=dict[int, str])
+    must_recompute: frozenset[int] = frozenset()
+    read_by_others: set[int] = field(default_factory=set[int])
 
 
 def plan_segments_within(
@@ -115,7 +115,7 @@ def plan_segments_within(
     planner = _SegmentPlanner(graph, segments, rules, accumulated)
     while True:
         outcome = planner.plan_in_turn()
-        if isinstance(outcome, SegmentInfeasible) and not outcome.proved:
+        if isinstance(outcome, SegmentInfeasible) and not outcome.is_proved:
             return planner.plan_together(outcome)
         if outcome is not None:
             return outcome
@@ -141,7 +141,7 @@ class _SegmentPlanner:
         """Plan each segment in turn, the last of the step first. If a segment cannot keep the storages that others
         read, add these to `barred`, and return None."""
         order = sorted(self.segments, key=lambda name: -max(self.segments[name].operations))
-        read = set(self.accumulated.read)
+        read = set(self.accumulated.read_by_others)
         plans = dict[str, SegmentPlan]()
         pending = list(order)
         while pending:
@@ -150,13 +150,13 @@ class _SegmentPlanner:
             plan = self._plan(name, piece)
             if isinstance(plan, SegmentInfeasible):
                 # Either other segments read too many storages of this one, or its budget is too small for its own.
-                read_by_others = (read - self.accumulated.read) & piece.sizes.keys() - self.barred
+                read_by_others = (read - self.accumulated.read_by_others) & piece.sizes.keys() - self.barred
                 if not read_by_others:
                     return self._without_barred(plan)
                 self.barred |= read_by_others
                 return None
             plans[name] = plan
-            newly_read = piece.reads_outside(plan.again) - read
+            newly_read = piece.reads_outside(plan.recomputed) - read
             read |= newly_read
             # A planned segment that does not keep a newly read storage is planned again.
             pending += [
@@ -168,17 +168,17 @@ class _SegmentPlanner:
 
     def plan_together(self, failure: SegmentInfeasible) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
         """Plan all segments by one integer program. Returns the failure of planning in turn if there is no solution."""
-        pieces = {name: self._problem_of(name, self.accumulated.read) for name in self.segments}
+        pieces = {name: self._problem_of(name, self.accumulated.read_by_others) for name in self.segments}
         budgets = {name: self._budget(name, piece) for name, piece in pieces.items()}
         chosen = keep_together(pieces, budgets)
         if chosen.kept is None:
-            return replace(failure, together=chosen.infeasible)
+            return replace(failure, is_proved_together=chosen.infeasible)
         return {name: self._plan_of(name, piece, chosen.kept[name], budgets[name]) for name, piece in pieces.items()}
 
     def _problem_of(self, name: str, read: Collection[int], barred: Collection[int] = ()) -> SegmentProblem:
         """Return the problem of a segment. `read`: the storages that it must keep for others."""
-        stays, again = self.accumulated.stays, self.accumulated.again
-        restrictions = Restrictions(stays, again, frozenset(barred), frozenset(read))
+        given = self.accumulated
+        restrictions = Restrictions(given.not_recomputable, given.must_recompute, frozenset(barred), frozenset(read))
         return segment_problem(self.graph, self.segments[name].operations, self.rules, restrictions)
 
     def _plan(self, name: str, piece: SegmentProblem) -> SegmentPlan | SegmentInfeasible:
@@ -190,16 +190,16 @@ class _SegmentPlanner:
 
     def _plan_of(self, name: str, piece: SegmentProblem, kept: frozenset[int], budget: int) -> SegmentPlan:
         plain = bytes_of(self.graph, saved_storages(self.graph, self.segments[name].operations))
-        return SegmentPlan(kept, piece.again(kept), piece.bytes(kept), plain, budget)
+        return SegmentPlan(kept, piece.recomputed_without(kept), piece.bytes(kept), plain, budget)
 
     def _without_barred(self, failure: SegmentInfeasible) -> SegmentInfeasible:
         """Plan the segment without barred storages: if it exceeds its budget even then, it does so for any plan of the
         other segments."""
-        piece = self._problem_of(failure.segment, self.accumulated.read)
+        piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = least_kept(piece)
-        if piece.bytes(least) <= failure.most:
+        if piece.bytes(least) <= failure.budget_bytes:
             return failure
-        return _infeasible(failure.segment, failure.most, piece, least, proved=True)
+        return _infeasible(failure.segment, failure.budget_bytes, piece, least, proved=True)
 
     def _makes(self, name: str, storages: Collection[int]) -> bool:
         """Return whether the segment makes one of the storages."""
@@ -207,7 +207,7 @@ class _SegmentPlanner:
 
     def _budget(self, name: str, piece: SegmentProblem) -> int:
         """Return the budget of a segment in bytes; the minimum if none is given."""
-        budget = self.segments[name].most
+        budget = self.segments[name].budget_bytes
         return piece.bytes(least_kept(piece)) if budget is None else budget
 
 
@@ -216,5 +216,5 @@ def _infeasible(
 ) -> SegmentInfeasible:
     """Make the failure of a segment. `least`: the storages with the fewest bytes that can be kept."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
-    reasons = tuple((v, piece.why.get(v, "values that are not kept are computed from it")) for v in holding)
+    reasons = tuple((v, piece.reasons.get(v, "values that are not kept are computed from it")) for v in holding)
     return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

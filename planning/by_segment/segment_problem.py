@@ -2,7 +2,7 @@
 them.
 
 The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
-owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the other operations.
+owns it. `operands` has the storages that may be recomputed, and `reasons` why the others must not.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ class SegmentProblem:
     Attributes:
         needed: The storages that the backward pass reads.
         sizes: The bytes of the storages that the segment makes, without constants and returned values.
-        needs: For each recomputable storage, the storages of the segment that its operation reads.
-        maker: The operation that makes each storage.
-        outside: For each operation, the storages that it reads of other segments with a budget.
+        operands: For each recomputable storage, the storages of the segment that its operation reads.
+        makers: The operation that makes each storage.
+        operands_outside: For each operation, the storages that it reads of other segments with a budget.
         work: The cost of one execution of each operation, never 0.
-        why: For each storage that must not be recomputed, the reason.
-        never: The storages that are never kept, because a mark demands to recompute them.
+        reasons: For each storage that must not be recomputed, the reason.
+        never_kept: The storages that are never kept, because a mark demands to recompute them.
     """
 
     needed: frozenset[int]
     sizes: Mapping[int, int]
-    needs: Mapping[int, tuple[int, ...]]
-    maker: Mapping[int, int]
-    outside: Mapping[int, frozenset[int]]
+    operands: Mapping[int, tuple[int, ...]]
+    makers: Mapping[int, int]
+    operands_outside: Mapping[int, frozenset[int]]
     work: Mapping[int, int]
-    why: Mapping[int, str]
-    never: frozenset[int]
+    reasons: Mapping[int, str]
+    never_kept: frozenset[int]
 
     def bytes(self, storages: Collection[int]) -> int:
         """Return the total bytes of the storages."""
         return sum(self.sizes[storage] for storage in storages)
 
-    def again(self, kept: Set[int]) -> frozenset[int]:
+    def recomputed_without(self, kept: Set[int]) -> frozenset[int]:
         """Return the storages that must be recomputed if the `kept` ones are saved."""
         recomputed = set[int]()
         pending = [storage for storage in self.needed if storage not in kept]
@@ -59,21 +59,21 @@ class SegmentProblem:
             storage = pending.pop()
             if storage not in recomputed:
                 recomputed.add(storage)
-                pending += [need for need in self.needs.get(storage, ()) if need not in kept]
+                pending += [need for need in self.operands.get(storage, ()) if need not in kept]
         return frozenset(recomputed)
 
     def read_storages(self, kept: Set[int]) -> frozenset[int]:
         """Return the kept storages that the backward pass or a recomputed operation reads."""
-        read = {need for storage in self.again(kept) for need in self.needs.get(storage, ())}
+        read = {need for storage in self.recomputed_without(kept) for need in self.operands.get(storage, ())}
         return frozenset(storage for storage in kept if storage in self.needed or storage in read)
 
-    def work_of(self, again: Collection[int]) -> int:
+    def work_of(self, storages: Collection[int]) -> int:
         """Return the work to recompute these storages; an operation with several results runs once for all of them."""
-        return sum(self.work[op] for op in {self.maker[storage] for storage in again})
+        return sum(self.work[op] for op in {self.makers[storage] for storage in storages})
 
-    def reads_outside(self, again: Collection[int]) -> frozenset[int]:
+    def reads_outside(self, storages: Collection[int]) -> frozenset[int]:
         """Return the storages of other segments that recomputing these reads."""
-        return frozenset[int]().union(*(self.outside[self.maker[storage]] for storage in again))
+        return frozenset[int]().union(*(self.operands_outside[self.makers[storage]] for storage in storages))
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class SegmentRules:
     """Rules for all segments.
 
     Attributes:
-        once: Operations that must not run twice.
-        outputs: Whether outputs of a segment may be recomputed too.
-        named: The storages that segments with a budget make.
+        run_once: Operations that must not run twice.
+        recomputes_outputs: Whether outputs of a segment may be recomputed too.
+        storages: The storages that segments with a budget make.
     """
 
-    once: frozenset[int]
-    outputs: bool
-    named: frozenset[int]
+    run_once: frozenset[int]
+    recomputes_outputs: bool
+    storages: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,16 @@ class Restrictions:
     """Restrictions on the storages of one segment.
 
     Attributes:
-        stays: Storages that must not be recomputed, with the reason.
-        again: Storages that must be recomputed.
+        not_recomputable: Storages that must not be recomputed, with the reason.
+        must_recompute: Storages that must be recomputed.
         barred: Storages of other segments that no recomputed operation may read.
-        read: Storages that recomputed operations of other segments read.
+        read_by_others: Storages that recomputed operations of other segments read.
     """
 
-    stays: Mapping[int, str]
-    again: frozenset[int] = frozenset()
+    not_recomputable: Mapping[int, str]
+    must_recompute: frozenset[int] = frozenset()
     barred: frozenset[int] = frozenset()
-    read: frozenset[int] = frozenset()
+    read_by_others: frozenset[int] = frozenset()
 
 
 def segment_problem(
@@ -126,19 +126,19 @@ def segment_problem(
     sizes = {v: graph.sizes[v] for v in storages}
     roots = {op: {graph.root[v] for v in graph.reads[op]} - free for op in inside}
     why = {v: reason for v in storages if (reason := _why_kept(graph, v, inside, rules, restrictions)) is not None}
-    outside = {op: frozenset((read & rules.named) - sizes.keys()) for op, read in roots.items()}
+    outside = {op: frozenset((read & rules.storages) - sizes.keys()) for op, read in roots.items()}
     for v in storages:
         if v not in why and not restrictions.barred.isdisjoint(outside[graph.maker[v]]):
             why[v] = FROM_OTHERS
     return SegmentProblem(
-        needed=saved_storages(graph, inside) | (restrictions.read & sizes.keys()),
+        needed=saved_storages(graph, inside) | (restrictions.read_by_others & sizes.keys()),
         sizes=sizes,
-        needs={v: tuple(sorted(roots[graph.maker[v]] & sizes.keys())) for v in storages if v not in why},
-        maker={v: graph.maker[v] for v in storages},
-        outside=outside,
+        operands={v: tuple(sorted(roots[graph.maker[v]] & sizes.keys())) for v in storages if v not in why},
+        makers={v: graph.maker[v] for v in storages},
+        operands_outside=outside,
         work={op: graph.cost[op] + 1 for op in inside},
-        why=why,
-        never=frozenset(v for v in storages if v in restrictions.again and v not in why),
+        reasons=why,
+        never_kept=frozenset(v for v in storages if v in restrictions.must_recompute and v not in why),
     )
 
 
@@ -150,13 +150,13 @@ def _why_kept(
     op = graph.maker[storage]
     if storage in graph.live_after_backward:
         return LIVES
-    if op in rules.once or op in graph.literals or op in graph.copies:
+    if op in rules.run_once or op in graph.literals or op in graph.copies:
         return ONCE
-    if storage in restrictions.read:
+    if storage in restrictions.read_by_others:
         return FOR_OTHERS
-    if not rules.outputs and _is_output(graph, storage, inside):
+    if not rules.recomputes_outputs and _is_output(graph, storage, inside):
         return READ_BY_FORWARD
-    return restrictions.stays.get(storage)
+    return restrictions.not_recomputable.get(storage)
 
 
 def _is_output(graph: Graph, storage: int, inside: Set[int]) -> bool:

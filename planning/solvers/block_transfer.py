@@ -35,7 +35,7 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
         return
     blocks = repeats(best.problem)
     while blocks is not None:
-        best.progress(f"copies of one block in all {blocks.count} that are alike, {best.elapsed:.1f} s")
+        best.progress(f"copies of one block in all {blocks.count} that are alike, {best.elapsed_seconds:.1f} s")
         percent_before, pairs = best.percent, best.pairs
         provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
         for first, width in _rows(blocks.count, tries):

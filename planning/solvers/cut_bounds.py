@@ -200,7 +200,10 @@ def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> 
     assert answer.values is not None
     pairs = set[Pair]()
     ends = (*stages.cuts[1:], len(problem))
-    kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]
+    kept = [
+        *(stages.alive(answer.values, k) for k in range(len(stages.cuts))),
+        np.flatnonzero(problem.is_output).tolist(),
+    ]
     for k, cut in enumerate(stages.cuts):
         again = stages.recomputed(answer.values, k)
         pairs |= copies_at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])

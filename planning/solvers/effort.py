@@ -34,20 +34,20 @@ class Effort:
         rounds: The rounds of ruin and recreate per seed; None to choose by the size of the problem.
         seeds: The number of anneals.
         nodes: The limit of branching nodes of each integer program.
-        pairs: Whether two cuts at once are tried.
-        many: Whether more than two cuts at once are tried, on small problems.
+        tries_two_cuts: Whether two cuts at once are tried.
+        tries_many_cuts: Whether more than two cuts at once are tried, on small problems.
     """
 
     rounds: int | None = None
     seeds: int = 3
     nodes: int = 2000
-    pairs: bool = True
-    many: bool = True
+    tries_two_cuts: bool = True
+    tries_many_cuts: bool = True
 
     @staticmethod
     def brief() -> Effort:
         """Return the limits for use in a compiler pass: the search takes seconds."""
-        return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
+        return Effort(rounds=20, seeds=1, nodes=300, tries_two_cuts=False, tries_many_cuts=False)
 
     @staticmethod
     def long() -> Effort:
@@ -80,7 +80,7 @@ def is_closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bo
 def should_search_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
     """Return whether to search further: the problem is small, and the gap of its plan is above `within` percentage
     points."""
-    small = len(best.problem) <= SMALL_PROBLEM and effort.many and best.pairs is not None
+    small = len(best.problem) <= SMALL_PROBLEM and effort.tries_many_cuts and best.pairs is not None
     return small and not is_closed(best, bounds, within) and not best.should_stop()
 
 

@@ -26,12 +26,12 @@ def copies_at_first_need(
         end: The last stage of copies; the end of the step if not given.
         live_at_end: Storages that must be live at `end`; storages without an earlier use are recomputed there.
     """
-    maker: list[int] = problem.maker.tolist()
+    maker: list[int] = problem.makers.tolist()
     ready, pairs = set(alive), set[Pair]()
     count = len(problem)
     end = count if end is None else end
     for t in range(cut + 1, end + 1):
-        needed = problem.reads_of(t) if t < count else ()
+        needed = problem.operands_of(t) if t < count else ()
         if t == end:
             needed = (*needed, *live_at_end)
         stack = [v for v in needed if v not in ready and maker[v] <= cut]
@@ -40,8 +40,8 @@ def copies_at_first_need(
             op = maker[v]
             if v in ready or op not in again:
                 continue
-            ready.update(problem.makes_of(op))
-            if problem.everywhere or t >= problem.earliest:
+            ready.update(problem.results_of(op))
+            if problem.allows_forward_copies or t >= problem.earliest_stage:
                 pairs.add((t, op))
-            stack += [u for u in problem.reads_of(op) if u not in ready]
+            stack += [u for u in problem.operands_of(op) if u not in ready]
     return frozenset(pairs)

@@ -69,13 +69,13 @@ class CutNetwork:
     def __init__(self, problem: Problem, cut: int, costs: Ints):
         self.problem, self.cut, self.costs = problem, cut, costs
         # Storages 0 … storage_count - 1 are made up to the cut.
-        self.storage_count = int(problem.make_start[cut + 1])
-        is_made = problem.maker[problem.reads] <= cut
-        read_later = np.unique(problem.reads[is_made & (problem.reader > cut)])
-        outputs = np.flatnonzero(problem.output[: self.storage_count])
-        results = np.arange(problem.make_start[cut], self.storage_count, dtype=np.int64)
-        self.present = np.unique(np.concatenate([problem.reads[problem.reader == cut], results]))
-        self.present_bytes = int(problem.sizes[self.present].sum()) + int(problem.inner[cut])
+        self.storage_count = int(problem.result_start[cut + 1])
+        is_made = problem.makers[problem.operands] <= cut
+        read_later = np.unique(problem.operands[is_made & (problem.readers > cut)])
+        outputs = np.flatnonzero(problem.is_output[: self.storage_count])
+        results = np.arange(problem.result_start[cut], self.storage_count, dtype=np.int64)
+        self.present = np.unique(np.concatenate([problem.operands[problem.readers == cut], results]))
+        self.present_bytes = int(problem.storage_bytes[self.present].sum()) + int(problem.inner_bytes[cut])
         self.is_present = np.zeros(self.storage_count, np.bool_)
         self.is_present[self.present] = True
         self.needed = np.setdiff1d(np.union1d(read_later, outputs), self.present)
@@ -83,11 +83,11 @@ class CutNetwork:
 
     def _add_edges(self) -> None:
         problem, cut, first_operation = self.problem, self.cut, self.storage_count
-        read_count = int(problem.read_start[cut + 1])
+        read_count = int(problem.operand_start[cut + 1])
         storages = np.flatnonzero(~self.is_present)
         operations = np.arange(cut + 1, dtype=np.int64)
-        readers, read = problem.reader[:read_count], problem.reads[:read_count]
-        is_edge = ~self.is_present[read] & (problem.again[readers] == 1)
+        readers, read = problem.readers[:read_count], problem.operands[:read_count]
+        is_edge = ~self.is_present[read] & (problem.may_run_again[readers] == 1)
         self.source, self.sink = first_operation + cut + 1, first_operation + cut + 2
         self.tails = np.concatenate(
             [
@@ -98,18 +98,18 @@ class CutNetwork:
             ]
         )
         self.heads = np.concatenate(
-            [self.needed, first_operation + problem.maker[storages], read[is_edge], np.full(cut + 1, self.sink)]
+            [self.needed, first_operation + problem.makers[storages], read[is_edge], np.full(cut + 1, self.sink)]
         )
         self.storages, self.operations, self.operand_edges = storages, operations, int(is_edge.sum())
 
     def choose(self, price: float) -> CutChoice:
         """Return the cheapest choice if a byte costs `price`."""
         problem = self.problem
-        prices = problem.sizes[self.storages] * price
+        prices = problem.storage_bytes[self.storages] * price
         costs = self.costs[self.operations].astype(np.float64)
         unit = self._unit(prices, costs)
         infinite = np.int64(2**31 - 2)
-        run_costs = np.where(problem.again[self.operations] == 1, np.floor(costs / unit), infinite)
+        run_costs = np.where(problem.may_run_again[self.operations] == 1, np.floor(costs / unit), infinite)
         capacity = np.concatenate(
             [
                 np.full(len(self.needed), infinite),
@@ -124,12 +124,12 @@ class CutNetwork:
         is_reachable = _reachable(network - flow.flow, self.source, size)
         again = np.flatnonzero(is_reachable[self.storage_count : self.storage_count + self.cut + 1])
         is_needed = is_reachable[: self.storage_count] & ~self.is_present
-        is_recomputed = is_reachable[self.storage_count + problem.maker[: self.storage_count]]
+        is_recomputed = is_reachable[self.storage_count + problem.makers[: self.storage_count]]
         saved = np.flatnonzero(is_needed & ~is_recomputed)
         return CutChoice(
             frozenset(saved.tolist()),
             frozenset(again.tolist()),
-            int(problem.sizes[saved].sum()),
+            int(problem.storage_bytes[saved].sum()),
             int(problem.costs[again].sum()),
             float(flow.flow_value) * unit,
         )
@@ -138,7 +138,7 @@ class CutNetwork:
         """Return the unit of the integer capacities, coarse enough to avoid overflow: a fraction of the total cost, or
         of the price of all storages."""
         largest_cut = float(prices.sum())
-        if self.problem.again[: self.cut + 1].all():
+        if self.problem.may_run_again[: self.cut + 1].all():
             largest_cut = min(largest_cut, float(costs.sum()))
         return max(largest_cut, 1e-9) / RESOLUTION
 

@@ -55,8 +55,8 @@ class _Reading:
         seen: The preceding nodes by id.
         storage: For each node the storage that it makes or views; None if it does not count, or if its results are
             split.
-        value_names: The name of each storage.
-        value_shapes: The bytes and the number of elements of each storage.
+        storage_names: The name of each storage.
+        storage_shapes: The bytes and the number of elements of each storage.
         rows: The operations.
         outputs: The storages that are live to the end.
         read_views: The views that are read: node, storage, bytes, readers.
@@ -67,8 +67,8 @@ class _Reading:
     splits: dict[int, list[JsonNode]]
     seen: dict[int, JsonNode] = field(default_factory=dict[int, JsonNode])
     storage: dict[int, int | None] = field(default_factory=dict[int, "int | None"])
-    value_names: list[str] = field(default_factory=list[str])
-    value_shapes: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    storage_names: list[str] = field(default_factory=list[str])
+    storage_shapes: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     rows: list[OperationRow] = field(default_factory=list[OperationRow])
     outputs: list[int] = field(default_factory=list[int])
     read_views: dict[int, tuple[JsonNode, int, int, list[int]]] = field(
@@ -103,7 +103,7 @@ def read_graph(text: str, name: str = "graph") -> Problem:
     if not reading.rows:
         raise BadGraph(f"{name}: error: there are no operations")
     for quantity, numbers in (
-        ("bytes", (size for size, _ in reading.value_shapes)),
+        ("bytes", (size for size, _ in reading.storage_shapes)),
         ("costs", (row.cost for row in reading.rows)),
     ):
         if sum(numbers) >= LARGEST_EXACT:
@@ -111,7 +111,9 @@ def read_graph(text: str, name: str = "graph") -> Problem:
                 f"{name}: error: the {quantity} of all operations together are 2**53 or more: "
                 "give all of them in a larger unit"
             )
-    return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading), everywhere=True)
+    return problem_of(
+        reading.rows, reading.outputs, reading.storage_names, views=_views(reading), allows_forward_copies=True
+    )
 
 
 def _nodes(text: str, name: str) -> list[JsonNode]:
@@ -189,7 +191,7 @@ def _demand_view(reading: _Reading, node: JsonNode, deps: list[int], alias: int)
     read = {value for dep in deps for value in _values(reading, dep)}
     if viewed is not None and viewed not in read:
         raise reading.bad(node, f"alias is {alias}, whose storage no dep has or views")
-    if any(reading.value_shapes[value][0] for value in read - {viewed}):
+    if any(reading.storage_shapes[value][0] for value in read - {viewed}):
         raise reading.bad(node, f"a view of node {alias} depends on another storage, too: it is an operation")
 
 
@@ -218,17 +220,17 @@ def _read_operation(reading: _Reading, node: JsonNode, deps: list[int]) -> None:
     results = reading.splits.get(node["id"])
     sizes = [_amount(reading, result, "obytes") for result in results] if results else [_amount(reading, node, "bytes")]
     for made, size in zip(results or [node], sizes, strict=True):
-        reading.storage[made["id"]] = len(reading.value_names)
-        reading.value_names.append(f"{_escape(made.get('name') or made['id'])} (node {made['id']})")
-        reading.value_shapes.append((size, _elements(made)))
+        reading.storage[made["id"]] = len(reading.storage_names)
+        reading.storage_names.append(f"{_escape(made.get('name') or made['id'])} (node {made['id']})")
+        reading.storage_shapes.append((size, _elements(made)))
     reading.rows.append(
         OperationRow(
             name=_escape(node.get("name") or node.get("target") or node["id"]),
             cost=_amount(reading, node, "cost"),
-            reads=[value for dep in deps for value in _values(reading, dep)],
-            makes=sizes,
-            again=_again(reading, node),
-            backward=bool(node.get("bwd")),
+            operands=[value for dep in deps for value in _values(reading, dep)],
+            result_bytes=sizes,
+            may_run_again=_again(reading, node),
+            is_backward=bool(node.get("bwd")),
             label=str(node["id"]),
         )
     )
@@ -270,7 +272,7 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
     node, value = reading.seen[dep], reading.storage.get(dep)
     if value is None:
         return
-    size, elements = reading.value_shapes[value]
+    size, elements = reading.storage_shapes[value]
     own = _elements(node)
     if node.get("alias", -1) != -1 and not node.get("split") and 0 < own < elements and size % elements == 0:
         # The place of a view in the list does not matter: its storage exists from its maker on.
@@ -280,7 +282,7 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
 
 
 def _views(reading: _Reading) -> list[SmallView]:
-    made_by = [op for op, row in enumerate(reading.rows) for _ in row.makes]
+    made_by = [op for op, row in enumerate(reading.rows) for _ in row.result_bytes]
     views = list[SmallView]()
     entries = reading.read_views.values()
     for node, value, size, readers in entries:

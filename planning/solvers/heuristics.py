@@ -52,22 +52,22 @@ class _Segmentation:
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
     """Return the segmentations whose copies may all run again."""
-    plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest)) + 2))
-    valid = [pairs for pairs in plans if all(problem.again[op] for _, op in pairs)]
+    plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest_stage)) + 2))
+    valid = [pairs for pairs in plans if all(problem.may_run_again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
 
 
 def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
     """Return the copies of all but the last of `count` segments of the forward pass, at their first uses in the
-    backward pass. The forward pass is everything before the stage `earliest`."""
-    end = problem.earliest
+    backward pass. The forward pass is everything before `earliest_stage`."""
+    end = problem.earliest_stage
     segment = [op * count // max(1, end) for op in range(end)]
-    recomputed = {op for op in range(end) if segment[op] < count - 1 and problem.again[op]}
+    recomputed = {op for op in range(end) if segment[op] < count - 1 and problem.may_run_again[op]}
 
     def is_saved(v: int, maker: int) -> bool:
-        return maker not in recomputed or any(op < end and segment[op] != segment[maker] for op in problem.users_of(v))
+        return maker not in recomputed or any(op < end and segment[op] != segment[maker] for op in problem.uses_of(v))
 
-    makers: list[int] = problem.maker.tolist()
+    makers: list[int] = problem.makers.tolist()
     saved = {v for v, maker in enumerate(makers) if maker < end and is_saved(v, maker)}
     return copies_at_first_need(problem, end - 1, saved, recomputed)
 
@@ -111,13 +111,13 @@ def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> l
     for t, op in pairs:
         copy_stages.setdefault(op, []).append(t)
     candidates = list[tuple[float, Pair]]()
-    for v in range(len(problem.sizes)):
-        op, size = int(problem.maker[v]), int(problem.sizes[v])
-        if op >= peak_stage or not problem.again[op] or size == 0:
+    for v in range(len(problem.storage_bytes)):
+        op, size = int(problem.makers[v]), int(problem.storage_bytes[v])
+        if op >= peak_stage or not problem.may_run_again[op] or size == 0:
             continue
-        uses = sorted({t for user in problem.users_of(v) for t in (user, *copy_stages.get(user, ()))})
-        next_use = next((t for t in uses if t >= peak_stage), len(problem) if problem.output[v] else None)
-        if next_use is None or next_use <= peak_stage or next_use < problem.earliest:
+        uses = sorted({t for user in problem.uses_of(v) for t in (user, *copy_stages.get(user, ()))})
+        next_use = next((t for t in uses if t >= peak_stage), len(problem) if problem.is_output[v] else None)
+        if next_use is None or next_use <= peak_stage or next_use < problem.earliest_stage:
             continue
         # After a copy between the peak and this use, the storage is not live at the peak for this use.
         if not any(peak_stage <= t <= next_use for t in copy_stages.get(op, ())):
@@ -169,11 +169,11 @@ class _EvictionRun:
 
     @cached_property
     def _makers(self) -> list[int]:
-        return self.problem.maker.tolist()
+        return self.problem.makers.tolist()
 
     @cached_property
     def _sizes(self) -> list[int]:
-        return self.problem.sizes.tolist()
+        return self.problem.storage_bytes.tolist()
 
     def run_step(self) -> None:
         """Run all operations in order, drop each storage after its last use, and recompute missing outputs at the end.
@@ -183,22 +183,22 @@ class _EvictionRun:
             self.stage = op
             self._execute(op, is_copy=False)
             self.stage = op + 1
-            for v in [*problem.reads_of(op), *problem.makes_of(op)]:
+            for v in [*problem.operands_of(op), *problem.results_of(op)]:
                 if v in self.in_memory and self._next_use(v) is None:
                     self._drop(v)
-        missing = [v for v in range(len(self._sizes)) if problem.output[v] and v not in self.in_memory]
+        missing = [v for v in range(len(self._sizes)) if problem.is_output[v] and v not in self.in_memory]
         self.pairs.update((end, self._makers[v]) for v in missing)
 
     def _execute(self, op: int, is_copy: bool) -> None:
         """Run an operation, after the makers of its missing operands. Raises `_OutOfMemory`."""
-        operands = self.problem.reads_of(op)
+        operands = self.problem.operands_of(op)
         self.pending_reads.update(operands)
         for v in operands:
             if v not in self.in_memory:
                 self._execute(self._makers[v], is_copy=True)
-        made = [v for v in self.problem.makes_of(op) if v not in self.in_memory]
+        made = [v for v in self.problem.results_of(op) if v not in self.in_memory]
         made_bytes = sum(self._sizes[v] for v in made)
-        self._evict_until_free(made_bytes + int(self.problem.inner[op]))
+        self._evict_until_free(made_bytes + int(self.problem.inner_bytes[op]))
         if is_copy:
             self._add_copy(op)
         self.in_memory.update(made)
@@ -206,7 +206,7 @@ class _EvictionRun:
         self.pending_reads.subtract(operands)
 
     def _add_copy(self, op: int) -> None:
-        is_allowed = self.problem.again[op] and self.stage >= self.problem.earliest
+        is_allowed = self.problem.may_run_again[op] and self.stage >= self.problem.earliest_stage
         if not is_allowed or len(self.pairs) > MAX_COPIES * len(self.problem):
             raise _OutOfMemory
         self.pairs.add((self.stage, op))
@@ -225,17 +225,17 @@ class _EvictionRun:
         next_use, op = self._next_use(v), self._makers[v]
         if next_use is None:
             return -1.0
-        if not self.problem.again[op]:
+        if not self.problem.may_run_again[op]:
             return float("inf")
         return int(self.problem.costs[op]) / (self._sizes[v] * max(1, next_use - self.stage))
 
     def _next_use(self, v: int) -> int | None:
         """Return the next first execution that reads a storage, or the end for outputs; None if there is none."""
-        users = self.problem.users_of(v)
+        users = self.problem.uses_of(v)
         index = bisect_left(users, self.stage)
         if index < len(users):
             return users[index]
-        return len(self.problem) if self.problem.output[v] else None
+        return len(self.problem) if self.problem.is_output[v] else None
 
     def _drop(self, v: int) -> None:
         self.in_memory.remove(v)

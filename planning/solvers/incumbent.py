@@ -70,7 +70,7 @@ class Incumbent:
         if self.evaluation is not None and evaluation.extra_cost >= self.evaluation.extra_cost:
             return False
         self.pairs, self.evaluation, self.provenance = frozenset(pairs), evaluation, provenance
-        self.progress(f"{provenance}: extra cost {self.percent:.4f} %, {self.elapsed:.1f} s")
+        self.progress(f"{provenance}: extra cost {self.percent:.4f} %, {self.elapsed_seconds:.1f} s")
         return True
 
     def _remember(self, pairs: frozenset[Pair], provenance: Provenance) -> None:
@@ -85,17 +85,17 @@ class Incumbent:
         return float("inf") if self.evaluation is None else self.problem.percent(self.evaluation.extra_cost)
 
     @property
-    def elapsed(self) -> float:
+    def elapsed_seconds(self) -> float:
         """The seconds since the start of the search."""
         return perf_counter() - self.began
 
     @property
-    def left(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """The seconds until the time limit; None without one."""
-        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
+        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed_seconds)
 
     def should_stop(self) -> bool:
         """Return whether the time limit or the interrupt ends the search."""
-        if self.interrupt() or (self.seconds is not None and self.elapsed > self.seconds):
+        if self.interrupt() or (self.seconds is not None and self.elapsed_seconds > self.seconds):
             self.cut_short = True
         return self.cut_short

@@ -131,15 +131,15 @@ class _Model:
             end, kept[v] = self._new_end(-1), self.model.new_bool_var("")
             self.model.add(end == -1).only_enforce_if(kept[v].negated())
             self.hints.append((kept[v], int(v in self.window.before)))
-            yield _Execution(int(self.problem.maker[v]), -1, None, {v: end}, -1)
+            yield _Execution(int(self.problem.makers[v]), -1, None, {v: end}, -1)
         for room in self.window.rooms:
-            weights = sum(int(self.problem.sizes[v]) * kept[v] for v in room.kept)
+            weights = sum(int(self.problem.storage_bytes[v]) * kept[v] for v in room.kept)
             self.model.add(weights <= self.budget - room.bytes)
 
     def _first_executions(self) -> Iterator[_Execution]:
         for t in self.stages:
             at = self.window.position(t, t)
-            yield _Execution(t, at, None, {v: self._new_end(at) for v in self.problem.makes_of(t)}, at)
+            yield _Execution(t, at, None, {v: self._new_end(at) for v in self.problem.results_of(t)}, at)
 
     def _candidate_copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
         """Yield the present copies of each candidate, and one more."""
@@ -151,7 +151,7 @@ class _Model:
                 active = self.model.new_bool_var("")
                 domain = self.cp.Domain.from_values(positions)
                 start = self.model.new_int_var_from_domain(domain, "")
-                run = _Execution(op, start, active, {v: self._new_end(0) for v in self.problem.makes_of(op)}, hint)
+                run = _Execution(op, start, active, {v: self._new_end(0) for v in self.problem.results_of(op)}, hint)
                 self.hints += [(active, int(hint is not None)), (start, positions[0] if hint is None else hint)]
                 for end in run.ends.values():
                     self.model.add(end >= start).only_enforce_if(active)
@@ -163,7 +163,7 @@ class _Model:
 
     def _add_reads(self) -> None:
         for run in self.runs:
-            for v in self.problem.reads_of(run.op):
+            for v in self.problem.operands_of(run.op):
                 self._require_live(v, run.start, run.active, run.hint)
         for v in sorted(self.window.after):
             self._require_live(v, self.window.end, None, self.window.end)
@@ -199,9 +199,9 @@ class _Model:
         for v, runs in self.makers.items():
             for run in runs:
                 intervals.append(self._live_interval(run, run.ends[v]))
-                sizes.append(int(self.problem.sizes[v]))
+                sizes.append(int(self.problem.storage_bytes[v]))
         for run in self.runs:
-            if inner := int(self.problem.inner[run.op]):
+            if inner := int(self.problem.inner_bytes[run.op]):
                 intervals.append(self._live_interval(run, run.start))
                 sizes.append(inner)
         self.model.add_cumulative(intervals, sizes, self.budget)

@@ -141,7 +141,7 @@ class _StateSearch:
         """Yield the operations that may be copied in a stage and whose results are of use then."""
         if stage >= self._first_stage:
             useful = self._useful[stage]
-            yield from (op for op in range(stage) if self.problem.again[op] and self._results[op] & useful)
+            yield from (op for op in range(stage) if self.problem.may_run_again[op] and self._results[op] & useful)
 
     def _after_execution(self, states: States, stage: int, op: int) -> States:
         """Return the states after an execution and, if it is a copy, also the states without it. Records the layer."""
@@ -203,15 +203,15 @@ class _StateSearch:
     @cached_property
     def _first_stage(self) -> int:
         """The first stage in which copies may run."""
-        return 0 if self.problem.everywhere else self.problem.earliest
+        return 0 if self.problem.allows_forward_copies else self.problem.earliest_stage
 
     @cached_property
     def _bit_numbers(self) -> dict[int, int]:
         """The number of the bit of each storage that is part of the state."""
         problem = self.problem
-        copyable = np.flatnonzero(problem.again).tolist()
-        read = {v for op in copyable for v in problem.reads_of(op)}
-        made = {v for op in copyable for v in problem.makes_of(op)}
+        copyable = np.flatnonzero(problem.may_run_again).tolist()
+        read = {v for op in copyable for v in problem.operands_of(op)}
+        made = {v for op in copyable for v in problem.results_of(op)}
         storages = sorted(v for v in made | read if not self._is_free[v])
         if len(storages) > MAX_STORAGES:
             raise TooManyStates(f"{len(storages)} storages")
@@ -220,7 +220,7 @@ class _StateSearch:
     @cached_property
     def _is_free(self) -> NDArray[np.bool_]:
         """For each storage whether it is negligible."""
-        return self.problem.sizes <= NEGLIGIBLE * self.budget
+        return self.problem.storage_bytes <= NEGLIGIBLE * self.budget
 
     @cached_property
     def _bits(self) -> States:
@@ -233,16 +233,16 @@ class _StateSearch:
     @cached_property
     def _operands(self) -> list[int]:
         """For each operation its operands as bits."""
-        return [self._state_of(self.problem.reads_of(op)) for op in range(len(self.problem))]
+        return [self._state_of(self.problem.operands_of(op)) for op in range(len(self.problem))]
 
     @cached_property
     def _results(self) -> list[int]:
         """For each operation its results as bits."""
-        return [self._state_of(self.problem.makes_of(op)) for op in range(len(self.problem))]
+        return [self._state_of(self.problem.results_of(op)) for op in range(len(self.problem))]
 
     @cached_property
     def _outputs(self) -> int:
-        return self._state_of(np.flatnonzero(self.problem.output).tolist())
+        return self._state_of(np.flatnonzero(self.problem.is_output).tolist())
 
     @cached_property
     def _useful(self) -> list[int]:
@@ -253,7 +253,7 @@ class _StateSearch:
             useful |= self._operands[stage] if stage < end else 0
             if stage >= self._first_stage:
                 for op in reversed(range(stage)):  # Operands are made before.
-                    if self.problem.again[op] and self._results[op] & useful:
+                    if self.problem.may_run_again[op] and self._results[op] & useful:
                         useful |= self._operands[op]
             stages.append(useful)
         return stages[::-1]
@@ -264,26 +264,26 @@ class _StateSearch:
         its own operation are among them."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)
-        for v in range(len(problem.sizes)):
+        for v in range(len(problem.storage_bytes)):
             if v not in self._bit_numbers and not self._is_free[v]:
-                maker = int(problem.maker[v])
-                last = end if problem.output[v] else max([maker, *problem.users_of(v)])
-                change[maker] += problem.sizes[v]
-                change[last + 1] -= problem.sizes[v]
+                maker = int(problem.makers[v])
+                last = end if problem.is_output[v] else max([maker, *problem.uses_of(v)])
+                change[maker] += problem.storage_bytes[v]
+                change[last + 1] -= problem.storage_bytes[v]
         return np.cumsum(change)[: end + 1]
 
     def _room(self, stage: int, op: int) -> int:
         """Return the bytes for storages of the state while an operation runs in a stage."""
         problem = self.problem
-        not_yet_made = range(0) if op == stage or stage == len(problem) else problem.makes_of(stage)
+        not_yet_made = range(0) if op == stage or stage == len(problem) else problem.results_of(stage)
         counted = (v for v in not_yet_made if v not in self._bit_numbers and not self._is_free[v])
-        unmade_bytes = sum(int(problem.sizes[v]) for v in counted)
-        return self.budget - int(self._bytes_outside[stage]) + unmade_bytes - int(problem.inner[op])
+        unmade_bytes = sum(int(problem.storage_bytes[v]) for v in counted)
+        return self.budget - int(self._bytes_outside[stage]) + unmade_bytes - int(problem.inner_bytes[op])
 
     @cached_property
     def _byte_tables(self) -> list[Ints]:
         """The bytes of each set of `CHUNK_BITS` storages, one table for each chunk of a state."""
-        sizes = [int(self.problem.sizes[v]) for v in self._bit_numbers]
+        sizes = [int(self.problem.storage_bytes[v]) for v in self._bit_numbers]
         tables = list[Ints]()
         for start in range(0, max(1, len(sizes)), CHUNK_BITS):
             table = np.zeros(1 << CHUNK_BITS, np.int64)

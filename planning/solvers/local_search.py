@@ -63,12 +63,12 @@ class LocalSearch:
 
     Args:
         problem: The problem.
-        earliest: The first stage in which copies may run; by default the first stage of the problem.
+        earliest_stage: The first stage in which copies may run; by default the first stage of the problem.
     """
 
-    def __init__(self, problem: Problem, earliest: int | None = None):
+    def __init__(self, problem: Problem, earliest_stage: int | None = None):
         self.problem = problem
-        self._board, self._keys = board_of(problem, earliest)
+        self._board, self._keys = board_of(problem, earliest_stage)
         self._kernels: Kernels | None = None
         self._tolerance = GREEDY_TOLERANCE if len(problem) > LARGE_PROBLEM else 0.0
 
@@ -217,12 +217,12 @@ def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
     with: the search that allows such copies, if it improved the plan."""
-    is_possible = best.problem.everywhere and best.problem.earliest > 0
+    is_possible = best.problem.allows_forward_copies and best.problem.earliest_stage > 0
     if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search
     percent_before = best.percent
-    wider = LocalSearch(best.problem, earliest=0)
-    best.progress(f"with copies in the forward pass, {best.elapsed:.1f} s")
+    wider = LocalSearch(best.problem, earliest_stage=0)
+    best.progress(f"with copies in the forward pass, {best.elapsed_seconds:.1f} s")
     best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
     anneal_best(best, wider, effort, bounds)
     return wider if best.percent < percent_before else search
@@ -233,7 +233,7 @@ def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: 
     if effort.rounds is not None or best.pairs is None or not should_search_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
-    best.progress(f"ruin and recreate, longer: {counted(rounds, 'round')}, {best.elapsed:.1f} s")
+    best.progress(f"ruin and recreate, longer: {counted(rounds, 'round')}, {best.elapsed_seconds:.1f} s")
     annealing = Annealing(rounds, 2, best.should_stop, _closing_cost(best, bounds))
     pairs = search.annealed(best.budget, best.pairs, annealing)
     best.offer(pairs, Provenance("ruin and recreate, longer"))

@@ -38,7 +38,7 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         not isinstance(bounds, CutBounds)
         or bounds.best_cut < 0
         or len(best.problem) > MAX_TWO_CUT_OPERATIONS
-        or not effort.pairs
+        or not effort.tries_two_cuts
     ):
         return []
     solution = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
@@ -68,7 +68,12 @@ def solve_with_more_cuts(
         bounds: The bounds by single cuts, which are raised.
         overflows: For each previous solution the bytes above the budget, by operation.
     """
-    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL_PROBLEM or not effort.many:
+    if (
+        not isinstance(bounds, CutBounds)
+        or bounds.best_cut < 0
+        or len(best.problem) > SMALL_PROBLEM
+        or not effort.tries_many_cuts
+    ):
         return
     cuts = (bounds.best_cut,)
     idle = 0
@@ -95,8 +100,8 @@ def _solve_with_cuts(
     The overflow at a cut itself is set to 0: rows of the program limit the bytes there, although copies in its stage
     may exceed the budget.
     """
-    best.progress(f"bound {bounds.percent:.4f} %; {counted(len(cuts), 'cut')}, {best.elapsed:.1f} s")
-    bounds.seconds = best.left
+    best.progress(f"bound {bounds.percent:.4f} %; {counted(len(cuts), 'cut')}, {best.elapsed_seconds:.1f} s")
+    bounds.seconds = best.remaining_seconds
     bounds.starts.clear()
     bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
     for by, pairs in bounds.starts:

@@ -42,8 +42,10 @@ PLAIN = Provenance("the plain step")
 """The provenance of the start without copies."""
 
 
-def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Infeasible:
-    """Run the portfolio.
+def portfolio_result(
+    best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
+) -> Result | Infeasible:
+    """Return the best plan of the portfolio, with a bound.
 
     Args:
         best: The incumbent, with the problem, the budget and the limits.
@@ -98,14 +100,14 @@ def _improve(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bound
 
 
 def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
-    """Search with copies in all stages, if the problem allows them, after no plan with copies from `earliest` on was
-    found."""
+    """Search with copies in all stages, if the problem allows them, after none was found with copies from
+    `earliest_stage` on."""
     if best.should_stop():
         return refuse_after_end(best.problem)
-    if not best.problem.everywhere or best.problem.earliest == 0:
+    if not best.problem.allows_forward_copies or best.problem.earliest_stage == 0:
         return refuse_without_plan(best.problem, "auto")
     best.progress("no plan so far: with copies in the forward pass")
-    return auto(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
+    return portfolio_result(replace(best, problem=replace(best.problem, earliest_stage=0)), (), effort)
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
@@ -127,7 +129,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
         bound_percent=min(bound, best.percent),
         bound_by=by,
         provenance=best.provenance,
-        seconds=best.elapsed,
+        seconds=best.elapsed_seconds,
         path="compiled" if is_available() else "plain",
         finished=not best.cut_short,
     )
@@ -143,12 +145,12 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
             `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
-        bounds = CutBounds(best.problem, best.budget, best.should_stop, best.left, effort.nodes)
+        bounds = CutBounds(best.problem, best.budget, best.should_stop, best.remaining_seconds, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.should_stop)
     best.progress(f"bounds by single cuts: {counted(len(best.problem), 'operation')}")
     bounds.single_cuts()
-    best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed:.1f} s")
+    best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed_seconds:.1f} s")
     return bounds
 
 
@@ -182,6 +184,6 @@ def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None
     for first, last in windows(best.problem, WINDOW_STAGES):
         if best.should_stop():
             return
-        best.progress(f"stages {first} to {last} re-optimized, {best.elapsed:.1f} s")
+        best.progress(f"stages {first} to {last} re-optimized, {best.elapsed_seconds:.1f} s")
         pairs = interval_program.reoptimize(best.problem, best.budget, pairs, first, last, WINDOW_SECONDS)
         best.offer(pairs, best.provenance.then(Improvement.WINDOWS))

@@ -36,16 +36,16 @@ class SmallView:
 
     Attributes:
         label: The name of its node.
-        value: The storage.
+        storage: Its storage.
         bytes: The size of the view.
-        after: The operation after whose first execution the view can be copied.
+        available_after: The operation after whose first execution the view can be copied.
         readers: The operations that read the storage only through this view.
     """
 
     label: str
-    value: int
+    storage: int
     bytes: int
-    after: int
+    available_after: int
     readers: tuple[int, ...]
 
 
@@ -53,68 +53,78 @@ class SmallView:
 class Problem:
     """Operations 0 … n - 1 in the order of their first executions, and storages 0 … m - 1 in the order of their makers.
 
-    Operation i reads the storages `reads[read_start[i]:read_start[i + 1]]`, without duplicates, and makes the storages
-    `range(make_start[i], make_start[i + 1])`.
+    The arrays have the type int64. Their names and entries are those of the kernels' board too (`kernels/board.py`).
+
+    | array | entries | entry |
+    |---|---|---|
+    | `costs` | operations | cost of one execution, in the unit of the cost model |
+    | `inner_bytes` | operations | bytes that it needs while it runs, besides operands and results |
+    | `may_run_again` | operations | 1 if it may be copied, otherwise 0 |
+    | `is_backward` | operations | 1 if it belongs to the backward pass, otherwise 0 |
+    | `operand_start` | operations, end | operation i reads `operands[operand_start[i]:operand_start[i + 1]]` |
+    | `operands` | reads | storage; no operation reads one twice |
+    | `readers` | reads | operation that reads the storage at the same place of `operands` |
+    | `result_start` | operations, end | operation i makes `range(result_start[i], result_start[i + 1])` |
+    | `storage_bytes` | storages | size in bytes |
+    | `is_output` | storages | 1 if it is live to the end, otherwise 0 |
+    | `makers` | storages | operation that makes it |
+    | `use_start` | storages, end | storage v is read by `uses[use_start[v]:use_start[v + 1]]` |
+    | `uses` | reads | operation; those of a storage are in program order |
 
     Attributes:
         names, labels: For each operation its name in messages, and its name in files.
-        costs: For each operation the cost of one execution.
-        inner: For each operation the bytes that it needs while it runs, in addition to its operands and results.
-        again: For each operation whether it may run twice.
-        backward: For each operation whether it belongs to the backward pass.
-        value_names: For each storage its name in messages.
-        sizes: For each storage its bytes.
-        output: For each storage whether it is live to the end.
-        earliest: The first stage in which copies may run.
+        storage_names: For each storage its name in messages.
+        earliest_stage: The first stage in which copies may run.
         views: Views that can be copied, so that the remainder of their storage is freed.
-        everywhere: Whether copies may run before `earliest` too, which is then only the stage where searches begin.
+        allows_forward_copies: Whether copies may run before `earliest_stage` too, which is then only the stage where
+            searches begin.
     """
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
     costs: Ints
-    inner: Ints
-    read_start: Ints
-    reads: Ints
-    make_start: Ints
-    again: Ints
-    backward: Ints
-    value_names: tuple[str, ...]
-    sizes: Ints
-    output: Ints
-    earliest: int = 0
+    inner_bytes: Ints
+    may_run_again: Ints
+    is_backward: Ints
+    operand_start: Ints
+    operands: Ints
+    result_start: Ints
+    storage_names: tuple[str, ...]
+    storage_bytes: Ints
+    is_output: Ints
+    earliest_stage: int = 0
     views: tuple[SmallView, ...] = ()
-    everywhere: bool = False
+    allows_forward_copies: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
 
     @cached_property
-    def maker(self) -> Ints:
+    def makers(self) -> Ints:
         """The operation that makes each storage."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.make_start))
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.result_start))
 
     @cached_property
-    def reader(self) -> Ints:
-        """For each entry of `reads` the operation that reads."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.read_start))
+    def readers(self) -> Ints:
+        """The operation that reads each entry of `operands`."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.operand_start))
 
     @cached_property
-    def users(self) -> Ints:
-        """The operations that read each storage, in order: `users[user_start[v]:user_start[v + 1]]` for storage v."""
-        return self.reader[np.argsort(self.reads, kind="stable")]
+    def uses(self) -> Ints:
+        """The operations that read each storage."""
+        return self.readers[np.argsort(self.operands, kind="stable")]
 
     @cached_property
-    def user_start(self) -> Ints:
-        """For each storage the index of its first entry in `users`, and one more index for the end."""
-        counts = np.bincount(self.reads, minlength=len(self.sizes))
+    def use_start(self) -> Ints:
+        """The index of the first entry of each storage in `uses`, and one more for the end."""
+        counts = np.bincount(self.operands, minlength=len(self.storage_bytes))
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @property
     def cut_center(self) -> int:
         """The operation around which cuts are placed: the first stage of copies, or the middle of the step if copies
         may run from its beginning on."""
-        return self.earliest if self.earliest > 0 else len(self) // 2
+        return self.earliest_stage if self.earliest_stage > 0 else len(self) // 2
 
     @cached_property
     def total_cost(self) -> int:
@@ -124,33 +134,33 @@ class Problem:
     @cached_property
     def working_bytes(self) -> Ints:
         """The bytes that each operation reads, makes and needs inside. No schedule peaks below their maximum."""
-        read = _sums(self.sizes[self.reads], self.read_start)
-        return read + _sums(self.sizes, self.make_start) + self.inner
+        read = _sums(self.storage_bytes[self.operands], self.operand_start)
+        return read + _sums(self.storage_bytes, self.result_start) + self.inner_bytes
 
-    def reads_of(self, op: int) -> tuple[int, ...]:
+    def operands_of(self, op: int) -> tuple[int, ...]:
         """Return the storages that an operation reads."""
-        return self._reads_by_operation[op]
+        return self._operands_by_operation[op]
 
-    def makes_of(self, op: int) -> range:
+    def results_of(self, op: int) -> range:
         """Return the storages that an operation makes."""
-        return self._makes_by_operation[op]
+        return self._results_by_operation[op]
 
-    def users_of(self, storage: int) -> tuple[int, ...]:
+    def uses_of(self, storage: int) -> tuple[int, ...]:
         """Return the operations that read a storage, in order."""
-        return self._users_by_storage[storage]
+        return self._uses_by_storage[storage]
 
     @cached_property
-    def _reads_by_operation(self) -> list[tuple[int, ...]]:
-        return _rows_of(self.reads, self.read_start)
+    def _operands_by_operation(self) -> list[tuple[int, ...]]:
+        return _rows_of(self.operands, self.operand_start)
 
     @cached_property
-    def _makes_by_operation(self) -> list[range]:
-        starts: list[int] = self.make_start.tolist()
+    def _results_by_operation(self) -> list[range]:
+        starts: list[int] = self.result_start.tolist()
         return [range(start, end) for start, end in pairwise(starts)]
 
     @cached_property
-    def _users_by_storage(self) -> list[tuple[int, ...]]:
-        return _rows_of(self.users, self.user_start)
+    def _uses_by_storage(self) -> list[tuple[int, ...]]:
+        return _rows_of(self.uses, self.use_start)
 
     def cost_of(self, pairs: Iterable[Pair]) -> int:
         """Return the total cost of the copies."""
@@ -166,72 +176,76 @@ class OperationRow:
     """An operation, as input of `problem_of`. The other fields are those of `Problem`.
 
     Attributes:
-        reads: Storages by number.
-        makes: The bytes of its results.
+        operands: Storages by number.
+        result_bytes: The bytes of each result.
     """
 
     name: str
     cost: int
-    reads: Sequence[int] = ()
-    makes: Sequence[int] = ()
-    inner: int = 0
-    again: bool = True
-    backward: bool = False
+    operands: Sequence[int] = ()
+    result_bytes: Sequence[int] = ()
+    inner_bytes: int = 0
+    may_run_again: bool = True
+    is_backward: bool = False
     label: str = ""
 
 
 def problem_of(
     rows: Sequence[OperationRow],
     outputs: Iterable[int],
-    value_names: Sequence[str] | None = None,
-    earliest: int | None = None,
+    storage_names: Sequence[str] | None = None,
+    earliest_stage: int | None = None,
     views: Sequence[SmallView] = (),
-    everywhere: bool = False,
+    allows_forward_copies: bool = False,
 ) -> Problem:
     """Build a problem from rows. Storages are numbered in the order in which the rows make them.
 
     Args:
         rows: The operations in the order of their first executions.
         outputs: The storages that are live to the end.
-        value_names: The name of each storage in messages; by default made from the name of its operation.
-        earliest: The first stage in which copies may run; if None, the first backward operation, or 0 without one.
+        storage_names: The name of each storage in messages; by default made from the name of its operation.
+        earliest_stage: The first stage in which copies may run; if None, that of the first backward operation, or 0.
         views: As in `Problem`.
-        everywhere: As in `Problem`.
+        allows_forward_copies: As in `Problem`.
 
     Raises:
         ValueError: For a read before the definition.
     """
-    make_start = _starts([len(row.makes) for row in rows])
-    reads = [sorted(set(row.reads)) for row in rows]
-    for op, (row, values) in enumerate(zip(rows, reads, strict=True)):
-        if values and (values[0] < 0 or values[-1] >= make_start[op]):
+    result_start = _starts([len(row.result_bytes) for row in rows])
+    operands = [sorted(set(row.operands)) for row in rows]
+    for op, (row, storages) in enumerate(zip(rows, operands, strict=True)):
+        if storages and (storages[0] < 0 or storages[-1] >= result_start[op]):
             raise ValueError(f"operation {op} ({row.name}) reads a value that is not made before it")
-    sizes = np.array([size for row in rows for size in row.makes], np.int64)
-    output = np.zeros(len(sizes), np.int64)
-    output[list(outputs)] = 1
-    first = next((op for op, row in enumerate(rows) if row.backward), 0)
+    storage_bytes = np.array([size for row in rows for size in row.result_bytes], np.int64)
+    is_output = np.zeros(len(storage_bytes), np.int64)
+    is_output[list(outputs)] = 1
+    first_backward = next((op for op, row in enumerate(rows) if row.is_backward), 0)
     return Problem(
         names=tuple([row.name for row in rows]),
         labels=tuple([row.label or str(op) for op, row in enumerate(rows)]),
         costs=np.array([row.cost for row in rows], np.int64),
-        inner=np.array([row.inner for row in rows], np.int64),
-        read_start=_starts([len(values) for values in reads]),
-        reads=np.array([value for values in reads for value in values], np.int64),
-        make_start=make_start,
-        again=np.array([row.again for row in rows], np.int64),
-        backward=np.array([row.backward for row in rows], np.int64),
-        value_names=tuple(value_names) if value_names is not None else _names(rows),
-        sizes=sizes,
-        output=output,
-        earliest=first if earliest is None else earliest,
+        inner_bytes=np.array([row.inner_bytes for row in rows], np.int64),
+        operand_start=_starts([len(storages) for storages in operands]),
+        operands=np.array([storage for storages in operands for storage in storages], np.int64),
+        result_start=result_start,
+        may_run_again=np.array([row.may_run_again for row in rows], np.int64),
+        is_backward=np.array([row.is_backward for row in rows], np.int64),
+        storage_names=tuple(storage_names) if storage_names is not None else _names(rows),
+        storage_bytes=storage_bytes,
+        is_output=is_output,
+        earliest_stage=first_backward if earliest_stage is None else earliest_stage,
         views=tuple(views),
-        everywhere=everywhere,
+        allows_forward_copies=allows_forward_copies,
     )
 
 
 def _names(rows: Sequence[OperationRow]) -> tuple[str, ...]:
     return tuple(
-        [row.name if len(row.makes) == 1 else f"{row.name}#{at}" for row in rows for at in range(len(row.makes))]
+        [
+            row.name if len(row.result_bytes) == 1 else f"{row.name}#{result}"
+            for row in rows
+            for result in range(len(row.result_bytes))
+        ]
     )
 
 

@@ -129,18 +129,24 @@ def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
 def _signatures(problem: Problem) -> Ints:
     """Return a number for each operation, equal for operations of equal costs that read and make equal sizes."""
     numbers = dict[tuple[object, ...], int]()
-    sizes = problem.sizes.tolist()
+    sizes = problem.storage_bytes.tolist()
     signatures = list[int]()
     for op in range(len(problem)):
-        read = sorted(sizes[v] for v in problem.reads_of(op))
-        made = [sizes[v] for v in problem.makes_of(op)]
-        facts = (int(problem.costs[op]), int(problem.inner[op]), int(problem.again[op]), tuple(read), tuple(made))
+        read = sorted(sizes[v] for v in problem.operands_of(op))
+        made = [sizes[v] for v in problem.results_of(op)]
+        facts = (
+            int(problem.costs[op]),
+            int(problem.inner_bytes[op]),
+            int(problem.may_run_again[op]),
+            tuple(read),
+            tuple(made),
+        )
         signatures.append(numbers.setdefault(facts, len(numbers)))
     return np.array(signatures, np.int64)
 
 
 def _first_backward(problem: Problem) -> int:
-    backward = np.flatnonzero(problem.backward)
+    backward = np.flatnonzero(problem.is_backward)
     return int(backward[0]) if len(backward) else len(problem)
 
 
@@ -149,7 +155,7 @@ def _matching_period(problem: Problem, forward: RepeatedRun, backward: RepeatedR
     period reads most often."""
     votes = Counter[int]()
     for op in backward.operations:
-        for v in problem.reads_of(op):
-            if (maker := int(problem.maker[v])) in forward.operations:
+        for v in problem.operands_of(op):
+            if (maker := int(problem.makers[v])) in forward.operations:
                 votes[(op - backward.start) // backward.period + (maker - forward.start) // forward.period] += 1
     return votes.most_common(1)[0][0] if votes else None

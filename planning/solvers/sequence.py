@@ -48,7 +48,7 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
         raise ValueError("a copy stands before the operation that it copies")
     if len(set(map(tuple, rows.tolist()))) != len(rows):
         raise ValueError("an operation is copied twice in one stage")
-    if len(rows) and not problem.again[copied].all():
+    if len(rows) and not problem.may_run_again[copied].all():
         raise ValueError("an operation that may run once only is copied")
     # Sorted by stage; in a stage the copies come first, and its own operation last.
     operations = np.arange(n, dtype=np.int64)
@@ -60,11 +60,11 @@ def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
     """Evaluate an order of execution. Raises `ValueError` for an order that is not a program."""
     _check(problem, sequence)
     births, deaths, values = _lives(problem, sequence)
-    sizes = problem.sizes[values].astype(np.float64)
+    sizes = problem.storage_bytes[values].astype(np.float64)
     length = len(sequence)
     # Doubles are exact here: bytes are far below 2 ** 53.
     change = np.bincount(births, sizes, length + 1) - np.bincount(deaths + 1, sizes, length + 2)[: length + 1]
-    alive = np.cumsum(change[:length]).astype(np.int64) + problem.inner[sequence]
+    alive = np.cumsum(change[:length]).astype(np.int64) + problem.inner_bytes[sequence]
     cost = int(problem.costs[sequence].sum())
     position = int(alive.argmax()) if length else 0
     peak = int(alive[position]) if length else 0
@@ -109,11 +109,11 @@ def _check(problem: Problem, sequence: Ints) -> None:
     if (first < 0).any():
         missing = int(np.flatnonzero(first < 0)[0])
         raise ValueError(f"the order leaves out operation {missing} ({problem.names[missing]})")
-    late = np.flatnonzero(first[problem.maker[problem.reads]] > first[problem.reader])
+    late = np.flatnonzero(first[problem.makers[problem.operands]] > first[problem.readers])
     if len(late):
-        reader, value = int(problem.reader[late[0]]), int(problem.reads[late[0]])
+        reader, value = int(problem.readers[late[0]]), int(problem.operands[late[0]])
         raise ValueError(
-            f"operation {reader} ({problem.names[reader]}) uses {problem.value_names[value]} before its definition"
+            f"operation {reader} ({problem.names[reader]}) uses {problem.storage_names[value]} before its definition"
         )
 
 
@@ -121,9 +121,9 @@ def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the definition, the last use and the storage of each instance. Definitions and uses are sorted by storage
     and time, so that each definition is the head of its group."""
     steps = np.arange(len(sequence), dtype=np.int64)
-    made_at, made = _expand(problem.make_start, None, sequence, steps)
-    used_at, used = _expand(problem.read_start, problem.reads, sequence, steps)
-    ends = np.flatnonzero(problem.output)
+    made_at, made = _expand(problem.result_start, None, sequence, steps)
+    used_at, used = _expand(problem.operand_start, problem.operands, sequence, steps)
+    ends = np.flatnonzero(problem.is_output)
     values = np.concatenate([made, used, ends])
     when = np.concatenate([made_at, used_at, np.full(len(ends), len(sequence) - 1, np.int64)])
     head = np.concatenate([np.ones(len(made), np.bool_), np.zeros(len(used) + len(ends), np.bool_)])

@@ -52,16 +52,16 @@ def problem_of_graph(graph: Graph) -> Problem:
         OperationRow(
             name=graph.names[op],
             cost=graph.cost[op] + 1,
-            reads=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
-            makes=[graph.sizes[v] for v in graph.makes[op] if v in number],
-            inner=graph.inner_bytes[op] + always_live_bytes,
-            again=_may_run_again(graph, op),
-            backward=backward[op],
+            operands=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
+            result_bytes=[graph.sizes[v] for v in graph.makes[op] if v in number],
+            inner_bytes=graph.inner_bytes[op] + always_live_bytes,
+            may_run_again=_may_run_again(graph, op),
+            is_backward=backward[op],
         )
         for op in range(len(graph))
     ]
     names = [f"{graph.names[maker]} ({maker})" for maker in makers]
-    return problem_of(rows, (), names, earliest=first)
+    return problem_of(rows, (), names, earliest_stage=first)
 
 
 def _may_run_again(graph: Graph, op: int) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from . import interval_program
-from .auto_with_views import auto_with_views
 from .effort import Effort
 from .flows import FlowBounds
 from .heuristics import at_peak, chen, eviction
 from .incumbent import Incumbent
 from .local_search import Annealing, LocalSearch
-from .portfolio import PLAIN, WINDOW_SECONDS, WINDOW_STAGES, auto, bounds_for, result_of
+from .portfolio import PLAIN, WINDOW_SECONDS, WINDOW_STAGES, bounds_for, portfolio_result, result_of
+from .portfolio_with_views import portfolio_result_with_views
 from .problem import Pair, Problem
 from .provenance import Provenance
 from .result import Infeasible, Result, refusal, refuse_without_ortools, refuse_without_plan
@@ -71,8 +71,9 @@ SOLVERS: dict[str, Solver] = {
     "windows": solve_by_windows,
 }
 SOLVER_NAMES = ("auto", *SOLVERS)
+"""The names that users give; `auto` is the portfolio."""
 WITH_VIEWS = "auto with copies of views"
-"""The name of `auto` with views as operations that may be copied; on the command line, `--view-copies=on`."""
+"""The name of the portfolio with copies of views; on the command line, `--view-copies=on`."""
 
 
 def solve(
@@ -90,7 +91,7 @@ def solve(
         budget: The budget in bytes.
         solver: A name in `SOLVER_NAMES`, or `WITH_VIEWS`.
         best: The incumbent, with its limits and its progress callback; a new one without limits if not given.
-        starts: Plans to start from, for `auto`.
+        starts: Plans to start from, for the portfolio.
         effort: The effort; `Effort()` if not given.
 
     Returns:
@@ -105,9 +106,9 @@ def solve(
         raise ValueError(f"budget must be greater than 0 bytes, not {budget}")
     best = best or Incumbent(problem, budget)
     if solver == "auto":
-        return auto(best, starts, effort)
+        return portfolio_result(best, starts, effort)
     if solver == WITH_VIEWS:
-        return auto_with_views(best, starts, effort)
+        return portfolio_result_with_views(best, starts, effort)
     refused = refusal(problem, budget)
     if refused is not None:
         return refused

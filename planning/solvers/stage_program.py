@@ -95,10 +95,10 @@ class _StageProgramWriter:
     def __init__(self, problem: Problem, budget: int, cuts: tuple[int, ...], negligible: float):
         self.problem, self.budget, self.cuts = problem, budget, cuts
         n = len(problem)
-        self.sizes = (problem.sizes / budget).tolist()
+        self.sizes = (problem.storage_bytes / budget).tolist()
         self.counted = [size >= negligible for size in self.sizes]
-        self.maker: list[int] = problem.maker.tolist()
-        self.reads = [problem.reads_of(op) for op in range(n)]
+        self.maker: list[int] = problem.makers.tolist()
+        self.reads = [problem.operands_of(op) for op in range(n)]
         self.low, self.costs, self.rows = list[float](), list[float](), CoverRows()
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
@@ -127,12 +127,12 @@ class _StageProgramWriter:
         them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
-        values |= {v for v in np.flatnonzero(problem.output).tolist() if self.maker[v] <= cut}
+        values |= {v for v in np.flatnonzero(problem.is_output).tolist() if self.maker[v] <= cut}
         values = {v for v in values if self.counted[v]}
         stack, operations = list(values), set[int]()
         while stack:
             op = self.maker[stack.pop()]
-            if op in operations or not problem.again[op]:
+            if op in operations or not problem.may_run_again[op]:
                 continue
             operations.add(op)
             operands = [v for v in self.reads[op] if self.counted[v] and v not in values]
@@ -142,7 +142,7 @@ class _StageProgramWriter:
 
     def _add_saved_columns(self, k: int, needed: tuple[set[int], set[int]]) -> Columns:
         cut, problem = self.cuts[k], self.problem
-        present = {*self.reads[cut], *problem.makes_of(cut)}
+        present = {*self.reads[cut], *problem.results_of(cut)}
         forced = {v for v in present if self.counted[v]}
         return {v: self._add_column(low=1.0 if v in forced else 0.0) for v in sorted(needed[0] | forced)}
 
@@ -155,7 +155,7 @@ class _StageProgramWriter:
         is_last = k + 1 == len(self.cuts)
         live_at_both = (v for v in (saved[k] if is_last else saved[k + 1]) if v in saved[k])
         for v in live_at_both:
-            if self.maker[v] > cut or (is_last and not self.problem.output[v]):
+            if self.maker[v] > cut or (is_last and not self.problem.is_output[v]):
                 continue
             columns[v] = self._add_column()
             run = self._run_term(again[k], v)
@@ -171,7 +171,7 @@ class _StageProgramWriter:
 
     def _add_capacity_rows(self, k: int, saved: Columns) -> None:
         """Add row (1) of a cut."""
-        inner = float(self.problem.inner[self.cuts[k]]) / self.budget
+        inner = float(self.problem.inner_bytes[self.cuts[k]]) / self.budget
         self.rows.at_least(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
 
     def _add_need_rows(self, k: int, saved: Sequence[Columns], again: Sequence[Columns]) -> None:
@@ -190,7 +190,7 @@ class _StageProgramWriter:
         readers = range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in readers for v in self.reads[op] if self.maker[v] <= cut}
         if end == len(self.problem):
-            needed |= {v for v in np.flatnonzero(self.problem.output).tolist() if self.maker[v] <= cut}
+            needed |= {v for v in np.flatnonzero(self.problem.is_output).tolist() if self.maker[v] <= cut}
         for v in sorted(needed):
             if self.counted[v]:
                 self.rows.at_least(1.0, [(saved[v], 1.0), *self._run_term(again, v)])
@@ -222,7 +222,7 @@ class _StageProgramWriter:
             working_bytes = float(problem.working_bytes[op]) / self.budget
             if working_bytes + held_bytes <= 1.0:
                 continue
-            working_set = {*self.reads[op], *problem.makes_of(op)}
+            working_set = {*self.reads[op], *problem.results_of(op)}
             terms = [(held_column, -self.sizes[v]) for v, held_column in held.items() if v not in working_set]
             self.rows.at_least(-1.0, [(column, -working_bytes), *terms])
 
@@ -246,7 +246,7 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
             point[column] = max(point[stages.again[k][op]], 0.0 if later is None else point[later])
     for k in range(len(stages.cuts)):
         for v, column in stages.held[k].items():
-            op = int(problem.maker[v])
+            op = int(problem.makers[v])
             later = 1.0 if k + 1 == len(stages.cuts) else point[stages.saved[k + 1][v]]
             point[column] = max(0.0, later - (point[stages.again[k][op]] if op in stages.again[k] else 0.0))
     return point
@@ -257,11 +257,11 @@ def _is_alive_at(problem: Problem, copy_stages: dict[int, list[int]], v: int, cu
 
     `copy_stages`: for each copied operation the stages of its copies, in order.
     """
-    next_copy = next((t for t in copy_stages.get(int(problem.maker[v]), ()) if t > cut), None)
-    if next_copy is None and problem.output[v]:
+    next_copy = next((t for t in copy_stages.get(int(problem.makers[v]), ()) if t > cut), None)
+    if next_copy is None and problem.is_output[v]:
         return True
     limit = len(problem) + 1 if next_copy is None else next_copy
     # Copies in the stage of the cut run before it.
     return any(
-        cut <= user < limit or any(cut < t < limit for t in copy_stages.get(user, ())) for user in problem.users_of(v)
+        cut <= user < limit or any(cut < t < limit for t in copy_stages.get(user, ())) for user in problem.uses_of(v)
     )

@@ -80,7 +80,7 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
     The search is a bisection above the largest working set. Each plan is a start of the next search, so that a single
     search with this budget may find no plan.
     """
-    first_stages = sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
+    first_stages = sorted({problem.earliest_stage, 0 if problem.allows_forward_copies else problem.earliest_stage})
     searches = [LocalSearch(problem, earliest) for earliest in reversed(first_stages)]
     pairs = frozenset[Pair]()
     plain_bytes = evaluate(problem, sequence_of(problem, pairs)).peak_bytes

@@ -39,64 +39,64 @@ def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
     for view in views:
         if view not in problem.views:
             raise ValueError(f"view {view.label} is not one of the problem's views")
-        views_after.setdefault(view.after, []).append(view)
-    view_read = {(op, view.value): view for view in views for op in view.readers}
+        views_after.setdefault(view.available_after, []).append(view)
+    view_read = {(op, view.storage): view for view in views for op in view.readers}
     # Storages of the new problem are numbered in the order of their names.
     rows = list[OperationRow]()
     number = dict[int, int]()
     copy_of_view = dict[str, int]()
     names = list[str]()
     for op in range(len(problem)):
-        reads = [
-            copy_of_view[view_read[op, v].label] if (op, v) in view_read else number[v] for v in problem.reads_of(op)
+        operands = [
+            copy_of_view[view_read[op, v].label] if (op, v) in view_read else number[v] for v in problem.operands_of(op)
         ]
-        rows.append(replace(_row(problem, op), reads=reads))
-        for v in problem.makes_of(op):
+        rows.append(replace(_row(problem, op), operands=operands))
+        for v in problem.results_of(op):
             number[v] = len(names)
-            names.append(problem.value_names[v])
+            names.append(problem.storage_names[v])
         for view in views_after.get(op, ()):
-            row = _copy_row(view, number[view.value], bool(problem.backward[op]))
+            row = _copy_row(view, number[view.storage], bool(problem.is_backward[op]))
             rows.append(row)
             copy_of_view[view.label] = len(names)
             names.append(row.name)
-    outputs = [number[v] for v in range(len(problem.sizes)) if problem.output[v]]
-    earliest = problem.earliest + sum(view.after < problem.earliest for view in views)
-    return problem_of(rows, outputs, names, earliest, everywhere=problem.everywhere)
+    outputs = [number[v] for v in range(len(problem.storage_bytes)) if problem.is_output[v]]
+    earliest = problem.earliest_stage + sum(view.available_after < problem.earliest_stage for view in views)
+    return problem_of(rows, outputs, names, earliest, allows_forward_copies=problem.allows_forward_copies)
 
 
-def _copy_row(view: SmallView, storage: int, backward: bool) -> OperationRow:
+def _copy_row(view: SmallView, storage: int, is_backward: bool) -> OperationRow:
     """Return the operation that copies a view of a storage: it reads and writes the bytes of the view."""
     label = f"copy:{view.label}"
     cost = 2 * COST_PER_BYTE * view.bytes
-    return OperationRow(label, cost, reads=[storage], makes=[view.bytes], backward=backward, label=label)
+    return OperationRow(label, cost, [storage], [view.bytes], is_backward=is_backward, label=label)
 
 
 def views_apart(problem: Problem) -> Problem:
     """Return the relaxation that the docstring of the module describes. Its operations keep their numbers."""
     views_of = dict[int, list[SmallView]]()
     for view in problem.views:
-        views_of.setdefault(view.value, []).append(view)
-    view_read = {(op, view.value): view for view in problem.views for op in view.readers}
+        views_of.setdefault(view.storage, []).append(view)
+    view_read = {(op, view.storage): view for view in problem.views for op in view.readers}
     # For each storage the numbers of its parts, by the label of the view. Parts are numbered in the order of `names`.
     rows = list[OperationRow]()
     parts = dict[int, dict[str, int]]()
     names, outputs = list[str](), list[int]()
     for op in range(len(problem)):
-        reads = [
+        operands = [
             part
-            for v in problem.reads_of(op)
+            for v in problem.operands_of(op)
             for part in ([parts[v][view_read[op, v].label]] if (op, v) in view_read else parts[v].values())
         ]
-        makes = list[int]()
-        for v in problem.makes_of(op):
-            sizes = _part_sizes(int(problem.sizes[v]), views_of.get(v, ()))
+        result_bytes = list[int]()
+        for v in problem.results_of(op):
+            sizes = _part_sizes(int(problem.storage_bytes[v]), views_of.get(v, ()))
             parts[v] = {label: len(names) + index for index, label in enumerate(sizes)}
-            makes += sizes.values()
-            names += [f"{problem.value_names[v]} {label}".rstrip() for label in sizes]
-            if problem.output[v]:
+            result_bytes += sizes.values()
+            names += [f"{problem.storage_names[v]} {label}".rstrip() for label in sizes]
+            if problem.is_output[v]:
                 outputs += parts[v].values()
-        rows.append(replace(_row(problem, op), reads=reads, makes=makes))
-    return problem_of(rows, outputs, names, problem.earliest, everywhere=problem.everywhere)
+        rows.append(replace(_row(problem, op), operands=operands, result_bytes=result_bytes))
+    return problem_of(rows, outputs, names, problem.earliest_stage, allows_forward_copies=problem.allows_forward_copies)
 
 
 def _part_sizes(size: int, views: Sequence[SmallView]) -> dict[str, int]:
@@ -112,9 +112,9 @@ def _row(problem: Problem, op: int) -> OperationRow:
     return OperationRow(
         name=problem.names[op],
         cost=int(problem.costs[op]),
-        makes=[int(problem.sizes[v]) for v in problem.makes_of(op)],
-        inner=int(problem.inner[op]),
-        again=bool(problem.again[op]),
-        backward=bool(problem.backward[op]),
+        result_bytes=[int(problem.storage_bytes[v]) for v in problem.results_of(op)],
+        inner_bytes=int(problem.inner_bytes[op]),
+        may_run_again=bool(problem.may_run_again[op]),
+        is_backward=bool(problem.is_backward[op]),
         label=problem.labels[op],
     )

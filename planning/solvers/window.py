@@ -78,16 +78,16 @@ def window_of(
     Raises:
         ValueError: For stages in which copies must not run.
     """
-    if not problem.earliest <= first < last <= len(problem) + 1:
-        allowed = f"{problem.earliest} to {len(problem) + 1}"
+    if not problem.earliest_stage <= first < last <= len(problem) + 1:
+        allowed = f"{problem.earliest_stage} to {len(problem) + 1}"
         raise ValueError(f"stages {first} to {last} (exclusive) are not a window: copies may run in stages {allowed}")
     inside = {op for t, op in pairs if first <= t < last}
     nearest = list(_makers(problem, inside, first, last))[:most]
     candidates = tuple(sorted({*inside, *nearest}))
     before, after = (_live_at(problem, pairs, stage) for stage in (first, last))
     executed = {*candidates, *range(first, min(last, len(problem)))}
-    read = {v for op in executed for v in problem.reads_of(op)}
-    may_enter = before | frozenset([v for v in read | after if problem.maker[v] < first])
+    read = {v for op in executed for v in problem.operands_of(op)}
+    may_enter = before | frozenset([v for v in read | after if problem.makers[v] < first])
     rooms = tuple(_rooms(problem, pairs, first, may_enter))
     return StageWindow(first, last, candidates, before, after, may_enter, rooms)
 
@@ -95,8 +95,8 @@ def window_of(
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
     """Yield overlapping windows over all stages in which copies may run, the last window first; each stage is in two of
     them."""
-    for last in range(len(problem) + 1, problem.earliest, -max(1, width // 2)):
-        yield max(problem.earliest, last - width), last
+    for last in range(len(problem) + 1, problem.earliest_stage, -max(1, width // 2)):
+        yield max(problem.earliest_stage, last - width), last
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
@@ -104,9 +104,9 @@ def _makers(problem: Problem, inside: Collection[int], first: int, last: int) ->
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
     visited = set(inside)
     for op in queue:
-        for value in problem.reads_of(op):
-            maker = int(problem.maker[value])
-            if problem.again[maker] and maker + 1 < last and maker not in visited:
+        for value in problem.operands_of(op):
+            maker = int(problem.makers[value])
+            if problem.may_run_again[maker] and maker + 1 < last and maker not in visited:
                 visited.add(maker)
                 queue.append(maker)
                 yield maker
@@ -115,11 +115,11 @@ def _makers(problem: Problem, inside: Collection[int], first: int, last: int) ->
 def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset[int]:
     """Return the live storages at the start of a stage."""
     sequence = sequence_of(problem, [(t, op) for t, op in pairs if t >= stage]).tolist()
-    alive = {v for v in range(len(problem.sizes)) if problem.output[v]}
+    alive = {v for v in range(len(problem.storage_bytes)) if problem.is_output[v]}
     # In this sequence only first executions precede the stage.
     for op in reversed(sequence[min(stage, len(problem)) :]):
-        alive.difference_update(problem.makes_of(op))
-        alive.update(problem.reads_of(op))
+        alive.difference_update(problem.results_of(op))
+        alive.update(problem.operands_of(op))
     return frozenset(alive)
 
 
@@ -139,7 +139,7 @@ def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Col
                 yield Room(most, kept)
             kept, most = kept | room_starts[position], 0
         live += change[position]
-        most = max(most, live + int(problem.inner[op]))
+        most = max(most, live + int(problem.inner_bytes[op]))
     if kept:
         yield Room(most, kept)
 
@@ -152,13 +152,13 @@ def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dic
     change = [0] * (len(order) + 1)
 
     def end_instance(v: int) -> None:
-        change[made_at[v]] += int(problem.sizes[v])
-        change[used_at[v] + 1] -= int(problem.sizes[v])
+        change[made_at[v]] += int(problem.storage_bytes[v])
+        change[used_at[v] + 1] -= int(problem.storage_bytes[v])
 
     for position, op in enumerate(order):
-        for v in problem.reads_of(op):
+        for v in problem.operands_of(op):
             used_at[v] = position
-        for v in problem.makes_of(op):
+        for v in problem.results_of(op):
             if v in made_at:
                 end_instance(v)
             made_at[v] = used_at[v] = position

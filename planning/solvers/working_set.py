@@ -36,42 +36,47 @@ def largest_working_set(problem: Problem) -> WorkingSet:
     lasts = last_pinned_operations(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
-    outputs = [v for v in range(len(problem.sizes)) if problem.output[v]]
-    output_bytes = sum(int(problem.sizes[v]) for v in outputs)
+    outputs = [v for v in range(len(problem.storage_bytes)) if problem.is_output[v]]
+    output_bytes = sum(int(problem.storage_bytes[v]) for v in outputs)
     if output_bytes > int(needed[op]):
         return WorkingSet(output_bytes, None, _by_size(problem, outputs))
-    pinned = np.flatnonzero((problem.maker <= op) & (lasts >= op)).tolist()
-    return WorkingSet(int(needed[op]), op, _by_size(problem, {*pinned, *problem.reads_of(op), *problem.makes_of(op)}))
+    pinned = np.flatnonzero((problem.makers <= op) & (lasts >= op)).tolist()
+    return WorkingSet(
+        int(needed[op]), op, _by_size(problem, {*pinned, *problem.operands_of(op), *problem.results_of(op)})
+    )
 
 
 def last_pinned_operations(problem: Problem) -> Ints:
     """Return for each storage the last operation up to which it is pinned."""
-    lasts = problem.maker.copy()
-    first_stage = 0 if problem.everywhere else problem.earliest
-    may_read_copy = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first_stage)
-    np.maximum.at(lasts, problem.reads[~may_read_copy], problem.reader[~may_read_copy])
-    lasts[(problem.output != 0) & (problem.again[problem.maker] == 0)] = len(problem) - 1
+    lasts = problem.makers.copy()
+    first_stage = 0 if problem.allows_forward_copies else problem.earliest_stage
+    may_read_copy = (problem.may_run_again[problem.makers[problem.operands]] != 0) & (problem.readers >= first_stage)
+    np.maximum.at(lasts, problem.operands[~may_read_copy], problem.readers[~may_read_copy])
+    lasts[(problem.is_output != 0) & (problem.may_run_again[problem.makers] == 0)] = len(problem) - 1
     return lasts
 
 
 def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
     """Return for each operation the bytes of pinned storages, of its other operands, and its inner bytes."""
     change = np.zeros(len(problem) + 1, dtype=np.int64)
-    np.add.at(change, problem.maker, problem.sizes)
-    np.add.at(change, lasts + 1, -problem.sizes)
-    needed = np.cumsum(change)[: len(problem)] + problem.inner
-    is_unpinned = lasts[problem.reads] < problem.reader
-    np.add.at(needed, problem.reader[is_unpinned], problem.sizes[problem.reads[is_unpinned]])
+    np.add.at(change, problem.makers, problem.storage_bytes)
+    np.add.at(change, lasts + 1, -problem.storage_bytes)
+    needed = np.cumsum(change)[: len(problem)] + problem.inner_bytes
+    is_unpinned = lasts[problem.operands] < problem.readers
+    np.add.at(needed, problem.readers[is_unpinned], problem.storage_bytes[problem.operands[is_unpinned]])
     return needed
 
 
 def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
-    return tuple(sorted(values, key=lambda v: (-int(problem.sizes[v]), v)))
+    return tuple(sorted(values, key=lambda v: (-int(problem.storage_bytes[v]), v)))
 
 
 def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
     """Name the operation and its `most` largest values, for a message."""
-    named = [f"{problem.value_names[v]}: {readable_bytes(int(problem.sizes[v]))}" for v in working_set.values[:most]]
+    named = [
+        f"{problem.storage_names[v]}: {readable_bytes(int(problem.storage_bytes[v]))}"
+        for v in working_set.values[:most]
+    ]
     if len(working_set.values) > most:
         named.append(f"… and {len(working_set.values) - most} more")
     if working_set.operation is None:

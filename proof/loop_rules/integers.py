@@ -12,7 +12,9 @@ import numpy as np
 from xdsl.dialects.builtin import i1
 
 from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...support.type_guards import is_integer_type, is_tensor, is_unsigned
+from ..comparisons import comparison_of
 from ..terms import Head, Terms
 
 Interval = tuple[int, int]
@@ -145,17 +147,16 @@ class Integers:
         terms = [self._terms.head_of(operand) for operand in operands]
         if len(operands) != 2 or any(self.width(term) is None for term in terms) or head.bodies:
             return None
-        attributes = {
-            name: self._terms.attributes.text(number).strip("<>").split()[-1] for name, number in head.attributes
-        }
-        direction, kind = attributes.pop("comparison_direction", ""), attributes.pop("compare_type", "SIGNED")
-        decide = _DIRECTIONS.get(direction)
+        comparison = comparison_of(self._terms.attributes.by_name(head.attributes))
+        if comparison is None or comparison.order not in (None, ComparisonType.SIGNED, ComparisonType.UNSIGNED):
+            return None
+        decide = _DIRECTIONS.get(comparison.direction)
         intervals = [self.interval(self.sum_of(operand)) for operand in operands]
-        if attributes or decide is None or intervals[0] is None or intervals[1] is None:
+        if decide is None or intervals[0] is None or intervals[1] is None:
             return None
         # A negative number is a large unsigned one.
-        is_signed = kind == "SIGNED" and not any(self.is_unsigned(term) for term in terms)
-        if kind not in ("SIGNED", "UNSIGNED") or not (is_signed or min(intervals[0][0], intervals[1][0]) >= 0):
+        is_unsigned = comparison.order is ComparisonType.UNSIGNED or any(self.is_unsigned(term) for term in terms)
+        if is_unsigned and min(intervals[0][0], intervals[1][0]) < 0:
             return None
         verdict = decide(intervals[0], intervals[1])
         return None if verdict is None else self._truth_term(verdict, head)
@@ -185,9 +186,9 @@ class Integers:
         """Return inclusive bounds of a sum, or None if they are unknown or the sum may overflow."""
         low = high = total.offset
         for base, scale in total.parts:
-            if (bounds := self.ranges.get(base)) is None:
+            if (interval := self.ranges.get(base)) is None:
                 return None
-            ends = sorted(scale * end for end in bounds)
+            ends = sorted(scale * end for end in interval)
             low, high = low + ends[0], high + ends[1]
         return (low, high) if low >= -LARGEST and high <= LARGEST else None
 
@@ -202,11 +203,11 @@ def _negate(verdict: bool | None) -> bool | None:
     return None if verdict is None else not verdict
 
 
-_DIRECTIONS: dict[str, Callable[[Interval, Interval], bool | None]] = {
-    "LT": _less,
-    "GT": lambda left, right: _less(right, left),
-    "GE": lambda left, right: _negate(_less(left, right)),
-    "LE": lambda left, right: _negate(_less(right, left)),
+_DIRECTIONS: dict[ComparisonDirection, Callable[[Interval, Interval], bool | None]] = {
+    ComparisonDirection.LT: _less,
+    ComparisonDirection.GT: lambda left, right: _less(right, left),
+    ComparisonDirection.GE: lambda left, right: _negate(_less(left, right)),
+    ComparisonDirection.LE: lambda left, right: _negate(_less(right, left)),
 }
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.multiply"})
 """Deliberately not shared with `analysis/step/counted_loops.py`: the proof shares no facts with the passes."""

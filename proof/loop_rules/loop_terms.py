@@ -16,12 +16,13 @@ Invariant carries are found through nested loops:
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
+from ..comparisons import comparison_of
 from ..operation_parts import attributes_of, name_of
 from ..terms import Head, OpenRegion, Terms
 from .integers import Integers
@@ -75,24 +76,37 @@ class OpenLoop:
     """Loop as terms over fresh terms for its carries.
 
     Attributes:
-        bound: The fresh terms of the carries in the body.
+        carries: The fresh terms of the carries in the body.
         initial: The values of the carries before the loop.
         next: The values of the carries after an iteration.
         types: Numbers of the types of the carries.
-        counts: Whether the loop counts in steps of one to a constant.
-        lead: The fresh term of the iteration number if the loop counts, otherwise the condition.
         state: Fresh term of the effects before an iteration, which has no effects of its own.
         depth: Nesting depth of the body.
     """
 
-    bound: tuple[int, ...]
+    carries: tuple[int, ...]
     initial: tuple[int, ...]
     next: tuple[int, ...]
     types: tuple[int, ...]
-    counts: bool
-    lead: int
     state: int
     depth: int
+
+
+@dataclass(frozen=True)
+class ConditionalLoop(OpenLoop):
+    """Loop that runs while a condition holds. `condition`: its term."""
+
+    condition: int
+
+
+@dataclass(frozen=True)
+class CountingLoop(OpenLoop):
+    """Loop that counts in steps of one to a constant. `iteration`: the fresh term of the iteration number, from 0."""
+
+    iteration: int
+
+
+AnyLoop = ConditionalLoop | CountingLoop
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,7 @@ def counter_of(
     operands = terms.operands_of(condition)
     if head.kind != "operation" or head.name != "stablehlo.compare":
         return None
-    index = next((index for index, bound in enumerate(carries) if bound == operands[0]), None)
+    index = next((index for index, carry in enumerate(carries) if carry == operands[0]), None)
     if index is None or (end := integers.constant(operands[1])) is None:
         return None
     if integers.width(terms.head_of(carries[index])) is None or not _is_less(terms, integers, condition):
@@ -126,32 +140,11 @@ def counter_of(
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
     """Return whether a comparison is `LT` with the signedness of its operands' type."""
-    head = terms.head_of(condition)
-    attributes = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
-    kind = ["UNSIGNED" if integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0])) else "SIGNED"]
-    is_less = attributes.pop("comparison_direction", []) == ["LT"]
-    return is_less and attributes.pop("compare_type", kind) == kind and not attributes
-
-
-def over_iteration_number(loop: OpenLoop, derived: Container[int], number: int) -> OpenLoop:
-    """Return a counting loop with the iteration number `number` as its lead, without the `derived` carries.
-
-    The derived carries are the carries that follow from the iteration number alone.
-    """
-
-    def without(listed: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(item for index, item in enumerate(listed) if index not in derived)
-
-    return OpenLoop(
-        without(loop.bound),
-        without(loop.initial),
-        without(loop.next),
-        without(loop.types),
-        True,
-        number,
-        loop.state,
-        loop.depth,
-    )
+    comparison = comparison_of(terms.attributes.by_name(terms.head_of(condition).attributes))
+    if comparison is None or comparison.direction is not ComparisonDirection.LT:
+        return False
+    is_unsigned = integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0]))
+    return comparison.order in (None, ComparisonType.UNSIGNED if is_unsigned else ComparisonType.SIGNED)
 
 
 @dataclass(frozen=True)
@@ -169,19 +162,20 @@ class Slice:
     operands: tuple[int, ...]
 
 
-def slice_of_loop(terms: Terms, loop: OpenLoop, index: int) -> Slice:
+def slice_of_loop(terms: Terms, loop: AnyLoop, index: int) -> Slice:
     """Return the part of the loop on which carry `index` depends."""
     order = carries_behind(terms, loop, index)
-    arguments = tuple(loop.bound[carry] for carry in order)
-    types = tuple(loop.types[carry] for carry in order)
+    arguments = *(loop.carries[carry] for carry in order), loop.state
     roots = *(loop.next[carry] for carry in order), loop.state
-    if loop.counts:
-        inside = OpenRegion((loop.lead, *arguments, loop.state), roots)
-        types = (terms.head_of(loop.lead).types[0], *types)
-    else:
-        inside = OpenRegion((*arguments, loop.state), (loop.lead, *roots))
+    types = tuple(loop.types[carry] for carry in order)
+    match loop:
+        case CountingLoop(iteration=iteration):
+            kind, inside = "history", OpenRegion((iteration, *arguments), roots)
+            types = (terms.head_of(iteration).types[0], *types)
+        case ConditionalLoop(condition=condition):
+            kind, inside = "loop", OpenRegion(arguments, (condition, *roots))
     body, captures = terms.close(inside, types, -1, loop.depth)
-    head = Head("history" if loop.counts else "loop", WHILE, types=(loop.types[index],), bodies=(body,))
+    head = Head(kind, WHILE, types=(loop.types[index],), bodies=(body,))
     return Slice(tuple(order), head, (*(loop.initial[carry] for carry in order), *captures))
 
 
@@ -190,25 +184,26 @@ def carries_behind(terms: Terms, loop: OpenLoop, index: int) -> list[int]:
 
     Unless the loop counts, the carries that its condition reads are included.
     """
-    number = {bound: carry for carry, bound in enumerate(loop.bound)}
+    index_of = {term: carry for carry, term in enumerate(loop.carries)}
     order, visited = [index], set[int]()
-    if not loop.counts:
-        _discover(terms, loop, loop.lead, number, visited, order)
+    if isinstance(loop, ConditionalLoop):
+        _discover(terms, loop, loop.condition, index_of, visited, order)
     for carry in order:  # `_discover` appends to it.
-        _discover(terms, loop, loop.next[carry], number, visited, order)
+        _discover(terms, loop, loop.next[carry], index_of, visited, order)
     return order
 
 
 def _discover(
-    terms: Terms, loop: OpenLoop, root: int, number: dict[int, int], visited: set[int], order: list[int]
+    terms: Terms, loop: OpenLoop, root: int, index_of: dict[int, int], visited: set[int], order: list[int]
 ) -> None:
+    """Append the carries on which a root depends to `order`. `index_of`: the index of each carry by its term."""
     pending = [root]
     while pending:
         term = pending.pop()
         if term in visited or terms.depth_of(term) < loop.depth:
             continue
         visited.add(term)
-        if (carry := number.get(term)) is not None:
+        if (carry := index_of.get(term)) is not None:
             if carry not in order:
                 order.append(carry)
             continue

@@ -18,7 +18,7 @@ from itertools import islice, product
 
 from ..terms import Head, OpenRegion, RegionTerm
 from .integers import Sum, whole
-from .loop_terms import LoopPart, OpenLoop, slice_of_loop
+from .loop_terms import ConditionalLoop, CountingLoop, LoopPart, slice_of_loop
 from .rules import LoopRules
 
 MAX_CANDIDATES = 32
@@ -35,17 +35,18 @@ class Patterns:
         self._terms = rules.terms
         self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
 
-    def of_iterations(self, loop: OpenLoop, trips: int, term: int) -> int:
+    def of_iterations(self, loop: CountingLoop, trips: int, term: int) -> int:
         """Return the pattern for a term of a loop body over all `trips` iterations of the loop."""
         # A carry that is the same in all iterations is its initial value already.
-        carries = {bound: place for place, bound in enumerate(loop.bound) if bound != loop.initial[place]}
-        number, captures = self._terms.close(OpenRegion((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)
+        places = {carry: place for place, carry in enumerate(loop.carries) if carry != loop.initial[place]}
+        inside = OpenRegion((loop.iteration, *places, loop.state), (term,))
+        number, captures = self._terms.close(inside, (), -1, loop.depth)
         body = self._terms.bodies[number]
         read = {position for entry in body.entries if entry is not None for position in entry[1]} | set(body.roots)
-        index = self._index(self._terms.head_of(loop.lead), loop.depth, trips)
+        index = self._index(self._terms.head_of(loop.iteration), loop.depth, trips)
         carried = [
-            self._rules.history(loop, place, index) if position in read else bound
-            for position, (bound, place) in enumerate(carries.items(), 1)
+            self._rules.history(loop, place, index) if position in read else carry
+            for position, (carry, place) in enumerate(places.items(), 1)
         ]
         numbers = self._rules.instance(body, [index, *carried, self._no_state], captures)
         indices, extents, inner = (index,), (trips,), numbers[body.roots[0]]
@@ -54,17 +55,17 @@ class Patterns:
             indices, extents = (*indices, *opened), (*extents, *more)
         return self._close(indices, extents, inner, loop.depth)
 
-    def until_it_ends(self, loop: OpenLoop, part: LoopPart, term: int) -> int:
+    def until_it_ends(self, loop: ConditionalLoop, part: LoopPart, term: int) -> int:
         """Return the pattern of a term that runs in a part of a loop without a known trip count."""
         # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,
-            bound=(*loop.bound, self._terms.fresh("bound", (), loop.depth)),
+            carries=(*loop.carries, self._terms.fresh("variable", (), loop.depth)),
             initial=(*loop.initial, self._no_state),
             next=(*loop.next, term),
-            types=(*loop.types, *self._terms.types_of(loop.lead)),
+            types=(*loop.types, *self._terms.types_of(loop.condition)),
         )
-        slice_ = slice_of_loop(self._terms, wider, len(loop.bound))
+        slice_ = slice_of_loop(self._terms, wider, len(loop.carries))
         return self._terms.term(slice_.head._replace(kind="until", name=part), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
@@ -83,7 +84,7 @@ class Patterns:
 
     def _index(self, like: Head, depth: int, trips: int) -> int:
         """Return a fresh iteration number below `trips`."""
-        index = self._terms.fresh("bound", like.types, depth)
+        index = self._terms.fresh("variable", like.types, depth)
         self._rules.integers.ranges[index] = 0, trips - 1
         return index
 

@@ -34,7 +34,7 @@ from typing import Protocol
 from ..memory_spaces import MemorySpaces
 from ..terms import Head, OpenRegion, RegionTerm, Terms
 from .integers import LARGEST, Integers, Interval, Sum, whole
-from .loop_terms import OpenLoop, Slice, reaches, slice_of_loop
+from .loop_terms import AnyLoop, ConditionalLoop, CountingLoop, Slice, reaches, slice_of_loop
 from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part_of_part, stored_by
 
 
@@ -53,7 +53,7 @@ class LoopRules:
         self._names_memories = names_memories
         self.integers = Integers(terms)
         self.rows = RowTermBuilder(self)
-        self._opened = dict[int, OpenLoop]()
+        self._opened = dict[int, CountingLoop]()
         self._stored = dict[int, StoredSlice | None]()
         self._slices = dict[int, Slice]()
         self._made = dict[tuple[Head, tuple[int, ...]], int]()
@@ -70,9 +70,9 @@ class LoopRules:
         result = None
         match head.kind, head.name:
             case "loop", _:
-                return self.result(self._open(head, operands), 0)
+                return self.result(self._open_conditional(head, operands), 0)
             case "history", _:
-                return self.history(self._open(head, operands), 0, operands[0])
+                return self.history(self._open_counting(head, operands), 0, operands[0])
             case "rows", _:
                 return self.rows.again(head, operands)
             case "index", _:
@@ -95,19 +95,19 @@ class LoopRules:
                 pass
         return self.terms.term(head, operands) if result is None else result
 
-    def slice(self, loop: OpenLoop, index: int) -> Slice:
+    def slice(self, loop: AnyLoop, index: int) -> Slice:
         """Return the part of the loop on which carry `index` depends."""
-        bound = loop.bound[index]
-        if (part := self._slices.get(bound)) is None:
-            part = self._slices[bound] = slice_of_loop(self.terms, loop, index)
+        carry = loop.carries[index]
+        if (part := self._slices.get(carry)) is None:
+            part = self._slices[carry] = slice_of_loop(self.terms, loop, index)
         return part
 
-    def result(self, loop: OpenLoop, index: int) -> int:
+    def result(self, loop: ConditionalLoop, index: int) -> int:
         """Return carry `index` after a loop that does not count."""
         slice_ = self.slice(loop, index)
         return self.terms.term(slice_.head, slice_.operands)
 
-    def history(self, loop: OpenLoop, index: int, at: int) -> int:
+    def history(self, loop: CountingLoop, index: int, at: int) -> int:
         """Return carry `index` at the start of iteration `at` of a counting loop."""
         if self.integers.constant(at) == 0:
             return loop.initial[index]
@@ -122,27 +122,39 @@ class LoopRules:
     def _interval(self, number: int) -> Interval | None:
         return self.integers.interval(self.integers.sum_of(number))
 
-    def open_loop(self, number: int) -> OpenLoop:
-        """Return the loop of a `loop` or `history` term over fresh carries; the carry of the term comes first."""
+    def open_history(self, number: int) -> CountingLoop:
+        """Return the loop of a `history` term over fresh carries; the carry of the term comes first."""
         if (loop := self._opened.get(number)) is None:
-            loop = self._open(self.terms.head_of(number), self.terms.operands_of(number))
+            loop = self._open_counting(self.terms.head_of(number), self.terms.operands_of(number))
             self._opened[number] = loop
         return loop
 
-    def _open(self, head: Head, operands: tuple[int, ...]) -> OpenLoop:
-        terms, body, counts = self.terms, self.terms.bodies[head.bodies[0]], head.kind == "history"
-        inputs = operands[1:] if counts else operands
-        depth = 1 + max(map(terms.depth_of, inputs), default=0)
-        arguments = [terms.fresh("bound", (type_,), depth) for type_ in body.types]
-        state = terms.fresh("state", (), depth)
-        if counts and (upto := self._interval(operands[0])) is not None:
-            self.integers.ranges[arguments[0]] = 0, max(0, upto[1] - 1)
-        bound = tuple(arguments[1:] if counts else arguments)
-        numbers = self.instance(body, (*arguments, state), inputs[len(bound) :])
-        roots = [numbers[root] for root in body.roots]
-        lead = arguments[0] if counts else roots.pop(0)
-        types = body.types[1:] if counts else body.types
-        return OpenLoop(bound, inputs[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
+    def _open_counting(self, head: Head, operands: tuple[int, ...]) -> CountingLoop:
+        """Return the loop of a `history` term with this head and these operands."""
+        body, (at, *inputs) = self.terms.bodies[head.bodies[0]], operands
+        depth, (iteration, *carries), state = self._fresh_arguments(body, inputs)
+        if (reached := self._interval(at)) is not None:
+            self.integers.ranges[iteration] = 0, max(0, reached[1] - 1)
+        initial, captures = inputs[: len(carries)], inputs[len(carries) :]
+        numbers = self.instance(body, (iteration, *carries, state), captures)
+        *following, _ = [numbers[root] for root in body.roots]
+        return CountingLoop(tuple(carries), tuple(initial), tuple(following), body.types[1:], state, depth, iteration)
+
+    def _open_conditional(self, head: Head, operands: tuple[int, ...]) -> ConditionalLoop:
+        """Return the loop of a `loop` term with this head and these operands."""
+        body = self.terms.bodies[head.bodies[0]]
+        depth, carries, state = self._fresh_arguments(body, operands)
+        initial, captures = operands[: len(carries)], operands[len(carries) :]
+        numbers = self.instance(body, (*carries, state), captures)
+        condition, *following, _ = [numbers[root] for root in body.roots]
+        return ConditionalLoop(tuple(carries), initial, tuple(following), body.types, state, depth, condition)
+
+    def _fresh_arguments(self, body: RegionTerm, inputs: Sequence[int]) -> tuple[int, list[int], int]:
+        """Return a nesting depth inside which no input lies, and fresh terms at it: the arguments of a body, and the
+        state at its start."""
+        depth = 1 + max(map(self.terms.depth_of, inputs), default=0)
+        arguments = [self.terms.fresh("variable", (type_,), depth) for type_ in body.types]
+        return depth, arguments, self.terms.fresh("state", (), depth)
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
         """Instantiate a body: return the terms at its positions for these arguments (the state included) and
@@ -199,7 +211,7 @@ class LoopRules:
         within = self.integers.interval(number)
         if within is None or within[0] < 0 or within[1] >= stored.trips:
             return None
-        like = self.terms.head_of(stored.loop.lead)
+        like = self.terms.head_of(stored.loop.iteration)
         if any(self.terms.head_of(base).types != like.types for base, _ in number.parts):
             return None
         return self.at(stored, self.integers.term_of_sum(number, like))
@@ -212,7 +224,8 @@ class LoopRules:
         )
         read.update(stored.body.roots)
         carried = [
-            self.history(loop, index, number) if index + 1 in read else bound for index, bound in enumerate(loop.bound)
+            self.history(loop, index, number) if index + 1 in read else carry
+            for index, carry in enumerate(loop.carries)
         ]
         numbers = self.instance(stored.body, [number, *carried, loop.state], stored.captures)
         return numbers[stored.body.roots[0]]
@@ -225,7 +238,7 @@ class LoopRules:
             if trips is None or not 0 < trips <= LARGEST:
                 self._stored[source] = None
             else:
-                opened = self.open_loop(source)
+                opened = self.open_history(source)
                 is_moved = self._names_memories and not self.spaces.is_on_device(opened.initial[0])
                 self._stored[source] = None if is_moved else stored_by(self.terms, self.integers, opened, trips)
         return self._stored[source]
@@ -250,32 +263,32 @@ class LoopTermRules(Protocol):
     terms: Terms
     integers: Integers
 
-    def open_loop(self, number: int) -> OpenLoop: ...
+    def open_history(self, number: int) -> CountingLoop: ...
 
-    def slice(self, loop: OpenLoop, index: int) -> Slice: ...
+    def slice(self, loop: AnyLoop, index: int) -> Slice: ...
 
-    def history(self, loop: OpenLoop, index: int, at: int) -> int: ...
+    def history(self, loop: CountingLoop, index: int, at: int) -> int: ...
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int: ...
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
 
 
-def continue_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
+def continue_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) -> int | None:
     """Return carry `index` at the start of iteration `at` of a loop that continues another loop, or None if it does
     not."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None
-    other = rules.open_loop(first)
+    other = rules.open_history(first)
     order = rules.slice(loop, index).order
     stopped = rules.terms.operands_of(first)[0]
     if not _are_alike(rules, loop, order, other):
         return None
-    number, reached = _sum(rules, loop.lead, stopped), _sum(rules, at, stopped)
+    number, reached = _sum(rules, loop.iteration, stopped), _sum(rules, at, stopped)
     if number is None or reached is None:
         return None
-    carried = [loop.bound[carry] for carry in order]
+    carried = [loop.carries[carry] for carry in order]
     if _next(rules, first, (number, *carried, loop.state)) != [loop.next[carry] for carry in order]:
         return None
     initial = [rules.history(other, position, stopped) for position in range(len(order))]
@@ -285,7 +298,7 @@ def continue_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> 
     return rules.make(rules.terms.head_of(first), (reached, *rules.terms.operands_of(first)[1:]))
 
 
-def flatten_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> int | None:
+def flatten_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) -> int | None:
     """Return carry `index` at the start of iteration `at`, expressed as a carry of a single loop over all inner
     iterations.
 
@@ -299,7 +312,7 @@ def flatten_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> i
     reached = integers.interval(integers.sum_of(at))
     if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > LARGEST:
         return None
-    inner = rules.open_loop(loop.next[index])
+    inner = rules.open_history(loop.next[index])
     order = _carries_of(rules, loop, index)
     if order is None or not _are_alike(rules, loop, order, inner):
         return None
@@ -307,36 +320,36 @@ def flatten_loop(rules: LoopTermRules, loop: OpenLoop, index: int, at: int) -> i
         loop.next[carry] for carry in order
     ]:
         return None
-    number = terms.fresh("bound", terms.head_of(loop.lead).types, loop.depth)
+    number = terms.fresh("variable", terms.head_of(loop.iteration).types, loop.depth)
     integers.ranges[number] = 0, max(0, trips * reached[1] - 1)
-    inner_number = integers.sum_of(number).minus(integers.sum_of(loop.lead).times(trips))
-    carried = tuple([terms.fresh("bound", (loop.types[carry],), loop.depth) for carry in order])
+    inner_number = integers.sum_of(number).minus(integers.sum_of(loop.iteration).times(trips))
+    carried = tuple([terms.fresh("variable", (loop.types[carry],), loop.depth) for carry in order])
     arguments = integers.term_of_sum(inner_number, terms.head_of(number)), *carried, loop.state
     following = tuple(_next(rules, loop.next[index], arguments))
-    if reaches(terms, following, frozenset((loop.lead, *loop.bound)), loop.depth):
+    if reaches(terms, following, frozenset((loop.iteration, *loop.carries)), loop.depth):
         return None
     initial = tuple(loop.initial[carry] for carry in order)
     types = tuple(loop.types[carry] for carry in order)
-    flat = OpenLoop(carried, initial, following, types, True, number, loop.state, loop.depth)
+    flat = CountingLoop(carried, initial, following, types, loop.state, loop.depth, number)
     return rules.history(flat, 0, integers.term_of_sum(integers.sum_of(at).times(trips), terms.head_of(number)))
 
 
-def _carries_of(rules: LoopTermRules, loop: OpenLoop, index: int) -> tuple[int, ...] | None:
+def _carries_of(rules: LoopTermRules, loop: CountingLoop, index: int) -> tuple[int, ...] | None:
     """Return for each carry of the inner loop the outer carry that is its initial value.
 
     None if an initial value is not an outer carry, or if two inner carries have the same one.
     """
-    number = {bound: carry for carry, bound in enumerate(loop.bound)}
-    initial = rules.open_loop(loop.next[index]).initial
-    order = tuple([number[first] for first in initial if first in number])
+    index_of = {term: carry for carry, term in enumerate(loop.carries)}
+    initial = rules.open_history(loop.next[index]).initial
+    order = tuple([index_of[first] for first in initial if first in index_of])
     is_each = len(order) == len(initial) == len(set(order)) and order[:1] == (index,)
     return order if is_each else None
 
 
-def _are_alike(rules: LoopTermRules, loop: OpenLoop, order: Sequence[int], other: OpenLoop) -> bool:
-    """Return whether both loops count in the same type and have the same number of carries."""
-    types = [rules.terms.head_of(opened.lead).types for opened in (loop, other)]
-    return loop.counts and other.counts and types[0] == types[1] and len(order) == len(other.bound)
+def _are_alike(rules: LoopTermRules, loop: CountingLoop, order: Sequence[int], other: CountingLoop) -> bool:
+    """Return whether both loops count in the same type, and the other one has as many carries as `order`."""
+    type_, other_type = (rules.terms.head_of(opened.iteration).types for opened in (loop, other))
+    return type_ == other_type and len(order) == len(other.carries)
 
 
 def _next(rules: LoopTermRules, history: int, arguments: Sequence[int]) -> list[int]:

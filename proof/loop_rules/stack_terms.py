@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
 from ..terms import Head, OpenRegion, RegionTerm, Terms
 from .integers import Integers, Sum, whole
-from .loop_terms import OpenLoop, reaches
+from .loop_terms import CountingLoop, reaches
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class StoredSlice:
         offset: See `scale`.
     """
 
-    loop: OpenLoop
+    loop: CountingLoop
     trips: int
     body: RegionTerm
     captures: tuple[int, ...]
@@ -58,26 +58,26 @@ class StoredSlice:
         return place.plus(whole(-self.offset)).times(self.scale)
 
 
-def stored_by(terms: Terms, integers: Integers, loop: OpenLoop, trips: int) -> StoredSlice | None:
+def stored_by(terms: Terms, integers: Integers, loop: CountingLoop, trips: int) -> StoredSlice | None:
     """Return the slices that the loop stores in its first carry, or None if the carry is not proved to be a stack."""
     update = terms.head_of(loop.next[0])
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
     stack, slice_, start, *others = terms.operands_of(loop.next[0])
-    if stack != loop.bound[0] or any(integers.constant(start) != 0 for start in others):
+    if stack != loop.carries[0] or any(integers.constant(start) != 0 for start in others):
         return None
-    if reaches(terms, (slice_, start, *loop.next[1:]), frozenset(loop.bound[:1]), loop.depth):
+    if reaches(terms, (slice_, start, *loop.next[1:]), frozenset(loop.carries[:1]), loop.depth):
         return None
     types = terms.types_of(slice_)
     shape, part = extents(terms, loop.types[:1]), extents(terms, types)
     if not shape or part is None or part != (1, *shape[1:]):
         return None
     index = integers.sum_of(start)
-    scale = dict(index.parts).get(loop.lead)
+    scale = dict(index.parts).get(loop.iteration)
     if len(index.parts) != 1 or scale not in (1, -1) or not _is_within(index, scale, trips, shape[0]):
         return None
-    arguments = (loop.lead, *loop.bound, loop.state)
-    types_inside = (terms.head_of(loop.lead).types[0], *loop.types)
+    arguments = (loop.iteration, *loop.carries, loop.state)
+    types_inside = (terms.head_of(loop.iteration).types[0], *loop.types)
     number, captures = terms.close(OpenRegion(arguments, (slice_, loop.state)), types_inside, -1, loop.depth)
     return StoredSlice(loop, trips, terms.bodies[number], captures, types, scale, index.offset)
 
@@ -107,7 +107,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
         return False
     if head.name == "stablehlo.reshape":
         return not head.attributes
-    attributes = {name: terms.attributes.attribute(value) for name, value in head.attributes}
+    attributes = terms.attributes.by_name(head.attributes)
     dimensions = attributes.pop("broadcast_dimensions", None)
     if attributes or not isinstance(dimensions, DenseArrayBase):
         return False
@@ -163,7 +163,7 @@ class RowTermBuilder:
             return None
         if any(self._terms.head_of(base).types != index for base, _ in place.parts):
             return None
-        at = self._integers.term_of_sum(place, Head("bound", "", types=index))
+        at = self._integers.term_of_sum(place, Head("variable", "", types=index))
         row = self._instance(head, self._terms.operands_of(number), at)
         return row if self._terms.types_of(row) == types else None
 
@@ -196,7 +196,7 @@ class RowTermBuilder:
         shape = extents(self._terms, types)
         if stored is None or shape is None or stored.trips != shape[0]:
             return number
-        like = self._terms.head_of(stored.loop.lead)
+        like = self._terms.head_of(stored.loop.iteration)
         depth = 1 + self._terms.depth_of(number)
         place = self._place(like.types, depth, shape[0])
         iteration = self._integers.term_of_sum(stored.written_at(self._integers.sum_of(place)), like)
@@ -204,7 +204,7 @@ class RowTermBuilder:
 
     def _place(self, types: tuple[int, ...], depth: int, extent: int) -> int:
         """Return a fresh row index below `extent`."""
-        place = self._terms.fresh("bound", types, depth)
+        place = self._terms.fresh("variable", types, depth)
         self._integers.ranges[place] = 0, extent - 1
         return place
 

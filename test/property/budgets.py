@@ -214,15 +214,15 @@ def problem_for(module: ModuleOp, request: RecomputeOptions) -> Problem | None:
         return Plan()
 
     rewrite(module, replace(request, planner=planner, memory_model=""))
-    problem_of_graphs = [problem_of_graph(graph) for graph in graphs]
-    return problem_of_graphs[0] if len(problem_of_graphs) == 1 and len(problem_of_graphs[0].sizes) <= SMALL else None
+    problems = [problem_of_graph(graph) for graph in graphs]
+    return problems[0] if len(problems) == 1 and len(problems[0].storage_bytes) <= SMALL else None
 
 
 def exhausted(actual: Answer, problem: Problem | None) -> Iterator[str]:
     """Describe a refusal that a search over all schedules contradicts."""
     if problem is None:
         return
-    earliest = 0 if problem.everywhere else problem.earliest
+    earliest = 0 if problem.allows_forward_copies else problem.earliest_stage
     if actual.is_proved and optimum(problem, actual.wanted, earliest) is not None:
         yield f"refused as proved, but there is a schedule: {actual.refusal}"
     if actual.minimum and optimum(problem, actual.minimum - 1, earliest) is not None:

@@ -5,7 +5,8 @@ Layout:
     header    scalars, such as `board[EXTRA_COST]`, and for each part of the board the position of its first entry
     parts     tables, one after the other, with an entry for each operation, storage, stage, block or log record
 
-A name in capitals is a position in the header. So `board[board[STORAGE_BYTES] + storage]` is the size of a storage. A
+A name in capitals is a position in the header. So `board[board[STORAGE_BYTES] + storage]` is the size of a storage. The
+parts from COSTS to USES are the arrays of the same name of `Problem` (`problem.py`), which describes their entries. A
 kernel that reads a table several times binds its start to a local variable first: after `sizes = board[STORAGE_BYTES]`,
 the size is `board[sizes + storage]`.
 
@@ -53,14 +54,12 @@ OPERATION_COUNT, EARLIEST_STAGE, STAGE_ROWS, LAST_USE_ROWS = range(14, 18)
 """Constants of the problem: the number n of operations; the first stage in which copies may run; the first of the rows
 of stages, and the first of the rows of last uses (`rows.py`)."""
 
-OPERATION_COST, INNER_BYTES, MAY_RUN_AGAIN, RESULT_START = range(18, 22)
-"""By operation: the cost of one execution; the bytes that it needs while it runs, besides operands and results; 1 if it
-may be copied; its first result. RESULT_START has one more entry, for the end."""
+COSTS, INNER_BYTES, MAY_RUN_AGAIN, RESULT_START = range(18, 22)
+"""By operation, as in `Problem`. RESULT_START has one more entry, for the end."""
 OPERAND_START, OPERANDS = 22, 23
-"""By operation the board position of its first operand, and one more for the end. The operands are storages."""
-STORAGE_BYTES, IS_OUTPUT, MAKER, USE_START, USES = range(24, 29)
-"""By storage: its bytes; 1 if it is live to the end; the operation that makes it; the board position of its first use,
-and one more for the end. The uses are operations, in program order."""
+"""As in `Problem`, except that OPERAND_START has positions on the board."""
+STORAGE_BYTES, IS_OUTPUT, MAKERS, USE_START, USES = range(24, 29)
+"""By storage, as in `Problem`, except that USE_START has positions on the board."""
 MINUS_LOG_SHARES = 29
 """-log of 1024 evenly spaced numbers between 0 and 1, in millionths, for the acceptance of worse plans."""
 
@@ -85,7 +84,7 @@ HEAP_STORAGE, HEAP_STAGE, HEAP_VERSION, VALID_VERSION, BEST_COPIES = range(55, 6
 candidates. BEST_COPIES: the cheapest copies within the budget so far."""
 HEADER = 60
 """The number of scalars and parts; the header has one more entry, for the end of the board."""
-FIRST_PART = OPERATION_COST
+FIRST_PART = COSTS
 
 
 @kernel
@@ -115,13 +114,13 @@ def uses_at(board: Board, storage: int) -> range:
     return range(board[row], board[row + 1])
 
 
-def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys]:
+def board_of(problem: Problem, earliest_stage: int | None = None) -> tuple[Board, Keys]:
     """Allocate the board for a problem, and the keys of its heap, as arrays, which compiled kernels take.
 
-    `as_lists` converts them for plain kernels, and `reset` of `initial.py` initializes the state.
+    `as_lists` converts them for plain kernels, and `reset` of `plain_step.py` initializes the state.
 
     Args:
-        earliest: The first stage in which copies may run; None for the first stage of the problem.
+        earliest_stage: The first stage in which copies may run; None for the first stage of the problem.
     """
     parts = {**_problem_parts(problem), **{part: _zeros(count) for part, count in _state_lengths(problem).items()}}
     assert list(parts) == list(range(FIRST_PART, HEADER)), "the parts are in the order of their numbers"
@@ -130,7 +129,7 @@ def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys
     header[FIRST_PART:] = [HEADER + 1, *ends]
     n = len(problem)
     header[OPERATION_COUNT], header[STAGE_ROWS], header[LAST_USE_ROWS] = n, n, 2 * n + 1
-    header[EARLIEST_STAGE] = problem.earliest if earliest is None else earliest
+    header[EARLIEST_STAGE] = problem.earliest_stage if earliest_stage is None else earliest_stage
     # Rows of operands and of uses start at positions on the board.
     parts[OPERAND_START] = parts[OPERAND_START] + header[OPERANDS]
     parts[USE_START] = parts[USE_START] + header[USES]
@@ -154,17 +153,17 @@ def _problem_parts(problem: Problem) -> dict[int, Any]:
     """Return the entries of the parts that describe the problem."""
     minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
     return {
-        OPERATION_COST: problem.costs,
-        INNER_BYTES: problem.inner,
-        MAY_RUN_AGAIN: problem.again,
-        RESULT_START: problem.make_start,
-        OPERAND_START: problem.read_start,
-        OPERANDS: problem.reads,
-        STORAGE_BYTES: problem.sizes,
-        IS_OUTPUT: problem.output,
-        MAKER: problem.maker,
-        USE_START: problem.user_start,
-        USES: problem.users,
+        COSTS: problem.costs,
+        INNER_BYTES: problem.inner_bytes,
+        MAY_RUN_AGAIN: problem.may_run_again,
+        RESULT_START: problem.result_start,
+        OPERAND_START: problem.operand_start,
+        OPERANDS: problem.operands,
+        STORAGE_BYTES: problem.storage_bytes,
+        IS_OUTPUT: problem.is_output,
+        MAKERS: problem.makers,
+        USE_START: problem.use_start,
+        USES: problem.uses,
         MINUS_LOG_SHARES: minus_log,
     }
 
@@ -174,7 +173,7 @@ def _state_lengths(problem: Problem) -> dict[int, int]:
 
     The lengths of the pool, the log, the heap and the lists of copies are limits: they grow linearly with the problem.
     """
-    operations, storages, reads = len(problem), len(problem.sizes), len(problem.reads)
+    operations, storages, reads = len(problem), len(problem.storage_bytes), len(problem.operands)
     stages = operations + 1
     blocks, rows = (operations + BLOCK) // BLOCK + 1, operations + stages + storages
     copies, candidates = 16 * (operations + reads) + 4096, 6 * (reads + storages) + 4096

@@ -14,7 +14,7 @@ from .board import (
     LAST_STAMP,
     LOG,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     MAY_RUN_AGAIN,
     MOVE_LENGTH,
     MOVE_OPERATIONS,
@@ -57,7 +57,7 @@ def apply_move(board: Board, stage: int, operation: int, mode: int) -> bool:
 @kernel
 def _is_dead(board: Board, storage: int, stage: int) -> bool:
     """Return whether a storage is dead in a stage and may be recomputed there."""
-    maker = board[board[MAKER] + storage]
+    maker = board[board[MAKERS] + storage]
     if board[board[MAY_RUN_AGAIN] + maker] == 0 or maker >= stage:
         return False
     return last_use_in(board, storage, stage) < stage
@@ -68,7 +68,7 @@ def _collect(board: Board, stage: int, operation: int, most: int) -> bool:
     """Fill MOVE_OPERATIONS with the operation and, up to `most` in all, the makers of its dead operands, sorted.
     Returns whether an operand was dead."""
     board[LAST_STAMP] += 1
-    stamp, stamps, move, makers = board[LAST_STAMP], board[OPERATION_STAMP], board[MOVE_OPERATIONS], board[MAKER]
+    stamp, stamps, move, makers = board[LAST_STAMP], board[OPERATION_STAMP], board[MOVE_OPERATIONS], board[MAKERS]
     board[move] = operation
     board[stamps + operation] = stamp
     count, index, has_dead_operand = 1, 0, False
@@ -93,7 +93,7 @@ def _collect(board: Board, stage: int, operation: int, most: int) -> bool:
 def _apply_cheaper(board: Board, stage: int, operation: int) -> bool:
     """Apply the move in mode CHEAPER: depth first, the operands of the last added copy first, with at most
     `MAX_MOVE_COPIES` copies. Returns whether an operand was recomputed."""
-    stack, makers = board[MOVE_OPERATIONS], board[MAKER]
+    stack, makers = board[MOVE_OPERATIONS], board[MAKERS]
     board[stack] = operation
     count, added, is_first = 1, 0, True
     while count > 0 and added < MAX_MOVE_COPIES:

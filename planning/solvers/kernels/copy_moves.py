@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .board import (
     BLOCK,
+    COSTS,
     EXTRA_COST,
     INNER_BYTES,
     IS_PENDING,
@@ -16,8 +17,7 @@ from .board import (
     LAST_USE_ROWS,
     LOG,
     LOG_LENGTH,
-    MAKER,
-    OPERATION_COST,
+    MAKERS,
     OPERATION_COUNT,
     PENDING_COUNT,
     PENDING_STAGES,
@@ -85,7 +85,7 @@ def _insert_copy(board: Board, stage: int, operation: int) -> None:
         insert_entry(board, row, run, end)
         add_bytes(board, previous_end + 1, stage, -board[sizes + storage])
         _mark_pending(board, previous_end)
-    makers = board[MAKER]
+    makers = board[MAKERS]
     for position in operands_at(board, operation):
         operand = board[position]
         row, operand_run = last_use_rows + operand, count_below(board, board[makers + operand], stage + 1) - 1
@@ -95,7 +95,7 @@ def _insert_copy(board: Board, stage: int, operation: int) -> None:
             add_bytes(board, end + 1, stage, board[sizes + operand])
             _mark_pending(board, end)
     _mark_pending(board, stage)
-    board[EXTRA_COST] += board[board[OPERATION_COST] + operation]
+    board[EXTRA_COST] += board[board[COSTS] + operation]
 
 
 @kernel
@@ -113,7 +113,7 @@ def _delete_copy(board: Board, stage: int, operation: int) -> None:
             _mark_pending(board, previous_end)
     delete_entry(board, operation, run)
     delete_entry(board, stage_row, count_below(board, stage_row, operation))
-    makers = board[MAKER]
+    makers = board[MAKERS]
     for position in operands_at(board, operation):
         operand = board[position]
         maker, row = board[makers + operand], last_use_rows + operand
@@ -124,7 +124,7 @@ def _delete_copy(board: Board, stage: int, operation: int) -> None:
             add_bytes(board, end + 1, stage, -board[sizes + operand])
             _mark_pending(board, end)
     _mark_pending(board, stage)
-    board[EXTRA_COST] -= board[board[OPERATION_COST] + operation]
+    board[EXTRA_COST] -= board[board[COSTS] + operation]
 
 
 @kernel

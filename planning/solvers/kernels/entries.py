@@ -16,10 +16,12 @@ from time import thread_time
 
 from .board import Board, Keys
 from .compiled import CompiledKernels, chosen_path, is_available
+from .copy_lists import add_copies, list_copies
 from .greedy import greedy
-from .initial import add_copies, list_copies, peak_bytes, reset
+from .plain_step import reset
 from .reverse_delete import reverse_delete
 from .ruin_recreate import anneal, record_best
+from .sqrt_blocks import peak_bytes
 
 MOST_OPERATIONS = 500
 """Number of operations above which a problem uses the compiled kernels at once."""

@@ -12,6 +12,7 @@ Candidates are on a heap by their last score. The top one is evaluated again, an
 from __future__ import annotations
 
 from .board import (
+    COSTS,
     EARLIEST_STAGE,
     EXTRA_COST,
     HEAP_LENGTH,
@@ -23,9 +24,8 @@ from .board import (
     LAST_USE_ROWS,
     LOG,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     MAY_RUN_AGAIN,
-    OPERATION_COST,
     OPERATION_COUNT,
     OVERFLOW_BYTES,
     ROW_LENGTH,
@@ -77,7 +77,7 @@ def greedy(board: Board, keys: Keys, tolerance: float, noise: float, discards_lo
         storage, stage = board[board[HEAP_STORAGE]], board[board[HEAP_STAGE]]
         version = board[board[HEAP_VERSION]]
         pop(board, keys)
-        operation = board[board[MAKER] + storage]
+        operation = board[board[MAKERS] + storage]
         is_valid = version == board[board[VALID_VERSION] + storage]
         if not is_valid or contains(board, operation, stage) or not _is_held(board, storage, stage):
             continue
@@ -118,7 +118,7 @@ def evaluate_move(board: Board, stage: int, operation: int) -> tuple[float, int]
 @kernel
 def _is_held(board: Board, storage: int, stage: int) -> bool:
     """Return whether a storage is live at the start of a stage, and used in it or later."""
-    run = count_below(board, board[board[MAKER] + storage], stage) - 1
+    run = count_below(board, board[board[MAKERS] + storage], stage) - 1
     return run >= 0 and entry(board, board[LAST_USE_ROWS] + storage, run) >= stage
 
 
@@ -147,7 +147,7 @@ def _push_affected(board: Board, keys: Keys, mark: int) -> None:
 def _push_candidates(board: Board, keys: Keys, storage: int) -> None:
     """Push the candidates of a storage onto the heap, and invalidate its older candidates."""
     board[board[VALID_VERSION] + storage] += 1
-    maker = board[board[MAKER] + storage]
+    maker = board[board[MAKERS] + storage]
     if board[board[MAY_RUN_AGAIN] + maker] == 0 or board[board[STORAGE_BYTES] + storage] == 0:
         return
     accesses, earliest = board[SCRATCH], board[EARLIEST_STAGE]
@@ -169,7 +169,7 @@ def _list_accesses(board: Board, storage: int) -> int:
     """Write the stages that make the storage (2 * stage) or use it (2 * stage + 1) to SCRATCH, sorted. Returns their
     number."""
     starts, lengths = board[ROW_START], board[ROW_LENGTH]
-    maker, accesses = board[board[MAKER] + storage], board[SCRATCH]
+    maker, accesses = board[board[MAKERS] + storage], board[SCRATCH]
     position, end = accesses, accesses + length_of(board, SCRATCH)
     runs = board[starts + maker]
     for run in range(runs, runs + board[lengths + maker]):
@@ -195,8 +195,8 @@ def _push_candidate(board: Board, keys: Keys, storage: int, previous: int, stage
     overflow, over_weight = overflow_in(board, previous + 1, last)
     if overflow <= 0 or board[HEAP_LENGTH] >= len(keys):
         return
-    maker, freed, sizes = board[board[MAKER] + storage], 0, board[STORAGE_BYTES]
+    maker, freed, sizes = board[board[MAKERS] + storage], 0, board[STORAGE_BYTES]
     for result in results_of(board, maker):
         freed += board[sizes + result]
-    key = board[board[OPERATION_COST] + maker] / min(freed * over_weight, overflow)
+    key = board[board[COSTS] + maker] / min(freed * over_weight, overflow)
     push(board, keys, key, storage, stage, board[board[VALID_VERSION] + storage])

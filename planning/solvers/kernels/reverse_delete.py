@@ -6,13 +6,13 @@ It always follows the greedy, whose later copies often make earlier ones unneces
 from __future__ import annotations
 
 from .board import (
+    COSTS,
     LAST_USE_ROWS,
     LOG,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     MOVE_LENGTH,
     MOVE_OPERATIONS,
-    OPERATION_COST,
     OPERATION_COUNT,
     ORDERED_COPIES,
     OVERFLOW_BYTES,
@@ -23,9 +23,9 @@ from .board import (
     results_of,
 )
 from .compiled import kernel
+from .copy_lists import list_copies
 from .copy_moves import is_used_in, remove_copy, settle, undo
 from .heap import sort_entries
-from .initial import list_copies
 from .rows import contains, count_below, entry
 
 INDEX_BITS, COST_BITS = 28, 32
@@ -58,7 +58,7 @@ def reverse_delete(board: Board, discards_log: bool, passes: int) -> None:
 @kernel
 def _list_by_cost(board: Board) -> int:
     """Write the copies to ORDERED_COPIES, the most expensive first. Returns their number."""
-    costs, stride = board[OPERATION_COST], board[OPERATION_COUNT] + 1
+    costs, stride = board[COSTS], board[OPERATION_COUNT] + 1
     ordered, scratch = board[ORDERED_COPIES], board[SCRATCH]
     count = min(list_copies(board, ORDERED_COPIES), length_of(board, SCRATCH))
     most = 0
@@ -91,7 +91,7 @@ def _try_to_remove(board: Board, stage: int, operation: int) -> bool:
 @kernel
 def _remove_with_operands(board: Board, stage: int, operation: int) -> None:
     """Remove the copy, and recursively the copies of its operands without other uses. The caller must `settle`."""
-    stride, stack, makers = board[OPERATION_COUNT] + 1, board[MOVE_OPERATIONS], board[MAKER]
+    stride, stack, makers = board[OPERATION_COUNT] + 1, board[MOVE_OPERATIONS], board[MAKERS]
     board[stack] = stage * stride + operation
     board[MOVE_LENGTH] = 1
     while board[MOVE_LENGTH] > 0:

@@ -16,7 +16,7 @@ from .board import (
     FREE_PLACES,
     IS_FULL,
     LAST_USE_ROWS,
-    MAKER,
+    MAKERS,
     POOL_TOP,
     ROW_CAPACITY,
     ROW_LENGTH,
@@ -63,7 +63,7 @@ def contains(board: Board, row: int, value: int) -> bool:
 @kernel
 def last_use_in(board: Board, storage: int, stage: int) -> int:
     """Return the stage of the last use of the instance of a storage that uses in `stage` read."""
-    run = count_below(board, board[board[MAKER] + storage], stage + 1) - 1
+    run = count_below(board, board[board[MAKERS] + storage], stage + 1) - 1
     return entry(board, board[LAST_USE_ROWS] + storage, run)
 
 

@@ -19,7 +19,7 @@ from .board import (
     LAST_USE_ROWS,
     LOG,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     MAY_RUN_AGAIN,
     MINUS_LOG_SHARES,
     OPERATION_COUNT,
@@ -34,13 +34,13 @@ from .board import (
 )
 from .compiled import kernel
 from .compound_moves import RECOMPUTE, apply_move
+from .copy_lists import list_copies
 from .copy_moves import remove_copy, settle, undo
 from .greedy import greedy
 from .heap import draw
-from .initial import list_copies, set_weight
 from .reverse_delete import reverse_delete
 from .rows import contains, count_below, entry
-from .sqrt_blocks import peak_of_stage
+from .sqrt_blocks import peak_of_stage, set_weight
 
 HOTTEST, COLDEST = 0.003, 6e-05
 """The first and the last temperature, as shares of the cost of the step."""
@@ -193,7 +193,7 @@ def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bo
 def _add_random_copy(board: Board) -> None:
     """Copy a random operation before a random use of its result, with its dead operands."""
     storage = draw(board, length_of(board, STORAGE_BYTES))
-    operation = board[board[MAKER] + storage]
+    operation = board[board[MAKERS] + storage]
     uses = uses_at(board, storage)
     if board[board[MAY_RUN_AGAIN] + operation] == 0 or len(uses) == 0:
         return

@@ -19,6 +19,7 @@ from .board import (
     DIRTY_BLOCKS,
     DIRTY_COUNT,
     IS_DIRTY,
+    OPERATION_COUNT,
     OVERFLOW_BYTES,
     STAGE_PEAK,
     STAGE_WEIGHT,
@@ -149,3 +150,21 @@ def overflow_in(board: Board, first: int, last: int) -> tuple[int, int]:
                     over_weight += weight
                 stage += 1
     return overflow, over_weight
+
+
+@kernel
+def set_weight(board: Board, first: int, last: int, weight: int) -> None:
+    """Set the weight in the overflow of the stages from first to last, both inclusive."""
+    for stage in range(first, last + 1):
+        board[board[STAGE_WEIGHT] + stage] = weight
+    for block in range(first // BLOCK, last // BLOCK + 1):
+        scan_block(board, block)
+
+
+@kernel
+def peak_bytes(board: Board) -> int:
+    """Return the peak in bytes. No stage may be pending."""
+    most = 0
+    for block in range(board[OPERATION_COUNT] // BLOCK + 1):
+        most = max(most, board[board[BLOCK_MAX] + block])
+    return most

@@ -51,7 +51,7 @@ def test_live_bytes_at_each_operation_match_pytorch() -> None:
 def test_returned_value_is_not_recomputed() -> None:
     ((_, step),) = numbered_steps(parse_module(STEP))
     problem = problem_of_graph(step.graph)
-    again = {problem.names[op] for op in range(len(problem)) if problem.again[op]}
+    again = {problem.names[op] for op in range(len(problem)) if problem.may_run_again[op]}
     assert "torch.aten.tanh.default" not in again
     assert {"torch.aten.exp.default", "torch.aten.ones.default"} <= again
 
@@ -81,8 +81,8 @@ def test_only_returned_results_stay_alive() -> None:
     )
     ((_, step),) = numbered_steps(parse_module(two))
     problem = problem_of_graph(step.graph)
-    assert problem.again[1] and problem.makes_of(1) == range(1, 2)
-    assert set(problem.inner.tolist()) == {KIB}
+    assert problem.may_run_again[1] and problem.results_of(1) == range(1, 2)
+    assert set(problem.inner_bytes.tolist()) == {KIB}
 
 
 @pytest.mark.parametrize("budget", ["min", "4KiB"])

@@ -26,22 +26,24 @@ def random_segment(seed: int) -> SegmentProblem:
     return SegmentProblem(
         needed=frozenset(v for v in range(count) if dice.random() < 0.6),
         sizes={v: dice.choice((4, 8, 12, 20)) for v in range(count)},
-        needs={v: reads[maker[v]] for v in range(count) if v not in stays},
-        maker=maker,
-        outside={op: frozenset[int]() for op in reads},
+        operands={v: reads[maker[v]] for v in range(count) if v not in stays},
+        makers=maker,
+        operands_outside={op: frozenset[int]() for op in reads},
         work={op: dice.randint(1, 9) for op in reads},
-        why=dict.fromkeys(stays, "it stays"),
-        never=frozenset(v for v in range(count) if v not in stays and dice.random() < 0.05),
+        reasons=dict.fromkeys(stays, "it stays"),
+        never_kept=frozenset(v for v in range(count) if v not in stays and dice.random() < 0.05),
     )
 
 
 def all_kept(problem: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
     """Return the bytes and the work of every set of values that could be kept."""
-    may = sorted(problem.sizes.keys() - problem.never)
+    may = sorted(problem.sizes.keys() - problem.never_kept)
     sets = map(frozenset, chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)))
-    matches = [(kept, problem.again(kept)) for kept in sets]
+    matches = [(kept, problem.recomputed_without(kept)) for kept in sets]
     return [
-        (problem.bytes(kept), problem.work_of(again), kept) for kept, again in matches if again <= problem.needs.keys()
+        (problem.bytes(kept), problem.work_of(again), kept)
+        for kept, again in matches
+        if again <= problem.operands.keys()
     ]
 
 
@@ -64,8 +66,12 @@ def test_kept_values_need_the_least_work_within_each_budget(monkeypatch: pytest.
             assert (kept is None) == (most < least), (seed, most)
             if kept is not None:
                 best = min(work for size, work, _ in sets if size <= most)
-                assert item.bytes(kept) <= most and item.again(kept) <= item.needs.keys() and not kept & item.never
-                missed += item.work_of(item.again(kept)) != best
+                assert (
+                    item.bytes(kept) <= most
+                    and item.recomputed_without(kept) <= item.operands.keys()
+                    and not kept & item.never_kept
+                )
+                missed += item.work_of(item.recomputed_without(kept)) != best
                 tried += 1
     assert tried > 300
     assert missed == 0 if exact else missed < 0.05 * tried

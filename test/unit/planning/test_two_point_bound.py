@@ -42,7 +42,7 @@ def test_bound_of_a_small_problem_is_as_counted():
         OperationRow("d", 1, [2], [8], 0, False, True),
         OperationRow("r", 1, [1, 3], [0], 0, False, True),
     ]
-    problem = problem_of(rows, (), [row.name for row in rows], earliest=2)
+    problem = problem_of(rows, (), [row.name for row in rows], earliest_stage=2)
     result = two_point_bound(problem)
     assert (result.bytes, result.before, result.reader, result.value) == (24, 3, 4, 1)
     assert result.describe(problem) == (

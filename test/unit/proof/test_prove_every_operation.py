@@ -16,7 +16,7 @@ import pytest
 from recompute.mlir_io.parser import parse_module
 from recompute.proof import conditions, memory_spaces, operation_parts, terms, transparent_ops, value_numbering
 from recompute.proof import prove as proof
-from recompute.proof.loop_rules import numbering, patterns
+from recompute.proof.loop_rules import patterns, preserved_operations
 from recompute.proof.pure_operations import OF_THE_REGION, PURE_OPERATIONS
 
 STATIC, DYNAMIC = "tensor<4xf32>", "tensor<?xf32>"
@@ -225,7 +225,7 @@ RULES: dict[str, tuple[Patch, ...]] = {
     "a run-time condition": ((conditions.RunTimeConditions, "of", _no_condition),),
     "a loop that may not end": (
         (value_numbering, "why_endless", _no_condition),
-        (numbering, "why_endless", _no_condition),
+        (preserved_operations, "why_endless", _no_condition),
     ),
     "channels": ((proof, "newly_shared", _no_condition),),
     "operations that run only in the program after": ((proof, "is_implied", _always),),

@@ -27,7 +27,7 @@ def chain() -> list[OperationRow]:
     forward = [OperationRow(f"f{at}", 10, [at - 1] if at else [], [100]) for at in range(LAYERS)]
     rows, last = list(forward), LAYERS - 1
     for at in reversed(range(LAYERS)):
-        rows.append(OperationRow(f"b{at}", 20, [last, at], [8], backward=True, again=False))
+        rows.append(OperationRow(f"b{at}", 20, [last, at], [8], is_backward=True, may_run_again=False))
         last = len(rows) - 1
     return rows
 

@@ -18,23 +18,23 @@ def peak_of(problem: Problem, sequence: Sequence[int]) -> int:
     end."""
     peak = 0
     for at in range(len(sequence)):
-        alive = sum(int(size) for v, size in enumerate(problem.sizes) if _is_alive(problem, sequence, v, at))
-        peak = max(peak, alive + int(problem.inner[sequence[at]]))
+        alive = sum(int(size) for v, size in enumerate(problem.storage_bytes) if _is_alive(problem, sequence, v, at))
+        peak = max(peak, alive + int(problem.inner_bytes[sequence[at]]))
     return peak
 
 
 def _is_alive(problem: Problem, sequence: Sequence[int], v: int, at: int) -> bool:
-    maker = int(problem.maker[v])
-    if sequence[at] == maker or v in problem.reads_of(sequence[at]):
+    maker = int(problem.makers[v])
+    if sequence[at] == maker or v in problem.operands_of(sequence[at]):
         return True
     if maker not in sequence[:at]:
         return False
     for op in sequence[at + 1 :]:
-        if v in problem.reads_of(op):
+        if v in problem.operands_of(op):
             return True
         if op == maker:
             return False
-    return bool(problem.output[v])
+    return bool(problem.is_output[v])
 
 
 def peak_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> int:

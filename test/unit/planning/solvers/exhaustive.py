@@ -28,11 +28,11 @@ def random_problem(seed: int, most: int = 9) -> Problem:
             OperationRow(f"f{at}", draw.randint(1, 12), reads, makes, draw.choice((0, 0, 0, 2)), again, at >= half)
         )
         entry += len(makes)
-    used = {value for row in rows for value in row.reads}
+    used = {value for row in rows for value in row.operands}
     outputs = [
         v for v in range(entry) if v == entry - 1 or (v not in used and draw.random() < 0.4) or draw.random() < 0.05
     ]
-    return problem_of(rows, outputs, earliest=draw.choice((0, half)))
+    return problem_of(rows, outputs, earliest_stage=draw.choice((0, half)))
 
 
 def optimum(problem: Problem, budget: int, earliest: int = 0) -> int | None:
@@ -40,10 +40,10 @@ def optimum(problem: Problem, budget: int, earliest: int = 0) -> int | None:
 
     Copies run only after the first `earliest` executions.
     """
-    n, sizes = len(problem), problem.sizes.tolist()
-    reads = [_mask(problem.reads_of(op)) for op in range(n)]
-    makes = [_mask(problem.makes_of(op)) for op in range(n)]
-    outputs = _mask([v for v in range(len(sizes)) if problem.output[v]])
+    n, sizes = len(problem), problem.storage_bytes.tolist()
+    reads = [_mask(problem.operands_of(op)) for op in range(n)]
+    makes = [_mask(problem.results_of(op)) for op in range(n)]
+    outputs = _mask([v for v in range(len(sizes)) if problem.is_output[v]])
     queue: list[tuple[int, int, int]] = [(0, 0, 0)]
     best: dict[tuple[int, int], int] = {(0, 0): 0}
     weigh = dict[int, int]()
@@ -66,9 +66,9 @@ def optimum(problem: Problem, budget: int, earliest: int = 0) -> int | None:
             return cost
         for op in range(min(result + 1, n)):
             first = op == result
-            if reads[op] & ~memory or not (first or (problem.again[op] and result >= earliest)):
+            if reads[op] & ~memory or not (first or (problem.may_run_again[op] and result >= earliest)):
                 continue
-            if weight(memory | makes[op]) + int(problem.inner[op]) <= budget:
+            if weight(memory | makes[op]) + int(problem.inner_bytes[op]) <= budget:
                 reach(cost + (0 if first else int(problem.costs[op])), result + first, memory | makes[op])
         rest = memory
         while rest:

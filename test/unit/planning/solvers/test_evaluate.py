@@ -16,7 +16,7 @@ from recompute.test.unit.planning.solvers.exhaustive import random_problem
 
 def some_pairs(problem: Problem, draw: random.Random) -> frozenset[Pair]:
     n = len(problem)
-    can = [(t, i) for t in range(problem.earliest, n + 1) for i in range(min(t, n)) if problem.again[i]]
+    can = [(t, i) for t in range(problem.earliest_stage, n + 1) for i in range(min(t, n)) if problem.may_run_again[i]]
     return frozenset(draw.sample(can, min(len(can), draw.randint(0, 12))))
 
 
@@ -38,8 +38,8 @@ CHAIN = problem_of(
     [
         OperationRow("a", 3, [], [8], label="10"),
         OperationRow("b", 5, [0], [4, 2], label="11"),
-        OperationRow("c", 7, [1, 0], [1], again=False, label="15"),
-        OperationRow("d", 1, [2, 3], [1], backward=True, label="16"),
+        OperationRow("c", 7, [1, 0], [1], may_run_again=False, label="15"),
+        OperationRow("d", 1, [2, 3], [1], is_backward=True, label="16"),
     ],
     outputs=[4],
 )

@@ -26,7 +26,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
     checkmate: Any = script("formulations").checkmate
     equal = actual = 0
     for _, problem, budget in given_problems(0, 120):
-        problem = replace(problem, earliest=0)
+        problem = replace(problem, earliest_stage=0)
         best, theirs = optimum(problem, budget), checkmate(problem, budget, 20.0)
         if theirs.pairs is None:
             continue
@@ -42,6 +42,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
 def test_layered_graphs_are_deterministic() -> None:
     layered: Any = script("planner_graphs").layered
     first, other = layered(50), layered(50)
-    assert first.reads.tolist() == other.reads.tolist() and first.sizes.tolist() == other.sizes.tolist()
-    assert len(first) == 50 and first.earliest == 0 and first.output.sum() < 25
+    assert first.operands.tolist() == other.operands.tolist()
+    assert first.storage_bytes.tolist() == other.storage_bytes.tolist()
+    assert len(first) == 50 and first.earliest_stage == 0 and first.is_output.sum() < 25
     assert evaluate(first, sequence_of(first, ())).peak_bytes > 2 * int(first.working_bytes.min())

@@ -45,7 +45,7 @@ def problem() -> Problem:
 
 
 def test_proven_minimum_holds_for_forward_copies(problem: Problem) -> None:
-    assert (problem.earliest, problem.everywhere) == (3, True)
+    assert (problem.earliest_stage, problem.allows_forward_copies) == (3, True)
     assert largest_working_set(problem).bytes == 384
     refused = solve(problem, 383)
     assert isinstance(refused, Infeasible) and refused.proved and refused.minimum_bytes == 384
@@ -81,14 +81,14 @@ def test_forward_copies_are_tried_if_a_gap_remains(either: Problem) -> None:
     plan = solve(either, 420)
     assert isinstance(plan, Result)
     assert (plan.pairs, plan.extra_cost) == (frozenset({(5, 0)}), 1)
-    in_the_gradient = solve(replace(either, everywhere=False), 420)
+    in_the_gradient = solve(replace(either, allows_forward_copies=False), 420)
     assert isinstance(in_the_gradient, Result) and in_the_gradient.extra_cost == 50
 
 
 def test_copies_of_a_cut_are_placed_at_first_need(either: Problem) -> None:
     """Copies are placed at their first need in a segment; values for the next segment are copied at the end of this
     one."""
-    first, second = (either.makes_of(op)[0] for op in (0, 1))
+    first, second = (either.results_of(op)[0] for op in (0, 1))
     assert copies_at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}
     assert copies_at_first_need(either, 3, [second], [0], 6, [first]) == {(5, 0)}
     assert copies_at_first_need(either, 3, [second], [0], 4, [first]) == {(4, 0)}

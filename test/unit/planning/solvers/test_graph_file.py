@@ -57,8 +57,9 @@ C: Node = {"id": 3, "kind": "op", "deps": [2], "bytes": 8, "alias": -1, "cost": 
 def test_graph_file_is_read_into_the_expected_problem() -> None:
     problem = read_graph(text_of([A, B, C, {"id": 4, "kind": "output", "deps": [3]}]))
     assert (problem.names, problem.labels) == (("b", "c"), ("2", "3"))
-    assert (problem.sizes.tolist(), problem.costs.tolist(), problem.output.tolist()) == ([8, 8], [3, 5], [0, 1])
-    assert problem.reads.tolist() == [0]
+    assert (problem.storage_bytes.tolist(), problem.is_output.tolist()) == ([8, 8], [0, 1])
+    assert problem.costs.tolist() == [3, 5]
+    assert problem.operands.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -135,4 +136,4 @@ def test_names_print_on_one_line() -> None:
     print."""
     problem = read_graph(text_of([A, {**B, "name": "b\ud800\x1b[31m\n"}, {**C, "name": "größe"}]), "step.json")
     assert problem.names == (r"b\ud800\x1b[31m\n", "größe")
-    assert problem.value_names[0].startswith(r"b\ud800\x1b[31m\n (node")
+    assert problem.storage_names[0].startswith(r"b\ud800\x1b[31m\n (node")

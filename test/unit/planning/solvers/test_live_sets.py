@@ -17,7 +17,7 @@ def peak(problem: Problem, budget: int) -> int | None:
     pairs = copies_within(problem, budget)
     if pairs is None:
         return None
-    assert all(op < stage and stage >= problem.earliest and problem.again[op] for stage, op in pairs)
+    assert all(op < stage and stage >= problem.earliest_stage and problem.may_run_again[op] for stage, op in pairs)
     return evaluate(problem, sequence_of(problem, pairs)).peak_bytes
 
 
@@ -26,7 +26,7 @@ def test_copies_keep_the_budget_on_random_problems(seed: int) -> None:
     problem = random_problem(seed, 8)
     plain = evaluate(problem, sequence_of(problem, ())).peak_bytes
     for budget in range(largest_working_set(problem).bytes, plain + 1):
-        possible = optimum(problem, budget, problem.earliest) is not None
+        possible = optimum(problem, budget, problem.earliest_stage) is not None
         try:
             reached = peak(problem, budget)
         except TooManyStates:  # the order of copies within a stage is fixed for plans, and free for proofs
@@ -40,7 +40,7 @@ def chain(length: int) -> Problem:
     """Return a forward chain of equal storages, and its backward pass, which reads each of them."""
     rows = [OperationRow(f"f{at}", 1, [at - 1] if at else [], [64]) for at in range(length)]
     rows += [
-        OperationRow(f"b{at}", 1, [length - 1 - at, *([length + at - 1] if at else [])], [64], backward=True)
+        OperationRow(f"b{at}", 1, [length - 1 - at, *([length + at - 1] if at else [])], [64], is_backward=True)
         for at in range(length)
     ]
     return problem_of(rows, [2 * length - 1])
@@ -77,7 +77,8 @@ def test_small_storages_count_in_the_final_peak() -> None:
     rows += [OperationRow(f"small{at}", 1, [], [30]) for at in range(40)]
     last = len(rows) - 1
     rows += [
-        OperationRow(f"b{at}", 1, [5 - at, 6 + at, last + at if at else 5], [10_000], backward=True) for at in range(6)
+        OperationRow(f"b{at}", 1, [5 - at, 6 + at, last + at if at else 5], [10_000], is_backward=True)
+        for at in range(6)
     ]
     problem = problem_of(rows, [last + 6])
     for budget in range(39_000, 51_000, 1_000):

@@ -108,7 +108,7 @@ def test_every_solver_and_bound_brackets_the_optimum(solver: str) -> None:
 
 def test_minimum_cuts_are_lower_bounds() -> None:
     for seed, problem, budget in given_problems(0, 90):
-        bounds = FlowBounds(replace(problem, earliest=random.Random(seed).randrange(len(problem) - 1)), budget)
+        bounds = FlowBounds(replace(problem, earliest_stage=random.Random(seed).randrange(len(problem) - 1)), budget)
         bounds.single_cuts()
         best = optimum(problem, budget)
         assert best is None or bounds.percent <= problem.percent(best) + SLACK
@@ -124,8 +124,8 @@ def test_wrong_bounds_are_noticed(wrong: str, monkeypatch: pytest.MonkeyPatch) -
         if wrong == "memory beside it":
             return true(problem, budget - 1, cuts)
         if wrong == "outputs at once":
-            return true(replace(problem, output=np.ones_like(problem.output)), budget, cuts)
-        result = np.diff(problem.make_start)
+            return true(replace(problem, is_output=np.ones_like(problem.is_output)), budget, cuts)
+        result = np.diff(problem.result_start)
         actual = true(replace(problem, costs=problem.costs * result), budget, cuts)
         scale = float((problem.costs * result).sum()) / problem.total_cost
         return replace(actual, program=replace(actual.program, costs=actual.program.costs * scale))
@@ -206,10 +206,10 @@ def test_no_schedule_is_below_the_proven_minimum() -> None:
         problem, draw = random_problem(seed), random.Random(seed)
         least = largest_working_set(problem).bytes
         pinned += least > int(problem.working_bytes.max())
-        if not problem.earliest:
+        if not problem.earliest_stage:
             assert optimum(problem, least - 1) is None, f"problem {seed} needs less than its minimum"
-        stages = range(problem.earliest, len(problem) + 1)
-        can = [(t, i) for t in stages for i in range(min(t, len(problem))) if problem.again[i]]
+        stages = range(problem.earliest_stage, len(problem) + 1)
+        can = [(t, i) for t in stages for i in range(min(t, len(problem))) if problem.may_run_again[i]]
         for _ in range(20):
             pairs = draw.sample(can, draw.randint(0, len(can)))
             assert evaluate(problem, sequence_of(problem, pairs)).peak_bytes >= least

@@ -38,9 +38,9 @@ def layered(layers: int = LAYERS, odd: int | None = None) -> Problem:
     for layer in reversed(range(layers)):
         x, wide = 3 * layer, 9 if layer == odd else 6
         rows += [
-            OperationRow(f"down{layer}'", 14, (gradient, x + 2), (wide,), backward=True),
-            OperationRow(f"act{layer}'", 1, (len(rows), x + 1), (wide,), backward=True),
-            OperationRow(f"up{layer}'", 14, (len(rows) + 1, x), (8,), backward=True),
+            OperationRow(f"down{layer}'", 14, (gradient, x + 2), (wide,), is_backward=True),
+            OperationRow(f"act{layer}'", 1, (len(rows), x + 1), (wide,), is_backward=True),
+            OperationRow(f"up{layer}'", 14, (len(rows) + 1, x), (8,), is_backward=True),
         ]
         gradient = len(rows) - 1
     return problem_of(rows, [gradient])
@@ -92,7 +92,7 @@ def test_shifted_finds_same_operation_in_other_block(alike: Repeats) -> None:
 def test_no_repeats_without_equal_blocks() -> None:
     draw = np.random.default_rng(1)
     rows = [OperationRow(f"f{at}", int(draw.integers(1, 99)), (at - 1,) if at else (), (at + 1,)) for at in range(20)]
-    rows += [OperationRow(f"b{at}", 200 + at, (at,), (at,), backward=True) for at in reversed(range(20))]
+    rows += [OperationRow(f"b{at}", 200 + at, (at,), (at,), is_backward=True) for at in reversed(range(20))]
     assert repeats(problem_of(rows, [39])) is None
     assert repeats(layered(2)) is None
     assert repeats(problem_of([OperationRow("alone", 1, (), (1,))], [0])) is None

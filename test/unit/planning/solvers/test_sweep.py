@@ -23,7 +23,7 @@ from recompute.support.units import parse_budget
 from recompute.test.benchmark_scripts import script
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
 
-QUICK = Effort(rounds=10, seeds=1, many=False)
+QUICK = Effort(rounds=10, seeds=1, tries_many_cuts=False)
 SMALL_NETS: dict[str, dict[str, int]] = {
     "unet": {"depth": 2, "size": 1 << 20, "blocks": 1},
     "densenet": {"blocks": 2, "layers": 3},

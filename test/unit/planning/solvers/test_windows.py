@@ -37,7 +37,7 @@ def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, 
     """
     n = len(problem)
     outside = frozenset([pair for pair in pairs if not first <= pair[0] < last])
-    can = [(t, op) for t in range(first, last) for op in range(min(t, n)) if problem.again[op]]
+    can = [(t, op) for t in range(first, last) for op in range(min(t, n)) if problem.may_run_again[op]]
     if len(can) > MOST:
         return None
     every = [frozenset(some) for count in range(len(can) + 1) for some in combinations(can, count)]
@@ -59,7 +59,9 @@ def pairs_with_added_copies(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int
 ) -> frozenset[Pair]:
     """Return the pairs with every copy added to the window that the budget has room for."""
-    for item in [(t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.again[op]]:
+    for item in [
+        (t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.may_run_again[op]
+    ]:
         if peak(problem, pairs | {item}) <= budget:
             pairs = pairs | {item}
     return pairs

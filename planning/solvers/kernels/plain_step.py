@@ -1,11 +1,9 @@
-"""Initialize a state with the plain step, add copies, and list the copies of a state."""
+"""Initialize the state with the plain step: every row has one entry, and every live range ends at its last use."""
 
 from __future__ import annotations
 
 from .board import (
-    BLOCK,
     BLOCK_ADDED,
-    BLOCK_MAX,
     BLOCK_OVERFLOW,
     BUDGET_BYTES,
     DIRTY_COUNT,
@@ -15,9 +13,8 @@ from .board import (
     IS_OUTPUT,
     IS_PENDING,
     LAST_USE_ROWS,
-    LOG,
     LOG_LENGTH,
-    MAKER,
+    MAKERS,
     OPERATION_COUNT,
     OVERFLOW_BYTES,
     PENDING_COUNT,
@@ -29,15 +26,13 @@ from .board import (
     SIZE_CLASSES,
     STAGE_PEAK,
     STAGE_RISE,
-    STAGE_ROWS,
     STAGE_WEIGHT,
     STORAGE_BYTES,
     Board,
     length_of,
 )
 from .compiled import kernel
-from .copy_moves import add_copy, last_use, rise_in_stage, settle
-from .rows import contains, entry
+from .copy_moves import last_use, rise_in_stage
 from .sqrt_blocks import scan_block
 
 
@@ -62,7 +57,7 @@ def reset(board: Board, budget: int) -> None:
         board[board[STAGE_WEIGHT] + stage] = 1 if stage <= n else 0
         board[board[STAGE_PEAK] + stage] = 0
     for storage in range(storages):
-        made = board[board[MAKER] + storage]
+        made = board[board[MAKERS] + storage]
         end = n + 1 if board[board[IS_OUTPUT] + storage] == 1 else last_use(board, storage, made, n + 1)
         _write_row(board, board[LAST_USE_ROWS] + storage, end)
         _add_live_range(board, made + 1, min(end, n), board[board[STORAGE_BYTES] + storage])
@@ -104,53 +99,3 @@ def _sum_up(board: Board) -> None:
         board[board[BLOCK_ADDED] + block] = 0
         board[board[BLOCK_OVERFLOW] + block] = 0
         scan_block(board, block)
-
-
-@kernel
-def add_copies(board: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies, given by their stages and operations. Copies that exist already are skipped."""
-    for index in range(len(stages)):
-        stage, operation = stages[index], operations[index]
-        if board[IS_FULL] == 0 and not contains(board, operation, stage):
-            add_copy(board, stage, operation)
-            if board[LOG_LENGTH] * 2 > length_of(board, LOG):
-                settle(board)
-                board[LOG_LENGTH] = 0
-    settle(board)
-    board[LOG_LENGTH] = 0
-
-
-@kernel
-def list_copies(board: Board, part: int) -> int:
-    """Write the copies to a part, until it is full, and return their number.
-
-    A copy is encoded as stage * (n + 1) + operation. They are sorted by stage and operation.
-    """
-    n = board[OPERATION_COUNT]
-    count = 0
-    start = board[part]
-    room = length_of(board, part)
-    for stage in range(n + 1):
-        row = board[STAGE_ROWS] + stage
-        for index in range(min(board[board[ROW_LENGTH] + row], room - count)):
-            board[start + count] = stage * (n + 1) + entry(board, row, index)
-            count += 1
-    return count
-
-
-@kernel
-def set_weight(board: Board, first: int, last: int, weight: int) -> None:
-    """Set the weight in the overflow of the stages from first to last, both inclusive."""
-    for stage in range(first, last + 1):
-        board[board[STAGE_WEIGHT] + stage] = weight
-    for block in range(first // BLOCK, last // BLOCK + 1):
-        scan_block(board, block)
-
-
-@kernel
-def peak_bytes(board: Board) -> int:
-    """Return the peak in bytes. No stage may be pending."""
-    most = 0
-    for block in range(board[OPERATION_COUNT] // BLOCK + 1):
-        most = max(most, board[board[BLOCK_MAX] + block])
-    return most

@@ -1,4 +1,4 @@
-"""Files of several modules, and modules inside modules: their names, and the proof for them.
+"""The proof for modules inside modules.
 
 Each inner module is a program of its own, since a symbol is looked up in the module that encloses it. Two programs are
 equal if their inner modules are pairwise equal, in order, and everything outside these is equal too. Outside, an
@@ -13,31 +13,12 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+from ..support.nested_modules import inner_modules
 from .operation_parts import without_ours
 from .verdict import Proof, proof_of_identity, same_text
 
 Prove = Callable[[ModuleOp, ModuleOp], Proof]
 _STAND_IN = "recompute_proof.inner_module"
-
-
-def inner_modules(module: ModuleOp) -> list[ModuleOp]:
-    """Return the modules directly inside a module."""
-    return [op for op in module.ops if isinstance(op, ModuleOp)]
-
-
-def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
-    """Yield the modules that contain functions, each with the prefix for the names of its functions: `inner::`, or
-    `0::` for the first module without a name.
-    """
-    if any(isinstance(op, FuncOp) for op in module.ops):
-        yield prefix, module
-    for number, inner in enumerate(inner_modules(module)):
-        yield from named_modules(inner, f"{prefix}{inner.sym_name.data if inner.sym_name else number}::")
-
-
-def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
-    """Return the module and its inner modules, at any depth, that contain functions; the module alone if none does."""
-    return [named for _, named in named_modules(module)] or [module]
 
 
 def prove_with_inner_modules(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from .effort import LARGE_PROBLEM, Effort
 from .incumbent import Incumbent
 from .local_search import LocalSearch
-from .portfolio import auto, bounds_for
+from .portfolio import bounds_for, portfolio_result
 from .problem import Pair, Problem, SmallView
 from .result import Infeasible, Result, refusal, refuse_without_plan
 from .view_copies import views_apart, with_copies
@@ -17,15 +17,15 @@ MAX_SINGLE_VIEWS = 48
 """Maximum number of views that are tried one by one: the views that free the most bytes."""
 
 
-def auto_with_views(
+def portfolio_result_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
 ) -> Result | Infeasible:
-    """Solve as `auto` does, with copies of views. The bound of the result holds for schedules with any copies of views.
+    """Return the best plan of the portfolio with copies of views. Its bound holds for any copies of views.
 
     Args:
         best: The incumbent of the problem without copies of views, with the budget and the limits.
-        starts: As in `auto`.
-        effort: As in `auto`.
+        starts: As in `portfolio_result`.
+        effort: As in `portfolio_result`.
 
     Returns:
         The result, whose extra cost is relative to the plain step, or the reason that there is no plan.
@@ -36,7 +36,7 @@ def auto_with_views(
         return refused
     # Half of the time limit is reserved for the search with copies of views.
     without_views = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
-    plain = auto(without_views, starts, effort)
+    plain = portfolio_result(without_views, starts, effort)
     if not problem.views or (isinstance(plain, Result) and plain.extra_cost == 0):
         return plain
     bounds = bounds_for(relaxed, effort)
@@ -50,14 +50,16 @@ def auto_with_views(
         # A proof that ignores copies of views does not hold for schedules with them.
         return refuse_without_plan(relaxed.problem, "auto, with copies of views,")
     by = f"{bounds.by}, any copies of views"
-    return replace(outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed)
+    return replace(
+        outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed_seconds
+    )
 
 
 def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> Result | Infeasible:
     """Solve with copies of these views. The extra cost is relative to the plain step, which has no copies of views."""
     problem = with_copies(best.problem, views)
-    inner = Incumbent(problem, best.budget, best.left, best.progress, best.interrupt)
-    outcome = auto(inner, (), effort)
+    inner = Incumbent(problem, best.budget, best.remaining_seconds, best.progress, best.interrupt)
+    outcome = portfolio_result(inner, (), effort)
     if not isinstance(outcome, Result):
         return outcome
     extra = outcome.extra_cost + problem.total_cost - best.problem.total_cost
@@ -71,7 +73,8 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
     `cost`: the extra cost without copies of views; None without a plan.
     """
     problem = best.problem
-    views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MAX_SINGLE_VIEWS]
+    by_freed_bytes = sorted(problem.views, key=lambda view: view.bytes - int(problem.storage_bytes[view.storage]))
+    views = by_freed_bytes[:MAX_SINGLE_VIEWS]
     chosen = views
     start_cost = _cost(problem, best.budget, views)
     if start_cost is None and cost is None:

@@ -1,0 +1,38 @@
+"""The direction and the order of a `stablehlo.compare`, from its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from xdsl.ir import Attribute
+
+from ..dialects.stablehlo.attributes import (
+    ComparisonDirection,
+    ComparisonDirectionAttr,
+    ComparisonType,
+    ComparisonTypeAttr,
+)
+
+
+class Comparison(NamedTuple):
+    """The attributes of a comparison. `order`: its comparison type, or None if the operands' type determines it."""
+
+    direction: ComparisonDirection
+    order: ComparisonType | None
+
+
+def direction_of(attributes: Mapping[str, Attribute]) -> ComparisonDirection | None:
+    """Return the direction of a comparison with these attributes, or None if it is unknown."""
+    direction = attributes.get("comparison_direction")
+    return direction.data if isinstance(direction, ComparisonDirectionAttr) else None
+
+
+def comparison_of(attributes: Mapping[str, Attribute]) -> Comparison | None:
+    """Return the comparison with exactly these attributes, or None if one of them is unknown."""
+    direction, order = direction_of(attributes), attributes.get("compare_type")
+    if direction is None or attributes.keys() - {"comparison_direction", "compare_type"}:
+        return None
+    if order is None:
+        return Comparison(direction, None)
+    return Comparison(direction, order.data) if isinstance(order, ComparisonTypeAttr) else None

@@ -1,0 +1,206 @@
+"""Derived carries of a loop: those that no iteration changes, and those that follow from the iteration number alone.
+
+    while(%i = 0, %j = 7, %k = %x) %i < 8 do { ...; return %i + 1, %j - 1, %k }
+
+In iteration n of this loop, `%i` is n, `%j` is 7 - n, and `%k` is `%x`. A loop counts if its condition compares such a
+carry, its *counter*, with a constant. The body of a loop that appears to count is numbered under the assumption that it
+does; `counts_as_assumed` verifies this afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from xdsl.ir import Block, OpResult, SSAValue
+
+from ..operation_parts import name_of
+from ..scope import RegionScope
+from .integers import Sum, whole
+from .loop_terms import ConditionalLoop, Counter, CountingLoop, LoopPart, counter_of
+from .rules import LoopRules
+
+
+class Progression(NamedTuple):
+    """Arithmetic progression `start`, `start + step`, … of a carry's values."""
+
+    start: Sum
+    step: int
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The carries of a counting loop that grow by a constant in each iteration.
+
+    Attributes:
+        counter: The carry that the condition compares.
+        iteration: Term of the iteration number, from 0.
+        counter_value: Term of the counter in that iteration.
+        others: The progressions of other carries.
+    """
+
+    counter: Counter
+    iteration: int
+    counter_value: int
+    others: Mapping[int, Progression] = field(default_factory=dict[int, Progression])
+
+    @property
+    def progressions(self) -> dict[int, Progression]:
+        """All carries that grow by a constant, the counter included."""
+        return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
+
+
+@dataclass(frozen=True)
+class NumberedLoop:
+    """A loop with numbered regions.
+
+    Attributes:
+        loop: The loop with all its carries, and with its condition even if it counts.
+        counting: Its carries that grow by a constant; None if it does not count.
+        condition, body: The scopes of the regions.
+    """
+
+    loop: ConditionalLoop
+    counting: Counting | None
+    condition: RegionScope
+    body: RegionScope
+
+    @property
+    def regions(self) -> tuple[tuple[LoopPart, RegionScope], tuple[LoopPart, RegionScope]]:
+        return ("condition", self.condition), ("body", self.body)
+
+    @cached_property
+    def derived(self) -> frozenset[int]:
+        """The carries of a counting loop that are invariant or grow by a constant."""
+        assert self.counting is not None, "the loop counts"
+        pairs = enumerate(zip(self.loop.carries, self.loop.initial, strict=True))
+        return frozenset(self.counting.progressions) | {index for index, (carry, initial) in pairs if carry == initial}
+
+    @cached_property
+    def counting_loop(self) -> CountingLoop:
+        """The loop over the iteration number, without the derived carries."""
+        assert self.counting is not None, "the loop counts"
+        loop, derived = self.loop, self.derived
+
+        def others(listed: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(item for index, item in enumerate(listed) if index not in derived)
+
+        return CountingLoop(
+            others(loop.carries),
+            others(loop.initial),
+            others(loop.next),
+            others(loop.types),
+            loop.state,
+            loop.depth,
+            self.counting.iteration,
+        )
+
+
+class DerivedCarries:
+    """Analysis of the derived carries of loops. Both programs share one `rules` object."""
+
+    def __init__(self, rules: LoopRules):
+        self._rules = rules
+        self._terms = rules.terms
+        self._integers = rules.integers
+
+    def assumed_counting(
+        self, body: Block, carries: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
+    ) -> Counting | None:
+        """Return the counter of a loop and a fresh iteration number, or None if the loop does not appear to count."""
+        assert body.last_op is not None, "checked: the body has a terminator"
+        counter = counter_of(self._terms, self._integers, condition, carries, initial)
+        if counter is None or not _adds_to(body.args[counter.index], body.last_op.operands[counter.index]):
+            return None
+        like = self._terms.head_of(carries[counter.index])
+        iteration = self._terms.fresh("variable", like.types, depth)
+        self._integers.ranges[iteration] = 0, counter.trips - 1
+        value = self._integers.sum_of(iteration).plus(whole(counter.start))
+        return Counting(counter, iteration, self._integers.term_of_sum(value, like))
+
+    def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
+        """Return whether the body increases the counter by one, and the condition contains nothing to preserve.
+
+        True if no counter was assumed.
+        """
+        if (counting := numbered.counting) is None:
+            return True
+        integers, condition = self._integers, numbered.condition
+        one_more = integers.sum_of(counting.counter_value).plus(whole(1))
+        expected = integers.term_of_sum(one_more, self._terms.head_of(counting.counter_value))
+        grows_by_one = numbered.loop.next[counting.counter.index] == expected
+        return grows_by_one and not (condition.preserved or condition.executed)
+
+    def replaced(self, numbered: NumberedLoop) -> NumberedLoop:
+        """Replace each invariant carry by its initial value, and each carry that grows by a constant by a sum over the
+        iteration number."""
+        while True:
+            if numbered.counting is not None:
+                numbered = replace(numbered, counting=self._with_more_progressions(numbered.loop, numbered.counting))
+            values = self._values(numbered)
+            if not values:
+                return numbered
+            # Carries computed from them may be derived now, too.
+            numbered = self._substituted(numbered, values)
+
+    def value_after(self, counting: Counting, progression: Progression) -> int:
+        """Return the value of a progression after the loop."""
+        total = progression.start.plus(whole(progression.step * counting.counter.trips))
+        return self._integers.term_of_sum(total, self._terms.head_of(counting.iteration))
+
+    def _with_more_progressions(self, loop: ConditionalLoop, counting: Counting) -> Counting:
+        """Find further carries that grow by a constant in each iteration."""
+        integers, types = self._integers, self._terms.head_of(counting.iteration).types
+        others = dict(counting.others)
+        for index, (carry, following) in enumerate(zip(loop.carries, loop.next, strict=True)):
+            head = self._terms.head_of(carry)
+            if index == counting.counter.index or index in others or head.types != types:
+                continue
+            growth = integers.sum_of(following).minus(integers.sum_of(carry))
+            if head.kind == "variable" and not growth.parts:
+                others[index] = Progression(integers.sum_of(loop.initial[index]), growth.offset)
+        return replace(counting, others=others)
+
+    def _values(self, numbered: NumberedLoop) -> dict[int, int]:
+        """Return the value of each derived carry that its fresh term still stands for."""
+        loop, counting = numbered.loop, numbered.counting
+        values = {
+            carry: loop.initial[index]
+            for index, (carry, following) in enumerate(zip(loop.carries, loop.next, strict=True))
+            if carry == following != loop.initial[index]
+        }
+        if counting is not None:
+            for index, progression in counting.others.items():
+                value = self._value_in_iteration(counting, progression)
+                if value != loop.carries[index]:
+                    values[loop.carries[index]] = value
+        return values
+
+    def _value_in_iteration(self, counting: Counting, progression: Progression) -> int:
+        total = self._integers.sum_of(counting.iteration).times(progression.step).plus(progression.start)
+        return self._integers.term_of_sum(total, self._terms.head_of(counting.iteration))
+
+    def _substituted(self, numbered: NumberedLoop, values: Mapping[int, int]) -> NumberedLoop:
+        """Substitute the values of carries in the terms of a loop, and in those that the scopes of its regions
+        record."""
+        loop = numbered.loop
+        recorded = [term for _, scope in numbered.regions for term in (*scope.preserved, *scope.executed)]
+        terms = iter(self._rules.substitute((loop.condition, *loop.next, *recorded), values, loop.depth))
+        carries = tuple(values.get(carry, carry) for carry in loop.carries)
+        loop = replace(loop, carries=carries, condition=next(terms), next=tuple(next(terms) for _ in loop.next))
+        condition, body = [
+            replace(
+                scope,
+                preserved=dict.fromkeys([next(terms) for _ in scope.preserved]),
+                executed={next(terms): ordered for ordered in scope.executed.values()},
+            )
+            for _, scope in numbered.regions
+        ]
+        return NumberedLoop(loop, numbered.counting, condition, body)
+
+
+def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
+    """Return whether a value is a sum with the argument as one of its terms."""
+    return isinstance(value, OpResult) and name_of(value.op) == "stablehlo.add" and argument in value.op.operands

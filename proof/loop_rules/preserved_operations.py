@@ -1,0 +1,91 @@
+"""Unused operations of loops that must be preserved: the scope around a loop gets a pattern for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from xdsl.ir import Operation
+
+from ..risks import executed_operations, record_risk
+from ..scope import RegionScope
+from ..termination import why_endless
+from .derived_carries import NumberedLoop
+from .loop_terms import LoopPart, carries_behind, reaches
+from .patterns import Patterns
+from .rules import LoopRules
+
+
+class PreservedOperations:
+    """Unused operations of the loops of one program.
+
+    Args:
+        rules: The rules, which both programs share.
+        origins: The first operation of each term, to which the patterns are added.
+    """
+
+    def __init__(self, rules: LoopRules, origins: dict[int, Operation]):
+        self._terms = rules.terms
+        self._patterns = Patterns(rules)
+        self._origins = origins
+
+    def record(self, op: Operation, numbered: NumberedLoop, scope: RegionScope) -> bool:
+        """Record the unused operations of all iterations of a loop in the scope around it.
+
+        Returns False, and records nothing, if a sharding constraint cannot be separated from the loop.
+        """
+        if not all(
+            self._is_separable(op, numbered, term) for _, region in numbered.regions for term in region.preserved
+        ):
+            return False
+        for part, region in numbered.regions:
+            for term in region.preserved:
+                if not self._patterns.is_repeated(pattern := self._pattern(numbered, part, term), scope.preserved):
+                    scope.preserved[pattern] = None
+        for part, region in numbered.regions:
+            for term, ordered in region.executed.items():
+                pattern = self._pattern(numbered, part, term)
+                if not self._patterns.is_repeated(pattern, executed_operations(scope)):
+                    self._record_risk(pattern, self._origins.get(term, op), scope, ordered)
+            scope.exchanges.extend(region.exchanges)
+        if numbered.counting is None and why_endless(op) is not None:
+            pattern = self._patterns.until_it_ends(numbered.loop, "condition", numbered.loop.condition)
+            self._record_risk(pattern, op, scope, ordered=True)
+        return True
+
+    def occurs(self, term: int, others: Collection[int]) -> bool:
+        """Return whether every instance of a risk or constraint is an instance of one of the others."""
+        if term in others:
+            return True
+        if self._terms.head_of(term).kind != "endless":
+            return self._patterns.is_repeated(term, others)
+        pattern, state = self._terms.operands_of(term)
+        endless = [self._terms.operands_of(other) for other in others if self._terms.head_of(other).kind == "endless"]
+        return self._patterns.is_repeated(pattern, [other for other, before in endless if before == state])
+
+    def is_covered(self, term: int, others: Collection[int]) -> bool:
+        """Return whether one of the others contains every instance of the term."""
+        return term in others or self._patterns.is_covered(term, others)
+
+    def _is_separable(self, op: Operation, numbered: NumberedLoop, constraint: int) -> bool:
+        """Return whether the operand of a sharding constraint depends on the iteration, or the loop reads the
+        constraint."""
+        loop = numbered.loop
+        if self._terms.depth_of(constraint) >= loop.depth:
+            return True
+        used = [index for index, result in enumerate(op.results) if any(result.uses)]
+        effects = range(len(op.results), len(loop.carries))
+        behind = {carry for index in (*used, *effects) for carry in carries_behind(self._terms, loop, index)}
+        roots = loop.condition, *(loop.next[index] for index in behind)
+        return reaches(self._terms, roots, frozenset({constraint}), loop.depth)
+
+    def _pattern(self, numbered: NumberedLoop, part: LoopPart, term: int) -> int:
+        """Return the pattern of a term that runs in a part of the loop, over all iterations."""
+        if numbered.counting is None:
+            return self._patterns.until_it_ends(numbered.loop, part, term)
+        if self._terms.depth_of(term) < numbered.loop.depth:  # There is at least one iteration.
+            return term
+        return self._patterns.of_iterations(numbered.counting_loop, numbered.counting.counter.trips, term)
+
+    def _record_risk(self, pattern: int, origin: Operation, scope: RegionScope, ordered: bool) -> None:
+        record_risk(self._terms, scope, pattern, ordered=ordered)
+        self._origins.setdefault(pattern, origin)

@@ -1,0 +1,28 @@
+"""Files of several modules, and modules inside modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+
+def inner_modules(module: ModuleOp) -> list[ModuleOp]:
+    """Return the modules directly inside a module."""
+    return [op for op in module.ops if isinstance(op, ModuleOp)]
+
+
+def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
+    """Yield the modules that contain functions, each with the prefix for the names of its functions: `inner::`, or
+    `0::` for the first module without a name.
+    """
+    if any(isinstance(op, FuncOp) for op in module.ops):
+        yield prefix, module
+    for number, inner in enumerate(inner_modules(module)):
+        yield from named_modules(inner, f"{prefix}{inner.sym_name.data if inner.sym_name else number}::")
+
+
+def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
+    """Return the module and its inner modules, at any depth, that contain functions; the module alone if none does."""
+    return [named for _, named in named_modules(module)] or [module]
