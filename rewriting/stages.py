@@ -120,8 +120,8 @@ class _ModuleToEmit:
         moves = remove_unused_moves(prepared.module)
         emitted = emit(prepared.module, prepared.origins, emission, self.steps)
         peaks = self.carried_out.emitted_peaks(emitted)
-        if (veto := why_all_worse(self.carried_out.before, peaks, emission.keeps_barriers)) is not None:
-            return self._left_unchanged(veto)
+        if vetoes := why_all_worse(self.carried_out.before, peaks, emission.keeps_barriers):
+            return self._left_unchanged(vetoes)
         if emission.keeps_barriers:
             # CSE may extend live ranges beyond the plan.
             remarks += _eager_remarks(peaks)
@@ -135,9 +135,9 @@ class _ModuleToEmit:
         topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing
         return StagesResult(None, _leave_unchanged(self.original, remarks, reason, self.steps, containing, topic))
 
-    def _left_unchanged(self, veto: Remark) -> StagesResult:
-        remarks = (*self.mark_remarks, *self.prepared.remarks, veto)
-        outcome = _leave_unchanged(self.original, remarks, veto.reason, self.steps, self.prepared.containing)
+    def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
+        remarks = (*self.mark_remarks, *self.prepared.remarks, *vetoes)
+        outcome = _leave_unchanged(self.original, remarks, vetoes[0].reason, self.steps, self.prepared.containing)
         loops_alone_remarks = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
         return StagesResult(None, outcome, loops_alone_remarks=loops_alone_remarks)
 

@@ -64,8 +64,10 @@ def _peaks_without_xla(before: Peaks, after: Peaks, keeps_barriers: bool) -> lis
     return pairs
 
 
-def why_all_worse(before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], keeps_barriers: bool) -> Remark | None:
-    """Return a remark with the reason that no emitted step is an improvement; None if one is.
+def why_all_worse(
+    before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], keeps_barriers: bool
+) -> tuple[Remark, ...]:
+    """Return for each emitted step a remark with the reason that it is no improvement; empty if one of them is.
 
     Args:
         before: The peaks of the unchanged steps by function name, without steps in which a copy is forced: those may
@@ -73,14 +75,14 @@ def why_all_worse(before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], 
         emitted: The peaks of the emitted steps.
         keeps_barriers: As for `why_worse`.
     """
-    remark = None
+    remarks = list[Remark]()
     for function, after in emitted.items():
         peaks = before.get(function.sym_name.data)
         reason = None if peaks is None else why_worse(peaks, after, keeps_barriers)
         if reason is None:
-            return None
-        remark = remark_on_unchanged_step(function, reason)
-    return remark
+            return ()
+        remarks.append(remark_on_unchanged_step(function, reason))
+    return tuple(remarks)
 
 
 def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
