@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import recompute
+from recompute.options.recompute_options import DEFAULT_OPTIONS
 from recompute.options.selection import AUTO
 
 OUTPUT = Path(__file__).with_name("api.md")
@@ -30,6 +31,8 @@ This page lists the public names of `recompute`, `recompute.jax`, `recompute.eqx
 """
 FRONTENDS = Path(recompute.__file__).parent / "frontends"
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example|Examples|Note):\s*(.*)$")
+_OPTIONS_OBJECTS = (("AUTO", AUTO), ("RecomputeOptions()", DEFAULT_OPTIONS))
+"""Default values that are shown by name."""
 ENTRY = re.compile(r"^ {4}(\S[^:]*): (.*)$")
 
 
@@ -175,7 +178,8 @@ def _with_named_default(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return the parameter with a function or an options object as its default replaced by the name of that object."""
     if inspect.isfunction(parameter.default):
         return parameter.replace(default=_Name(parameter.default.__name__))
-    return parameter.replace(default=_Name("AUTO")) if parameter.default is AUTO else parameter
+    name = next((name for name, options in _OPTIONS_OBJECTS if parameter.default is options), None)
+    return parameter if name is None else parameter.replace(default=_Name(name))
 
 
 def _unquoted(parameter: str) -> str:

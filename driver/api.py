@@ -32,7 +32,9 @@ from ..dialects.context import make_context
 from ..dialects.mark_calls import is_named_as_mark
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
+from ..options.conflicts import demand_agreement
 from ..options.memory_model import MODELS, ORDER
+from ..options.option_facts import EntryPoint
 from ..options.recompute_options import DEFAULT_OPTIONS, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
 from ..planning.plan_file import StepPlan, from_json, to_json
@@ -41,7 +43,6 @@ from ..proof.prove import prove as prove_modules
 from ..reports.explain import to_summary, to_text
 from ..rewriting.rewrite import rewrite_module
 from ..rules.costs.cost import FLOPS
-from ..search.checked_options import with_moves
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
 from ..search.unchanged_steps import UNCHANGED, refusal_of_unchanged_step, remark_on_unchanged_step
@@ -172,13 +173,13 @@ def rewrite(
         ParseError: For text that is not MLIR.
         Refusal: For a step that cannot be rewritten with these options.
         NotProved: If the result was not proved equal.
-        ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
+        ValueError: For options that exclude one another.
     """
     if not isinstance(options, RecomputeOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"expected options such as recompute.RecomputeOptions(budget=0.5), not {type(options).__name__}"
+            f"expected options such as recompute.RecomputeOptions(budget='50%'), not {type(options).__name__}"
         )
-    options = options.validate()
+    demand_agreement(options, EntryPoint.REWRITE)
     original, import_remarks = _with_marks_as_attributes(_to_module(step, name))
     if options.pipeline is not None:
         rewritten = _rewrite_by_pipeline(original, options, options.pipeline)
@@ -186,7 +187,7 @@ def rewrite(
         rewritten = _rewrite_by_measure(original, options, options.measure)
     else:
         rewritten = _rewrite_by_search(original, options)
-    remarks = without_move_remarks(import_remarks, bool(options.offload))
+    remarks = without_move_remarks(import_remarks, options.moves.marked)
     return replace(rewritten, remarks=(*remarks, *rewritten.remarks))
 
 
@@ -216,7 +217,6 @@ def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritt
 
 def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
     """Rewrite a copy of the module, and verify it. Raises `Refusal`."""
-    options = with_moves(original, options)
 
     def write(module: ModuleOp) -> _SearchResult:
         start = _input_of_search(module, options)
@@ -241,8 +241,6 @@ def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions
 def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
     """Rewrite by the passes of a pipeline, with the module verified after each. Raises `BadPipeline`, a
     `ValueError`."""
-    if (other := options.option_ignored_by_pipeline()) is not None:
-        raise ValueError(f"{other} is an option of the pass 'recompute': with a pipeline, give it there")
     module, context = clone_of(original), make_context()
     passes = passes_of(pipeline)
     changes = [partial(module_pass.apply, context) for module_pass in passes]
@@ -261,7 +259,7 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite by every attempt and return the result that `choose_by_measurement` chooses, or else the original."""
     rewrites = [
-        (words, _rewrite_by_search(original, of_attempt.validate()))
+        (words, _rewrite_by_search(original, of_attempt))
         for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
     ]
     results = [(words, result) for words, result in rewrites if result.copies]

@@ -84,7 +84,7 @@ ACCEPTED_FORMS = (
     "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
     "binomial(1GiB)"
 )
-NO_PROOF_RULE = "loops={loops} is not proved by any rule: disable the proof ({remedy}), or use periodic(…)"
+NO_PROOF_RULE = "loops={kind}(…) is not proved by any rule: disable the proof ({remedy}), or use periodic(…)"
 _NUMBER = r"0*[1-9][0-9]*"
 
 
@@ -116,13 +116,8 @@ def _amount_text(amount: int | float) -> str:
     return f"{100 * amount:.15g}%" if isinstance(amount, float) else f"{amount}B"
 
 
-def demand_proof(loops: Loops | LoopSchedule) -> None:
-    """Check that the proof has rules for the loop schedule.
-
-    Raises:
-        BadSchedule: For an invalid option.
-        BadSelection: For a schedule without rules.
-    """
-    if not schedule_of(loops).is_proved:
-        stated = loops.option if isinstance(loops, LoopSchedule) else loops
-        raise BadSelection(NO_PROOF_RULE.format(loops=stated, remedy=by_interface("--no-proof", "proof=False")))
+def demand_proof(schedule: LoopSchedule) -> None:
+    """Check that the proof has rules for the loop schedule. Raises `BadSelection`."""
+    if not schedule.is_proved:
+        remedy = by_interface("--no-proof", "proof=False")
+        raise BadSelection(NO_PROOF_RULE.format(kind=schedule.kind, remedy=remedy))

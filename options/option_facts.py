@@ -14,11 +14,19 @@ _KEY = "recompute"
 
 
 class EntryPoint(Enum):
-    """An interface whose signature repeats options; a test compares it with the fields."""
+    """An interface with options, by its name in messages. All except `REWRITE`, which takes the options object, repeat
+    options in their signatures; a test compares these with the fields."""
 
     RECOMPUTE_PASS = "recompute"
     PLAN_PASS = "recompute-plan"
+    REWRITE = "recompute.rewrite"
     JIT = "recompute.jax.jit"
+    TORCH = "recompute.torch"
+
+    def spelling(self, option: str) -> str:
+        """Return the name of an option as the users of this interface write it: `time-limit` or `time_limit=`."""
+        is_pass = self in (EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS)
+        return option.replace("_", "-") if is_pass else f"{option}="
 
 
 @dataclass(frozen=True)

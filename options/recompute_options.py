@@ -1,12 +1,13 @@
-"""The options of a rewrite, as one frozen object that is built and validated once, then passed whole.
+"""The options of a rewrite, as one frozen object that is passed whole.
 
-The pass `recompute`, the command line, `recompute.rewrite` and `recompute.jax.jit` build it.
+The pass `recompute`, the command line, `recompute.rewrite`, `recompute.jax.jit` and `recompute.torch` build it. Its
+constructor parses texts and checks each value; `options/conflicts.py` has the options that exclude one another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import InitVar, dataclass, field, fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -17,10 +18,10 @@ from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggestion
-from .loop_schedule import Loops, LoopSchedule, demand_proof, schedule_of
+from .loop_schedule import Loops, LoopSchedule, schedule_of
 from .offload_option import parse_offload
 from .option_facts import EntryPoint, option_facts, option_facts_of
-from .segment_budgets import budget_texts
+from .segment_budgets import SegmentBudgets, budget_texts
 from .selection import AUTO, Selection
 
 ATTEMPTS = 7
@@ -29,7 +30,8 @@ Planner = Callable[[Graph], Plan]
 """A function from the graph of a step to a plan for it."""
 Pipeline = str | Sequence[str | ModulePass]
 """Passes by name, `recompute-inline,recompute-mark`, or as objects."""
-JIT, RECOMPUTE_PASS, PLAN_PASS = EntryPoint.JIT, EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
+JIT, TORCH = EntryPoint.JIT, EntryPoint.TORCH
+RECOMPUTE_PASS, PLAN_PASS = EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
 EMISSION_TARGETS = ("stablehlo", "none")
 """The forms of tokens in the result of `recompute-lower`: optimization barriers, or none."""
 
@@ -58,6 +60,8 @@ class Emission:
 @dataclass(frozen=True)
 class RecomputeOptions:
     """Options of a rewrite.
+
+    `plan`, `loops` and `offload` may be given as text; they are parsed at construction.
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
@@ -92,80 +96,74 @@ class RecomputeOptions:
     """
 
     selection: Selection = AUTO
-    copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    copies: int = field(default=2, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
     target: str = field(default="stablehlo", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
     stagger: bool = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
     calls: bool = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS))
-    plan: str | Sequence[StepPlan] | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS))
-    planner: Planner | None = field(default=None, metadata=option_facts(JIT, is_plain_data=False))
-    budget: str | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    plan: str | Sequence[StepPlan] | None = field(default=None, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS))
+    planner: Planner | None = field(default=None, metadata=option_facts(JIT, TORCH, is_plain_data=False))
+    budget: str | None = field(default=None, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS))
     memory_model: str = field(default="", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
-    strict: bool = field(default=False, metadata=option_facts(JIT, RECOMPUTE_PASS))
-    attempts: int = field(default=ATTEMPTS, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+    strict: bool = field(default=False, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS))
+    attempts: int = field(default=ATTEMPTS, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
     measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=option_facts(is_plain_data=False))
     workers: int = 1
     proof: bool = field(default=True, metadata=option_facts(JIT))
     merge_remat: bool = False
     loops: Loops | LoopSchedule = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
-    cost: str = field(default=FLOPS, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    cost: str = field(default=FLOPS, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS))
     offload: str | Offload = field(default="", metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
     pipeline: Pipeline | None = field(default=None, metadata=option_facts(JIT, is_plain_data=False))
-    segment_budgets: Mapping[str, str | float] | None = None
+    segment_budgets: InitVar[SegmentBudgets | None] = None
     time_limit: float | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
 
-    @classmethod
-    def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """Return the options that a pass has as fields of the same names, without its plan, a file that the pass reads.
-
-        Raises `ValueError` as `validate` does, also for a plan together with a budget.
-        """
-        own = _names(cls) - _names(Selection) - {"plan"}
-        values = {name: getattr(options, name) for name in own & _names(type(options))}
-        if values.get("budget") is not None:
-            values["budget"] = str(values["budget"])
-        plan = () if getattr(options, "plan", "") else None
-        cls(Selection.of(options), plan=plan, **values).validate()
-        return cls(Selection.of(options), **values)
-
-    def validate(self) -> RecomputeOptions:
-        """Return the same options with the plan parsed and the segment budgets in the selection.
+    def __post_init__(self, segment_budgets: SegmentBudgets | None) -> None:
+        """Parse the values that are given as text, move the segment budgets into the selection, and check each value.
 
         Raises:
-            BadSelection: For invalid segment budgets or loops, and for loops that no rule of the proof covers.
+            BadSelection: For invalid segment budgets, `loops` and `offload`.
+            BadCost: For an unknown cost, if `offload` needs the transfer speed of its device.
             BadPlan: For an invalid plan.
-            ValueError: For an unknown target, and for options that contradict one another.
+            ValueError: For an unknown target, and for a number below its minimum.
         """
-        schedule_of(self.loops)
-        if self.proof:
-            demand_proof(self.loops)
+        if segment_budgets is not None:
+            self._hold("selection", replace(self.selection, segment_budgets=budget_texts(segment_budgets)))
+        if isinstance(self.plan, str):
+            self._hold("plan", from_option(self.plan))
+        self._hold("loops", schedule_of(self.loops))
+        if isinstance(self.offload, str):
+            self._hold("offload", parse_offload(self.offload, self.cost))
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
+        self._demand_minima()
+
+    def _hold(self, option: str, parsed: object) -> None:
+        """Replace the value of an option by its parsed form, during construction."""
+        object.__setattr__(self, option, parsed)
+
+    def _demand_minima(self) -> None:
         for option in fields(self):
             minimum = option_facts_of(option).minimum
             value = getattr(self, option.name)
             if minimum is not None and value < minimum:
                 raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
-        if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
-            raise ValueError("give only one of plan, planner and budget")
-        options = self
-        if self.segment_budgets is not None:
-            selection = replace(self.selection, segment_budgets=budget_texts(self.segment_budgets))
-            options = replace(self, selection=selection, segment_budgets=None)
-        if options.selection.segment_budgets and (self.plan is not None or self.planner is not None):
-            raise ValueError("give segment_budgets, or a plan or planner, not both")
-        return replace(options, plan=from_option(self.plan)) if isinstance(self.plan, str) else options
 
-    def option_ignored_by_pipeline(self) -> str | None:
-        """Return the name of the first option that differs from its default and that a pipeline ignores; None if there
-        is none."""
-        default = RecomputeOptions(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
-        names = (option.name for option in fields(self))
-        return next((name for name in names if getattr(self, name) != getattr(default, name)), None)
+    @classmethod
+    def of_pass(cls, options: ModulePass) -> RecomputeOptions:
+        """Return the options that a pass has as fields of the same names, without its plan, a file that the pass reads.
+
+        Raises `ValueError` as the constructor does.
+        """
+        own = _names(cls) - _names(Selection) - {"plan"}
+        values = {name: getattr(options, name) for name in own & _names(type(options))}
+        if values.get("budget") is not None:
+            values["budget"] = str(values["budget"])
+        return cls(Selection.of(options), **values)
 
     @property
     def planned(self) -> Sequence[StepPlan] | Planner | None:
         """The planner or the parsed plan; None without one."""
-        assert not isinstance(self.plan, str), "validated options have a parsed plan"
+        assert not isinstance(self.plan, str), "the constructor parses the plan"
         return self.planner or self.plan
 
     def with_planned(self, planned: Sequence[StepPlan] | Planner | None) -> RecomputeOptions:
@@ -180,13 +178,15 @@ class RecomputeOptions:
 
     @property
     def loop_schedule(self) -> LoopSchedule:
-        """The parsed option `loops`. Raises `BadSchedule`."""
-        return schedule_of(self.loops)
+        """The option `loops` with its type after construction."""
+        assert isinstance(self.loops, LoopSchedule), "the constructor parses the loop schedule"
+        return self.loops
 
     @property
     def moves(self) -> Offload:
-        """The parsed option `offload`. Raises `BadOffload`, and `BadCost` for an unknown cost."""
-        return parse_offload(self.offload, self.cost) if isinstance(self.offload, str) else self.offload
+        """The option `offload` with its type after construction."""
+        assert isinstance(self.offload, Offload), "the constructor parses the moves"
+        return self.offload
 
     @property
     def planned_moves(self) -> Offload:

@@ -13,6 +13,9 @@ from ..support.interface import option
 from ..support.units import budget_text, parse_budget
 from .selection import BadSelection
 
+SegmentBudgets = str | Mapping[str, str | float]
+"""Segment budgets in the forms of the Python API: as text, or by pattern."""
+
 
 @dataclass(frozen=True)
 class SegmentBudget:
@@ -47,11 +50,14 @@ def _read(text: str) -> SegmentBudget:
     return SegmentBudget(pattern, budget)
 
 
-def budget_texts(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
+def budget_texts(budgets: SegmentBudgets) -> tuple[str, ...]:
     """Return segment budgets of the Python API, `{"layer*": "30%"}`, as the option of a pass, `layer*:30%`.
 
     Whole numbers are bytes, other numbers shares. Raises `BadSelection` for an invalid budget."""
-    texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
+    if isinstance(budgets, str):
+        texts: tuple[str, ...] = (budgets,)
+    else:
+        texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
     read_budgets(texts)
     return texts
 

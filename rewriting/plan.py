@@ -24,7 +24,7 @@ from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
 from ..dialects.placements import is_offload
-from ..options.loop_schedule import UNCUT, schedule_of
+from ..options.loop_schedule import UNCUT
 from ..options.pass_options import has_options
 from ..options.recompute_options import ATTEMPTS, RecomputeOptions
 from ..options.selection import Selection
@@ -32,7 +32,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass
-from ..search.outcome import Recomputation
+from ..search.outcome import Recomputation, RewriteResult
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import by_interface
@@ -100,6 +100,29 @@ def _noun_for(op: Operation) -> str:
     return "a value on the host" if is_offload(op) else name_of(op)
 
 
+def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteResult) -> list[Remark]:
+    """Mark the operations that the search has decided to recompute, with the loop schedule and the moves to the host
+    that it has chosen.
+
+    `options`: the options of the user.
+    """
+    chosen = replace(options, offload=result.outcome.offload, loops=result.loops)
+    prepared = prepare(module, chosen)
+    loops = chosen.loop_schedule
+    remarks = mark_as_planned(prepared, result.outcome)
+    if loops != options.loop_schedule and prepare(module, replace(chosen, offload="")).rolled.copies:
+        description = "as they are" if loops == UNCUT else "of which so much is kept"
+        remarks.append(
+            Remark(
+                module,
+                f"the plan is for loops {description}: carry it out with {loops.pass_option}",
+                RemarkKind.ANALYSIS,
+            )
+        )
+    replace_content(module, prepared.module)
+    return remarks
+
+
 @dataclass(frozen=True)
 @has_options(Selection)
 class PlanPass(ModulePass):
@@ -138,26 +161,6 @@ class PlanPass(ModulePass):
             outcome = result.outcome
             tell(ctx, outcome.remarks)
             if result.module is not None:
-                tell(ctx, self._mark(op, replace(options, offload=outcome.offload, loops=result.loops), outcome))
+                tell(ctx, _mark_chosen(op, options, result))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
-
-    def _mark(self, module: ModuleOp, options: RecomputeOptions, outcome: Recomputation) -> list[Remark]:
-        """Mark the operations that the search has decided to recompute.
-
-        `options`: the options, with the loop schedule and the moves to the host that the search has chosen.
-        """
-        prepared = prepare(module, options)
-        loops = options.loop_schedule
-        remarks = mark_as_planned(prepared, outcome)
-        if loops != schedule_of(self.loops) and prepare(module, replace(options, offload="")).rolled.copies:
-            description = "as they are" if loops == UNCUT else "of which so much is kept"
-            remarks.append(
-                Remark(
-                    module,
-                    f"the plan is for loops {description}: carry it out with {loops.pass_option}",
-                    RemarkKind.ANALYSIS,
-                )
-            )
-        replace_content(module, prepared.module)
-        return remarks

@@ -29,7 +29,6 @@ from ..planning.solvers.result import Stop, never
 from ..search.budget.limits import Budget
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import within_budget
-from ..search.checked_options import with_moves
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..support.diagnostics import Refusal
@@ -69,7 +68,6 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
     With a budget, Ctrl-C and the time limit of the options end the search with the best result so far. Without numba
     the default of the limit is `SECONDS_AS_PYTHON`, with a warning.
     """
-    options = with_moves(module, options)
     if options.budget is None:
         return rewrite_unbudgeted(module, options)
     budget = Budget.of(options.budget, options.memory_model, options.target)
@@ -91,7 +89,6 @@ def rewrite_within(
     Raises:
         Refusal: If no plan keeps the budget.
     """
-    options = with_moves(module, options)
     require_order_model(module, options.moves, budget)
 
     def within(offload: Offload) -> RewriteResult:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..options.offload_option import BadOffload
+from ..options.conflicts import demand_agreement
+from ..options.option_facts import EntryPoint
 from ..options.recompute_options import RecomputeOptions
 from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
@@ -17,10 +17,11 @@ from .budget.limits import Budget
 
 
 def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
-    """Return the validated options of a pass. Raises `Refusal` at the module for options that are invalid or contradict
-    one another."""
+    """Return the options of a pass. Raises `Refusal` at the module for options that are invalid or exclude one
+    another."""
     try:
         parsed = RecomputeOptions.of_pass(options)
+        demand_agreement(parsed, EntryPoint(options.name), ("plan",) if getattr(options, "plan", "") else ())
         if parsed.budget is not None:
             Budget.of(parsed.budget, parsed.memory_model, parsed.target)
         return parsed
@@ -43,12 +44,4 @@ def cost_option(module: ModuleOp, text: str) -> Cost:
     try:
         return cost_named(text)
     except BadCost as error:
-        raise BadRequest(module, str(error)) from error
-
-
-def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
-    """Return the options with `offload` parsed. Raises `Refusal` at the module if it is invalid."""
-    try:
-        return replace(options, offload=options.moves)
-    except (BadOffload, BadCost) as error:
         raise BadRequest(module, str(error)) from error

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
+from ...options.conflicts import demand_agreement
+from ...options.option_facts import EntryPoint
 from ...options.recompute_options import Planner, RecomputeOptions
+from ...options.segment_budgets import SegmentBudgets
 from ...options.selection import Selection
 from ...planning.plan_file import StepPlan
 from ...support.suggestions import suggestion
@@ -25,7 +28,7 @@ class Keywords(TypedDict, total=False):
     names: Sequence[str]
     save: Sequence[str]
     exclude: Sequence[str]
-    segment_budgets: str | Mapping[str, str | float]
+    segment_budgets: SegmentBudgets
     collectives: bool
     copies: int
     plan: str | Sequence[StepPlan] | None
@@ -38,7 +41,7 @@ class Keywords(TypedDict, total=False):
 
 
 OURS = frozenset(Keywords.__annotations__)
-_OF_SELECTION = frozenset(field.name for field in fields(Selection))
+_OF_SELECTION = frozenset(field.name for field in fields(Selection)) - {"segment_budgets"}
 _SEQUENCES = frozenset({"checkpoints", "skip", "names", "save", "exclude"})
 
 
@@ -60,22 +63,15 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     unknown = sorted(keywords.keys() - OURS)
     if unknown:
         raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'{suggestion(unknown[0], sorted(OURS))}")
-    settings = {name: value for name, value in keywords.items() if name != "reserve"}
-    budget = (
-        None if settings.get("budget") is None else budget_within(settings.pop("budget"), keywords.get("reserve", 0))
-    )
-    settings.pop("budget", None)
-    selection = Selection(**{name: _value(name, value) for name, value in settings.items() if name in _OF_SELECTION})
-    rewrite_settings = {name: value for name, value in settings.items() if name not in _OF_SELECTION}
-    if "segment_budgets" in settings:
-        selection, rewrite_settings["segment_budgets"] = (
-            replace(selection, segment_budgets=()),
-            settings["segment_budgets"],
-        )
+    settings = {name: _value(name, value) for name, value in keywords.items() if name not in ("budget", "reserve")}
+    stated, reserve = keywords.get("budget"), keywords.get("reserve", 0)
+    budget = None if stated is None else budget_within(stated, reserve)
+    selection = Selection(**{name: settings.pop(name) for name in _OF_SELECTION & settings.keys()})
     rewrite = RecomputeOptions(
-        selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **rewrite_settings
+        selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **settings
     )
-    return Options(rewrite.validate(), budget)
+    demand_agreement(rewrite, EntryPoint.TORCH)
+    return Options(rewrite, budget)
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...options.loop_schedule import Loops, LoopSchedule
+from ...options.loop_schedule import LoopSchedule
 from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ...options.selection import BadSelection, Selection
 from ...support.diagnostics import BadRequest, Remark
@@ -101,7 +101,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     flat = flatten(module, options.selection)
     per_device = outline_device_steps(flat.module)
     without_budgets = selection_without_budgets(flat.selection)
-    rolled = _cut_loops(flat.module, without_budgets, options.loops)
+    rolled = _cut_loops(flat.module, without_budgets, options.loop_schedule)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
     nested = outline_nested_steps(flat.module)
@@ -125,7 +125,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     )
 
 
-def _cut_loops(module: ModuleOp, selection: Selection, loops: Loops | LoopSchedule) -> LoopRecomputation:
+def _cut_loops(module: ModuleOp, selection: Selection, loops: LoopSchedule) -> LoopRecomputation:
     try:
         return recompute_loops(module, selection, loops)
     except BadSelection as error:

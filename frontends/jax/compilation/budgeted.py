@@ -25,7 +25,6 @@ from ....options.recompute_options import RecomputeOptions
 from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ....planning.solvers.result import Stop
 from ....search.budget.rounds import Rounds
-from ....search.checked_options import with_moves
 from ....search.pool import ModuleCandidate, Pool
 from ....search.pool_cache import pool_of
 from ....support.diagnostics import Refusal
@@ -297,10 +296,9 @@ class _CompilerSearch:
         take_marks(marked)
         if self.options.merge_remat:
             merge_remat(marked)
-        options = with_moves(marked, self.options)
         if not is_compiled():
             _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
-        return pool_of(marked, options, is_over)
+        return pool_of(marked, self.options, is_over)
 
     def _stop_of_planning(self) -> Stop:
         """Return a predicate that ends the planning: at the work limit of the solvers, or with the search."""

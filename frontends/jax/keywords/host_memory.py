@@ -8,7 +8,7 @@ from dataclasses import replace
 from .jit_options import JitOptions
 
 NO_HOST = (
-    "offload={offload!r} has no effect: on {platform} the device's memory is the host's, and XLA drops the moves; "
+    "offload= has no effect: on {platform} the device's memory is the host's, and XLA drops the moves; "
     "values are saved or recomputed"
 )
 
@@ -20,7 +20,7 @@ def supported_options(options: JitOptions, platforms: Sequence[str]) -> tuple[Ji
     JAX emits moves to the host for GPU and TPU only.
     """
     hostless = next((platform for platform in platforms if platform == "cpu"), None)
-    if not options.rewrite.offload or hostless is None:
+    if not options.rewrite.moves.offers or hostless is None:
         return options, ()
-    remark = NO_HOST.format(offload=options.rewrite.offload, platform=hostless)
+    remark = NO_HOST.format(platform=hostless)
     return replace(options, rewrite=replace(options.rewrite, offload="")), (remark,)

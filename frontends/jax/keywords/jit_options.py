@@ -11,23 +11,21 @@ from typing import Any, cast, get_type_hints
 import jax
 
 from ....analysis.request.policies import saves_of
-from ....options.loop_schedule import demand_proof
-from ....options.offload_option import parse_offload
-from ....options.option_facts import EntryPoint, option_facts_of, options_with
+from ....options.conflicts import demand_agreement
+from ....options.option_facts import EntryPoint, options_with
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import Selection
-from ....rules.costs.cost import FLOPS
 from ....support.suggestions import did_you_mean
 from ....transforms.phase import NoGradient
 from .keywords import OWN_KEYWORDS, JitKeywords
 from .option_checks import OPTION_CHECKS
 from .policy_option import names_of_policy, selection_with
 
-_JIT = "recompute.jax.jit"
+_JIT = EntryPoint.JIT.value
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
-SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
-"""The options that select the values to recompute; a plan replaces them."""
+_BESIDE_REWRITE = ("budget", "search")
+"""The options that may exclude options of the rewrite, and are not part of it."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +92,11 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
     ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
     checked = {name: OPTION_CHECKS[name](name, value) for name, value in ours.items()}
     selection = selection_with(**_only(checked, SELECTION))
-    _check_agreement(selection, checked)
-    jit = {name: value for name, value in keywords.items() if name not in ours}
+    saves_of(selection)
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
+    demand_agreement(rewrite, EntryPoint.JIT, [name for name in _BESIDE_REWRITE if checked.get(name)])
+    _demand_budget_for_time_limit(checked)
+    jit = {name: value for name, value in keywords.items() if name not in ours}
     named = _only(checked, ("save", "names"))
     if names := names_of_policy(checked.get("policy")):
         named["policy"] = names
@@ -125,9 +125,7 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
 
 def signature() -> inspect.Signature:
     """Return the signature of `recompute.jax.jit` for `help` and editors, with the type and default of each keyword."""
-    options = RecomputeOptions()
-    defaults = {option.name: getattr(options, option.name) for option in fields(options)}
-    defaults |= {option.name: option.default for option in fields(Selection)}
+    defaults = {option.name: option.default for option in (*fields(RecomputeOptions), *fields(Selection))}
     defaults |= {"measure": "auto", "search": 0, "segment_budgets": None} | {
         name: parameter.default for name, parameter in _OF_JAX.items()
     }
@@ -152,29 +150,6 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
 
 
-def _both_select(option: str, other: str, verb: str) -> str:
-    """Return the error for two options that select the values to recompute, or to save."""
-    return f"recompute.jax.jit: {option}= and {other}= both select the values to {verb}: give one of them"
-
-
-def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for options that contradict one another."""
-    saves_of(selection)
-    planned = [name for name in ("plan", "planner", "pipeline", "budget") if checked.get(name) is not None]
-    if len(planned) > 1:
-        raise ValueError(f"recompute.jax.jit: give {planned[0]}= or {planned[1]}=, not both")
-    default = Selection()
-    chosen = [name for name in SELECTING if getattr(selection, name) != getattr(default, name)]
-    if planned and chosen and planned != ["budget"]:
-        raise ValueError(_both_select(planned[0], chosen[0], "recompute"))
-    if planned and checked.get("search"):
-        raise ValueError(_both_select(planned[0], "search", "recompute"))
+def _demand_budget_for_time_limit(checked: Mapping[str, Any]) -> None:
     if checked.get("time_limit") is not None and checked.get("budget") is None:
         raise ValueError("recompute.jax.jit: time_limit= limits the search for a budget: give budget= too")
-    parse_offload(checked.get("offload", ""), checked.get("cost", FLOPS))
-    if selection.segment_budgets and checked.get("search"):
-        raise ValueError(_both_select("segment_budgets", "search", "save"))
-    if checked.get("proof", True):
-        demand_proof(checked.get("loops", True))
-    if selection.checkpoints is not None and selection.segments != default.segments:
-        raise ValueError("recompute.jax.jit: give segments= or checkpoints=, not both")

@@ -10,10 +10,10 @@ from typing import Any, cast
 from xdsl.passes import ModulePass
 
 from ....driver.pipeline import passes_of
-from ....options.loop_schedule import Loops, schedule_of
+from ....options.loop_schedule import LoopSchedule, schedule_of
 from ....options.option_facts import EntryPoint, option_facts_of, options_with
 from ....options.recompute_options import RecomputeOptions
-from ....options.segment_budgets import budget_texts, read_budgets
+from ....options.segment_budgets import SegmentBudgets, budget_texts
 from ....options.selection import Selection
 from ....planning.plan_file import StepPlan, from_option
 from ....rules.costs.cost import cost_named
@@ -114,30 +114,30 @@ def _planner(name: str, value: Any) -> Any:
     return value
 
 
-def _loops(name: str, value: Any) -> Loops:
+def _loops(name: str, value: Any) -> LoopSchedule:
     """Check the option `loops`. Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
         raise _wrong_type(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
-    schedule_of(value)
-    return value
+    return schedule_of(value)
 
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
     """Return the budgets as a pass option spells them. Raises `BadSelection`, a ValueError."""
     if value is None:
         return ()
-    if isinstance(value, str):
-        read_budgets((value,))
-        return (value,)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, str | Mapping):
         raise _wrong_type(name, "a dict such as {'layer*': '30%'}, or a str", value)
-    budgets = cast(Mapping[Any, Any], value)
+    if isinstance(value, Mapping):
+        _check_limits(name, cast(Mapping[Any, Any], value))
+    return budget_texts(cast(SegmentBudgets, value))
+
+
+def _check_limits(name: str, budgets: Mapping[Any, Any]) -> None:
     for pattern, budget in budgets.items():
         if not isinstance(pattern, str):
             raise _wrong_type(f"a key of {name}", "a str, the pattern of segment names", pattern)
         if isinstance(budget, bool) or not isinstance(budget, str | int | float):
             raise _wrong_type(f"the limit of '{pattern}' in {name}", "a str, a share (float) or bytes (int)", budget)
-    return budget_texts(budgets)
 
 
 def _measure(name: str, value: Any) -> bool | str:

@@ -21,7 +21,7 @@
 // SHARE:  error: invalid budget '150%': a share of the plain peak must be above 0 and at most 1
 // MODEL:  error: unknown memory model 'tpu'; expected one of order, xla
 // TARGET: error: unknown target 'tpu'
-// BOTH:   error: give only one of plan, planner and budget
+// BOTH:   error: recompute: give plan or budget, not both
 // BYTES:  error: the size in bytes of tensor<16x?x8xf32> is unknown; recomputation needs static shapes: lower the step
 // OTHER:  error: the plan is for another program
 

@@ -53,7 +53,7 @@ def test_plan_text_or_planner_replaces_the_search() -> None:
 
 def test_invalid_arguments_are_rejected() -> None:
     step, plan = CHAIN.read_text(), recompute.Plan()
-    with pytest.raises(ValueError, match="give only one of plan, planner and budget"):
+    with pytest.raises(ValueError, match=r"recompute\.rewrite: give plan= or planner=, not both"):
         recompute.rewrite(step, recompute.RecomputeOptions(plan=[], planner=lambda graph: plan))
     with pytest.raises(ValueError, match="unknown target 'gpu'; expected one of"):
         recompute.rewrite(step, recompute.RecomputeOptions(target="gpu"))
@@ -143,7 +143,7 @@ def test_step_lowered_by_jax_is_accepted() -> None:
 
 def test_errors_of_wrong_arguments_name_the_remedy() -> None:
     options: Any = {"budget": 0.5}
-    with pytest.raises(TypeError, match=r"expected options such as recompute.RecomputeOptions\(budget=0.5\), not dict"):
+    with pytest.raises(TypeError, match=r"expected options such as .*RecomputeOptions\(budget='50%'\), not dict"):
         recompute.rewrite(CHAIN.read_text(), options)
     with pytest.raises(ParseError, match=r"not the name of a file: write Path\('step.mlir'\).read_text\(\)"):
         recompute.rewrite("step.mlir")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from recompute.options.selection import Selection
 from recompute.rewriting.plan import PlanPass
 from recompute.rewriting.recompute import RecomputePass
 from recompute.universe import PASSES, TARGETS
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +42,15 @@ def test_jit_has_the_declared_options() -> None:
     assert RewriteKeywords.__annotations__.keys() == declared
 
 
+def test_torch_has_the_declared_options() -> None:
+    """The keywords are read from the source, because torch may be missing."""
+    tree = ast.parse((ROOT / "frontends" / "torch" / "options.py").read_text())
+    (keywords,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Keywords")
+    names = {ast.unparse(line.target) for line in keywords.body if isinstance(line, ast.AnnAssign)}
+    declared = {field.name for field in options_with(RecomputeOptions, EntryPoint.TORCH)}
+    assert names - {field.name for field in fields(Selection)} == {*declared, "reserve"}
+
+
 def test_integer_options_have_the_expected_minimum() -> None:
     minima = {
         field.name: option_facts_of(field).minimum
@@ -46,7 +59,7 @@ def test_integer_options_have_the_expected_minimum() -> None:
     }
     assert minima == {"segment_count": 0, "copies": 1, "attempts": 1}
     with pytest.raises(ValueError, match="copies must be at least 1, not 0"):
-        RecomputeOptions(copies=0).validate()
+        RecomputeOptions(copies=0)
 
 
 @pytest.mark.parametrize("name", [*PASSES, *TARGETS])

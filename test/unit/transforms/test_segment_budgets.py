@@ -88,7 +88,7 @@ def test_budgets_may_be_shares_or_bytes():
 
 
 def test_budgets_with_a_plan_or_planner_are_rejected():
-    with pytest.raises(ValueError, match="segment_budgets, or a plan or planner"):
+    with pytest.raises(ValueError, match="plan= and segment_budgets= both select the values to recompute"):
         rewritten({"layer0": "50%"}, plan=())
 
 

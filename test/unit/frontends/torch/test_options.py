@@ -27,7 +27,12 @@ from recompute.frontends.torch.options import budget_within, options_of  # isort
             "is subtracted from a budget in bytes, but the budget is '50%'",
         ),
         ({"budget": "1GiB", "reserve": "2GiB"}, ValueError, "nothing is left of the budget 1GiB"),
-        ({"budget": "1GiB", "planner": print}, ValueError, "give only one of plan, planner and budget"),
+        ({"budget": "1GiB", "planner": print}, ValueError, "recompute.torch: give planner= or budget=, not both"),
+        (
+            {"segment_budgets": "a:50%", "planner": print},
+            ValueError,
+            "recompute.torch: planner= and segment_budgets= both select the values to recompute",
+        ),
     ],
 )
 def test_invalid_options(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -46,6 +51,11 @@ def test_options_have_the_names_of_the_jax_frontend() -> None:
     selection = options.rewrite.selection
     assert (selection.segments, selection.policy, selection.save) == ("blocks.*", "dots_saveable", ("mm",))
     assert (options.rewrite.copies, options.rewrite.target, options.budget) == (3, "none", None)
+
+
+def test_segment_budgets_are_text_or_a_mapping() -> None:
+    selections = [options_of({"segment_budgets": stated}).rewrite.selection for stated in ("a:50%", {"a": "50%"})]
+    assert [selection.segment_budgets for selection in selections] == [("a:50%",)] * 2
 
 
 @pytest.mark.parametrize(("name", "policy"), [("", ""), ("a/b", ""), ("a", "forget")])

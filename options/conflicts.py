@@ -1,0 +1,100 @@
+"""The options that exclude one another, as one table for all entry points.
+
+A message names the entry point, and the options as its users write them: `recompute.jax.jit: give plan= or budget=, not
+both`, and `recompute: give plan or budget, not both`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import fields
+from typing import NamedTuple
+
+from .loop_schedule import demand_proof
+from .option_facts import EntryPoint, option_facts_of, options_with
+from .recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from .selection import AUTO, Selection
+
+EVERYWHERE = frozenset(EntryPoint)
+IN_JIT = frozenset({EntryPoint.JIT})
+WITH_PIPELINE = frozenset({EntryPoint.REWRITE, EntryPoint.JIT})
+ONE_OF = "give {option} or {other}, not both"
+BOTH_RECOMPUTE = "{option} and {other} both select the values to recompute: give one of them"
+BOTH_SAVE = "{option} and {other} both select the values to save: give one of them"
+IN_PIPELINE = "{other} is an option of the pass 'recompute': with {option}, give it there"
+PLANNING = ("plan", "planner", "pipeline", "budget")
+"""The options that each determine a plan."""
+SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
+"""The options that select the values to recompute; a plan replaces them."""
+OF_PASS = (
+    *(option.name for option in fields(Selection)),
+    *(option.name for option in options_with(RecomputeOptions, EntryPoint.RECOMPUTE_PASS) if option.name != "strict"),
+)
+"""The options that a pipeline gives to its passes."""
+
+
+class Conflict(NamedTuple):
+    """A rule: each of some options excludes each of some others.
+
+    Attributes:
+        options: The names of the first options.
+        others: The names of the options that exclude them.
+        message: The reason or the remedy, a format with `option` and `other`.
+        entry_points: The entry points where the rule holds.
+    """
+
+    options: Collection[str]
+    others: Collection[str]
+    message: str
+    entry_points: frozenset[EntryPoint]
+
+
+CONFLICTS = (
+    Conflict(PLANNING, PLANNING, ONE_OF, EVERYWHERE),
+    Conflict(("plan", "planner"), ("segment_budgets",), BOTH_RECOMPUTE, EVERYWHERE),
+    Conflict(("plan", "planner", "pipeline"), SELECTING, BOTH_RECOMPUTE, IN_JIT),
+    Conflict(PLANNING, ("search",), BOTH_RECOMPUTE, IN_JIT),
+    Conflict(("segment_budgets",), ("search",), BOTH_SAVE, IN_JIT),
+    Conflict(("segments",), ("checkpoints",), ONE_OF, IN_JIT),
+    Conflict(("pipeline",), OF_PASS, IN_PIPELINE, WITH_PIPELINE),
+    Conflict(("pipeline",), ("measure", "workers", "merge_remat"), ONE_OF, frozenset({EntryPoint.REWRITE})),
+)
+
+
+def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside: Iterable[str] = ()) -> None:
+    """Check that the given options do not exclude one another, and that the proof covers the loop schedule.
+
+    Args:
+        options: The options; those that differ from their defaults are given.
+        entry_point: The interface that the user calls.
+        beside: The names of given options that are not part of the object.
+
+    Raises:
+        ValueError: For options that exclude one another.
+    """
+    given = {*given_options(options), *beside}
+    for conflict in CONFLICTS:
+        pair = _given_pair(conflict, given)
+        if entry_point in conflict.entry_points and pair is not None:
+            option, other = map(entry_point.spelling, pair)
+            raise ValueError(f"{entry_point.value}: {conflict.message.format(option=option, other=other)}")
+    if options.proof:
+        demand_proof(options.loop_schedule)
+
+
+def given_options(options: RecomputeOptions) -> frozenset[str]:
+    """Return the names of the options that differ from their defaults, those of the selection included."""
+    own = [option.name for option in fields(RecomputeOptions) if option.name != "selection"]
+    given = {name for name in own if getattr(options, name) != getattr(DEFAULT_OPTIONS, name)}
+    of_selection = [option.name for option in fields(Selection)]
+    given |= {name for name in of_selection if getattr(options.selection, name) != getattr(AUTO, name)}
+    if type(options.selection) is not Selection:  # A policy that is a function.
+        given.add("policy")
+    return frozenset(given)
+
+
+def _given_pair(conflict: Conflict, given: Collection[str]) -> tuple[str, str] | None:
+    """Return the first two given options that exclude one another by this rule; None if there are none."""
+    options = [option for option in conflict.options if option in given]
+    others = [other for other in conflict.others if other in given]
+    return next(((option, other) for option in options for other in others if option != other), None)
