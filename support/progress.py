@@ -78,13 +78,15 @@ class ProgressLine:
             self.at(*PHASES[part])
 
     def update(self) -> str:
-        """Estimate the time left again, and return the line."""
+        """Estimate the time left again, and return the line. Without an estimate it has the seconds so far, so that no
+        two lines are equal."""
         seconds = monotonic() - self.start
-        share = f"about {100 * self.share:.0f} % done" if self.share else f"{seconds:.0f} s so far"
-        return f"{self.task}: {self.phase or 'working'}, {share}{self._time_left(seconds)}"
+        time = self._time_left(seconds) or f", {seconds:.0f} s so far"
+        share = f", about {100 * self.share:.0f} % done" if self.share else ""
+        return f"{self.task}: {self.phase or 'working'}{share}{time}"
 
     def _time_left(self, seconds: float) -> str:
-        """Return the estimate of the time left; "" while it would rise, because the share is stale."""
+        """Return the estimate of the time left; "" without one, and while it would rise, because the share is stale."""
         if self.share < LEAST_SHARE:
             return ""
         seconds_left = seconds * (1 / self.share - 1)

@@ -107,6 +107,6 @@ def test_estimated_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
         texts.append(line.update())
     assert texts == [
         "step: planning, about 50 % done, 10 s left",
-        "step: planning, about 50 % done",
+        "step: planning, about 50 % done, 30 s so far",
         "step: planning, about 90 % done, 4 s left",
     ]
