@@ -94,7 +94,7 @@ def _by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], i
     The gain is the ratio of the peaks under the model of XLA:CPU, squared, times the ratio in program order.
     """
     believed = list[ScoredAttempt]()
-    for method in (None, CutMethod.BLOCKS, CutMethod.STRUCTURE):
+    for method in (None, *CutMethod):
         of_method = [attempt for attempt in scored if attempt.cut_method is method]
         gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
         if not believed or (of_method and _total_gain(of_method, size) < gains * _total_gain(believed, size)):

@@ -1,6 +1,6 @@
 """Hierarchical timing of a run.
 
-    with timed() as times:              # the caller that wants the times
+    with time_parts() as times:              # the caller that wants the times
         with part("clone"): ...         # the code to time; also a decorator: @part("clone")
 
 The running stopwatch is a context variable rather than a parameter, because it changes no result. Without a stopwatch,

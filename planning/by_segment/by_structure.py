@@ -27,11 +27,11 @@ computed for each number."""
 
 
 class CutMethod(Enum):
-    """The method that places the cuts: few live bytes at the cuts, or boundaries of repeated blocks. The values are
-    used in remarks."""
+    """The method that places the cuts, the most trusted first: at the boundaries of repeated blocks, or where few bytes
+    are live. The values are used in remarks."""
 
-    STRUCTURE = "structure"
     BLOCKS = "blocks"
+    STRUCTURE = "structure"
 
 
 @dataclass(frozen=True)

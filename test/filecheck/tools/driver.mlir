@@ -54,15 +54,15 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // LIST:      Passes of recompute:
 // LIST:        recompute-inline{{ +}}- replace calls of private functions by their bodies, inside loops too
-// LIST-NEXT: recompute-merge-remat
-// LIST-NEXT: recompute-take-scopes
-// LIST-NEXT: recompute-inline-segments
-// LIST-NEXT: recompute-inline-gradient
-// LIST-NEXT: recompute-loops
-// LIST-NEXT: recompute-offload
-// LIST-NEXT: recompute-phase
-// LIST-NEXT: recompute-mark
-// LIST-NEXT: recompute-plan
+// LIST:      recompute-merge-remat
+// LIST:      recompute-take-scopes
+// LIST:      recompute-inline-segments
+// LIST:      recompute-inline-gradient
+// LIST:      recompute-loops
+// LIST:      recompute-offload
+// LIST:      recompute-phase
+// LIST:      recompute-mark
+// LIST:      recompute-plan
 // LIST:      Passes of xDSL and of other packages:
 // LIST:        canonicalize
 // HELP:      recompute-mark: translate a selection to marks, which `recompute-clone` carries out.
