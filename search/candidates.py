@@ -1,5 +1,5 @@
 """Candidate plans for one step: the attempts that `recompute` compares without a budget, plans of the solvers
-(`solver_plans.py`), and smaller plans made from both (`families.py`).
+(`solver_plans.py`), and smaller plans made from both (`candidate_families.py`).
 
 The smaller plans of one plan form a family (`plan_family.py`), as do the plans of the solvers for budgets in program
 order. Only the plans that a search visits are made and forecast (`step_forecasts.py`).
@@ -23,10 +23,10 @@ from ..transforms.mark import marked_attributes
 from ..transforms.plans.notes import notes_of
 from .attempts import Attempt
 from .best_attempt import ScoredAttempt
-from .families import ReducedPlans, by_place, by_policy, by_segment, thinned_attempts
+from .candidate_families import ReducedPlans, by_place, by_policy, by_segment, thinned_attempts
 from .plan_family import NEARLY_FITS, UnscoredPlan
 from .plan_origin import PlanOrigin
-from .smaller_plans import FAMILY_SIZE
+from .plan_reduction import FAMILY_SIZE
 from .solver_plans import FEWER_BUDGETS_FROM, SolverPlans
 from .step_forecasts import StepCandidate, StepForecasts
 

@@ -14,7 +14,7 @@ from ..planning.objective import WORTH_IT
 from ..planning.plan import plan_nothing
 from ..support.units import readable_bytes
 from ..transforms.plans.limit_segments import selection_without_budgets
-from .attempt_plans import attempt_plans
+from .module_attempts import module_attempts
 
 
 class MeasuredResult(Protocol):
@@ -51,7 +51,7 @@ def options_to_measure(module: ModuleOp, options: RecomputeOptions) -> Iterator[
     """
     unmeasured = replace(options, measure=None)
     of_attempt = replace(unmeasured, selection=selection_without_budgets(options.selection))
-    for attempt in attempt_plans(module, replace(options, offload="")):
+    for attempt in module_attempts(module, replace(options, offload="")):
         if attempt.copies:
             yield str(attempt.attempt), replace(of_attempt, plan=attempt.plans)
     if not options.selection.segment_budgets:

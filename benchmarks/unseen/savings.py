@@ -34,7 +34,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.search.attempt_plans import attempt_plans
+from recompute.search.module_attempts import module_attempts
 from recompute.transforms.inline import inline
 
 from .groups import GROUPS
@@ -82,7 +82,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
         "seconds": seconds,
         "remarks": [str(remark.reason) for remark in outcome.remarks],
     }
-    for tried in attempt_plans(module, RecomputeOptions(attempts=compiled)) if compiled else ():
+    for tried in module_attempts(module, RecomputeOptions(attempts=compiled)) if compiled else ():
         written = module.clone()
         rewrite_in_place(written, RecomputeOptions().with_planned(tried.plans))
         text = print_module(written)

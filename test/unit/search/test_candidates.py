@@ -11,8 +11,8 @@ from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
 from recompute.search.plan_origin import PlanSource
+from recompute.search.plan_reduction import fewer_groups, with_groups
 from recompute.search.pool import Pool
-from recompute.search.smaller_plans import fewer_groups, with_groups
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 

@@ -24,10 +24,10 @@ from recompute.planning.simulate import SimulatedProgram
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search import attempts
 from recompute.search import best_attempt as best_attempt_module
-from recompute.search.attempt_plans import attempt_plans
 from recompute.search.attempts import DEFAULT_ATTEMPT, Attempt, SegmentSource, attempts_at, attempts_for
 from recompute.search.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choose import choose, choose_for
+from recompute.search.module_attempts import module_attempts
 from recompute.search.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
@@ -77,8 +77,8 @@ def test_chooses_smallest_attempt(name: str) -> None:
 
 @pytest.mark.slow("unet", "gpt_train")
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "unet.small.mlir"])
-def test_attempt_plans_reach_predicted_peaks(name: str) -> None:
-    items = list(attempt_plans(original(name), RecomputeOptions(attempts=3)))
+def test_module_attempts_reach_predicted_peaks(name: str) -> None:
+    items = list(module_attempts(original(name), RecomputeOptions(attempts=3)))
     assert 1 < len(items) <= 3
     for tried in items:
         module = original(name).clone()

@@ -21,7 +21,7 @@ from .choose import choose_for
 
 
 @dataclass(frozen=True)
-class AttemptPlans:
+class ModuleAttempt:
     """An attempt at each step of a module.
 
     Attributes:
@@ -39,7 +39,7 @@ class AttemptPlans:
         return sum(plan.plan.copies for plan in self.plans)
 
 
-def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Iterator[AttemptPlans]:
+def module_attempts(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Iterator[ModuleAttempt]:
     """Yield the attempts that `recompute` compares without a budget, in order. A step with fewer attempts than another
     step repeats its last one.
 
@@ -58,7 +58,7 @@ def attempt_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS)
         scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
         words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))
         peaks = [attempt.peaks.of_target(options.emission.keeps_barriers) for _, _, attempt in scored]
-        yield AttemptPlans(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
+        yield ModuleAttempt(words, tuple(_step_plan(*attempt) for attempt in scored), max(peaks))
 
 
 def _step_plan(name: str, step: Step, attempt: ScoredAttempt) -> StepPlan:

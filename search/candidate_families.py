@@ -1,4 +1,4 @@
-"""Families of smaller plans (`smaller_plans.py`): of an attempt segment by segment, of two attempts that differ in
+"""Families of smaller plans (`plan_reduction.py`): of an attempt segment by segment, of two attempts that differ in
 their policy, and of a solver's plan place by place."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..planning.solvers.result import Stop
 from .best_attempt import ScoredAttempt
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import Reduction
-from .smaller_plans import fewer_groups, mix, thin_out, with_groups
+from .plan_reduction import fewer_groups, mix, thin_out, with_groups
 from .step_forecasts import StepCandidate
 
 THINNED = 4
