@@ -100,7 +100,11 @@ def test_operation_with_undeclared_effects_is_not_copied() -> None:
     result = rewrite_in_place(module, RecomputeOptions(target="none"))
     assert result.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
     messages = [remark.reason for remark in result.remarks]
-    remedy = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
+    remedy = (
+        "if it is pure, declare it to the passes, "
+        '`from recompute.rules import pure, register; register("acme.swish", pure())`, and to the proof, '
+        '`from recompute.proof import register_pure; register_pure("acme.swish")` (docs/foreign_dialects.md)'
+    )
     assert f"acme.swish is not recomputed: the effects of acme.swish are unknown; {remedy}" in messages
 
 
