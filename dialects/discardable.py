@@ -124,7 +124,7 @@ KNOWN: dict[str, AttributeRule] = {
         "segment",
         "true or false",
         _is_bool,
-        "if false, operations with a hidden state may draw other numbers, which needs `--no-proof`",
+        "if false, operations with a hidden state may draw other numbers, which the proof refuses",
     ),
     Names.SHARDS_KEPT: AttributeRule(
         "sharding constraint", "a unit attribute", _is_unit, "a pass inserted it to shard a value saved for a copy"

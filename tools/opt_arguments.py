@@ -82,7 +82,7 @@ def argument_parser() -> argparse.ArgumentParser:
 def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input_file", nargs="?", help="MLIR, as text or bytecode; standard input if absent or '-'")
-    add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
+    add("-t", "--target", default=MLIR, help=f"{MLIR}, {', '.join(UNIVERSE.all_targets)}; --help-pass explains them")
     add("-o", "--output-file", help="file to write; standard output if absent")
     add_split_options(parser)
     add("--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form")
@@ -208,7 +208,7 @@ def _add_information(parser: argparse.ArgumentParser) -> None:
     )
     add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
     add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")
-    add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
+    add("--help-pass", metavar="NAME", help="explain a pass or a target and its options, and exit")
     add_completion_option(parser)
     add("-v", "--version", action="version", version=version_of("recompute-opt"))
 

@@ -202,6 +202,14 @@ USAGE = {
         "unknown pass 'recompute-mrak'; did you mean 'recompute-mark'",
     ),
     "help for an unknown pass": (["--help-pass", "recompute-mrak"], "did you mean 'recompute-mark'"),
+    "help for an unknown target": (["--help-pass", "memory-timelin"], "did you mean 'memory-timeline'"),
+    "help for a name that resembles none": (["--help-pass", "xyz"], "recompute, memory-timeline, explain"),
+    "target that resembles none": (
+        ["-t", "gpu"],
+        "unknown target 'gpu'; those of this project are memory-timeline, explain, and those of xDSL and of other "
+        "packages are arm-asm, ",
+    ),
+    "target among the passes": (["-p", "explain"], "unknown pass 'explain'; it is a target: -t explain"),
 }
 
 
