@@ -110,6 +110,7 @@ class CommandLine:
         bytecode: Write MLIR bytecode.
         rules: The files with declarations of operations.
         cache: Use the disk cache.
+        quiet: Show no progress.
         answer: A text to print instead of running passes, such as a list of passes; None to run passes.
     """
 
@@ -132,7 +133,16 @@ class CommandLine:
     bytecode: bool = False
     rules: tuple[str, ...] = ()
     cache: bool = False
+    quiet: bool = False
     answer: str | None = None
+
+    @property
+    def writes_data_to_stderr(self) -> bool:
+        """Whether standard error has output for programs, such as JSON or IR, which other lines would break."""
+        remarks, printed = self.remarks, self.instrumentation
+        has_remarks = remarks.form != "text" and remarks.file is None
+        has_ir = not printed.dumps.is_empty and printed.dumps.folder is None
+        return has_remarks or has_ir or "json" in (printed.statistics, printed.timing)
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
@@ -177,6 +187,7 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         bytecode=options.emit_bytecode,
         rules=tuple(options.load_rules),
         cache=options.cache,
+        quiet=options.quiet,
         answer=information(parser, options, passes, targets),
     )
 
