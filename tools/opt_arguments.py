@@ -159,7 +159,8 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
         "--remarks",
         choices=FORMATS,
         help="print all remarks to standard error in this form (json: one object per line); without this option, "
-        "remarks are text, and those on recomputed segments are left out",
+        "remarks are text, and those on recomputed segments and the summary of each function (peak, FLOPs, proof) are "
+        "left out",
     )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")
