@@ -121,7 +121,10 @@ KNOWN: dict[str, AttributeRule] = {
         "its saved values are sharded over the devices until the backward pass",
     ),
     Names.PRESERVE_RNG_STATE: AttributeRule(
-        "segment", "true or false", _is_bool, "if false, operations with a hidden state may draw other numbers"
+        "segment",
+        "true or false",
+        _is_bool,
+        "if false, operations with a hidden state may draw other numbers, which the proof refuses",
     ),
     Names.SHARDS_KEPT: AttributeRule(
         "sharding constraint", "a unit attribute", _is_unit, "a pass inserted it to shard a value saved for a copy"

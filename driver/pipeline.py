@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..options.recompute_options import Pipeline
 from ..support.suggestions import close_name, did_you_mean
 from ..universe import UNIVERSE
 from .pipeline_syntax import ANY, MODULE, AnchoredSpec, BadPipeline, anchored_specs, elements, specs, split_anchor
-from .plugins import installed_universe
+from .plugins import installed_universe, unread_entry_points_hint
 from .renamed_passes import new_name_of_option, new_name_of_pass
 from .scheduled_pass import ScheduledPass
 
@@ -91,6 +91,25 @@ def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...
     raise BadPipeline(f"the pipeline '{text}' is not anchored at a module: write '{MODULE}({inside})'")
 
 
+def unknown_name(name: str, registered: Iterable[str], kind: str) -> str:
+    """Return the error for the name of a pass or target that is not registered, with the names that resemble it, or
+    else with those that exist.
+
+    Args:
+        name: The unknown name.
+        registered: The names that exist.
+        kind: "pass" or "target".
+    """
+    if kind == "pass" and name in UNIVERSE.all_targets:
+        return f"unknown pass '{name}'; it is a target: -t {name}"
+    names = list(registered)
+    ours = [known for known in names if known in UNIVERSE.all_passes or known in UNIVERSE.all_targets]
+    exist = f"; those of this project are {', '.join(ours)}"
+    if kind == "target" and (others := ", ".join(sorted(set(names) - set(ours)))):
+        exist += f", and those of xDSL and of other packages are {others}"
+    return f"unknown {kind} '{name}'{did_you_mean(name, names) or exist}{unread_entry_points_hint()}"
+
+
 def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
     """Make the pass or target that a spec names, with its options.
 
@@ -105,9 +124,7 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
     if (renamed := new_name_of_pass(spec.name)) is not None:
         raise BadPipeline(f"{kind} '{spec.name}' {renamed}")
     if spec.name not in registered:
-        ours = [name for name in registered if name in UNIVERSE.all_passes or name in UNIVERSE.all_targets]
-        exist = f"; those of this project are {', '.join(ours)}"
-        raise BadPipeline(f"unknown {kind} '{spec.name}'{did_you_mean(spec.name, registered) or exist}")
+        raise BadPipeline(unknown_name(spec.name, registered, kind))
     option_class = registered[spec.name]()
     spec = spec.normalize_parameter_names()
     options = [spelling(field.name) for field in fields(option_class)]

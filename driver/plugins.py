@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 
 from xdsl.universe import Universe
 
@@ -47,6 +47,16 @@ def _universe_of(plugin: EntryPoint) -> Universe:
     if not isinstance(universe, Universe):
         raise TypeError(f"expected a Universe of xDSL, not {type(universe).__name__}")
     return universe
+
+
+def unread_entry_points_hint() -> str:
+    """Return the hint on packages that register passes in another group than `GROUP`, such as `xdsl.passes`; "" if
+    there are none."""
+    points = (point for package in distributions() for point in package.entry_points)
+    unread = sorted({point.group for point in points if point.group.startswith("xdsl.") and point.group != GROUP})
+    if not unread:
+        return ""
+    return f"; entry points of '{', '.join(unread)}' are not read: a pass is registered by '{GROUP}' (docs/plugins.md)"
 
 
 @cache

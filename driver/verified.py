@@ -16,10 +16,11 @@ from ..dialects.names import Names
 from ..mlir_io.repeated_operations import VerifiedOperations
 from ..proof.declarations import registered_pure
 from ..proof.prove import Proof, prove
+from ..rules.effects import HIDDEN_STATE
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
-from ..support.interface import by_interface
+from ..support.interface import by_interface, option
 from ..support.operations import name_of
 from ..support.timing import part
 from ..transforms.verify import verify_input
@@ -158,9 +159,16 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
         raise NotProved(
             proof,
             f"{consequence}: the result is not proved equal to the input: {proof.reason} "
-            f"{_undeclared_purity_hint(after)}({remedy})",
+            f"{_undeclared_purity_hint(after)}{_redrawn_numbers_hint(after)}({remedy})",
         )
     return proof
+
+
+def _redrawn_numbers_hint(module: ModuleOp) -> str:
+    """Return the hint on copied operations that draw other numbers, which no proof accepts, or ""."""
+    copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
+    names = ", ".join(sorted(copied & HIDDEN_STATE))
+    return f"({option('preserve-rng-state')} is false: copies of {names} draw other numbers) " if names else ""
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:

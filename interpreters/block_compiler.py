@@ -29,6 +29,7 @@ from ..dialects.structured import GroupOp
 from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import works_on_memory
 from ..support.diagnostics import Refusal
+from ..support.interface import by_interface
 from ..support.operations import name_of
 from .block_programs import BlockProgram, Observer, ProgramStep, captures_of
 from .checked_kernels import add_result_checks
@@ -118,7 +119,13 @@ class BlockCompiler:
         except ValueError as error:
             raise Refusal(op, f"{name_of(op)} cannot be executed: {error}") from error
         if kernel is None:
-            raise Refusal(op, f"{name_of(op)} cannot be executed: the interpreter does not know this operation")
+            place = by_interface(" in a file for --load-rules", "")
+            remedy = f"{place}: recompute.interpreters.register_kernel (docs/foreign_dialects.md)"
+            raise Refusal(
+                op,
+                f"{name_of(op)} cannot be executed: the interpreter does not know this operation; declare its numpy "
+                f"implementation{remedy}",
+            )
         return self._following_layout(op, kernel)
 
     def _kernel(self, op: Operation) -> Kernel | None:

@@ -64,7 +64,8 @@ class Selection:
     matches are not recomputed.
     collectives: allow collectives to run again, equally often on all devices, on new channels: MindSpore's
     `mp_comm_recompute`.
-    preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers.
+    preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers, a
+    result that the proof refuses: it is written only with `--no-proof` (in Python, `proof=False`).
     repeatable: patterns of custom call targets without side effects whose results depend only on their operands, which
     the proof assumes unverified. The targets of LAPACK, cuDNN, Pallas and the like are known.
     primal_results: numbers of the results of the forward pass, such as the loss, for steps whose operations have no

@@ -5,10 +5,13 @@ The result is used in messages only: an error here can mislead a reader, but can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from xdsl.ir import Operation
 
 from ..support.diagnostics import UNKNOWN, position_of
 from ..support.locations import name_without_position
+from .loop_difference import WHILE, loop_difference
 from .operation_parts import name_of
 from .terms import Attributes, Head, Side, Terms
 
@@ -25,15 +28,23 @@ class Difference:
         path: Steps from the compared value to the difference, through operands and regions.
         before: Description of the difference in the first program.
         after: Description of the difference in the second program.
+        loops: What differs between two loops, if the path ends at them; "" otherwise, and before `with_loops`.
+        loop_pair: These two loops; None otherwise.
     """
 
     path: tuple[str, ...]
     before: str
     after: str
+    loops: str = ""
+    loop_pair: tuple[Operation, Operation] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         where = f"{self.path[-1]}: " if self.path else ""
-        return f"{where}before {self.before}, after {self.after}"
+        return f"{where}before {self.before}, after {self.after}{f'; {self.loops}' if self.loops else ''}"
+
+    def with_loops(self) -> Difference:
+        """Return the difference with the description of its two loops, which takes a walk over both programs."""
+        return self if self.loop_pair is None else replace(self, loops=loop_difference(*self.loop_pair), loop_pair=None)
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
     while pending:
         pair = pending.pop()
         if (texts := _difference_here(terms, pair)) is not None:
-            return Difference(pair.path(), *texts)
+            return Difference(pair.path(), *texts, loop_pair=_loop_pair(terms, pair))
         region_pairs = _region_pairs(terms, pair, visited)
         last_regions = pair if region_pairs else last_regions
         unvisited = [
@@ -75,6 +86,21 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
         visited.update((step.before, step.after) for step in unvisited)
         pending.extend(step for step in reversed(unvisited) if step.before != step.after)
     return Difference(last_regions.path(), "one region", "another")
+
+
+def _loop_pair(terms: Terms, pair: _Pair) -> tuple[Operation, Operation] | None:
+    """Return the loops that both terms are, or are results of; None if they are something else."""
+    loops = _origin(terms, BEFORE, pair.before), _origin(terms, AFTER, pair.after)
+    if loops[0] is None or loops[1] is None or not name_of(loops[0]) == name_of(loops[1]) == WHILE:
+        return None
+    return loops[0], loops[1]
+
+
+def _origin(terms: Terms, side: Side, number: int) -> Operation | None:
+    """Return the operation of a term, or of the term that it is a result of; None if it is not known."""
+    if _head(terms, number).kind == "result":
+        number = terms.terms[number][1][0]
+    return terms.origins[side].get(number)
 
 
 def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:

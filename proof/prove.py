@@ -133,7 +133,7 @@ from xdsl.ir import Operation
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation
 from .declarations import registered_pure
-from .first_difference import AFTER, BEFORE, describe, first_difference
+from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
 from .inner_modules import prove_with_inner_modules
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
@@ -248,13 +248,13 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
     numbering_after = Numbering(after, AFTER, terms, _for_after(assumed, numbering_before, options))
     first = _Comparison(terms, numbering_before, numbering_after, options.flattened_results).prove()
     if first or not options.loops or not _has_loops(after):
-        return first
+        return _with_loops(first)
     rules = LoopRules(Terms(functions), names_a_memory(before) or names_a_memory(after))
     numbering_before = LoopNumbering(before, BEFORE, rules, assumed)
     numbering_after = LoopNumbering(after, AFTER, rules, _for_after(assumed, numbering_before, options))
     second = _Comparison(rules.terms, numbering_before, numbering_after, options.flattened_results).prove()
     # Prefer the first explanation: it names operations, the second one terms of tier 2.
-    return replace(second if second or second.difference is None else first, tier=2)
+    return replace(_with_loops(second if second or second.difference is None else first), tier=2)
 
 
 def _for_after(assumed: NumberingOptions, before: Numbering, options: ProofOptions) -> NumberingOptions:
@@ -378,8 +378,16 @@ def _values(name: str, before: FunctionTerms, after: FunctionTerms) -> Iterator[
 
 
 def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
-    difference = first_difference(terms, before, after)
+    return _of_difference(where, first_difference(terms, before, after))
+
+
+def _of_difference(where: str, difference: Difference) -> Proof:
     return Proof(False, f"{where} differs: {difference}", where, difference)
+
+
+def _with_loops(proof: Proof) -> Proof:
+    """Add to a failed proof what differs between the two loops at which it ends."""
+    return proof if proof.difference is None else _of_difference(proof.where, proof.difference.with_loops())
 
 
 def _why_not_preserved(

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from ..dialects.names import Names
 from ..support.operations import name_of
 from .facts import Effect, Facts, OpClass
-from .registry import REMEDY, OperationNames, facts_of
+from .registry import OperationNames, facts_of, remedy_for
 
 
 def is_constant(op: Operation) -> bool:
@@ -97,7 +97,7 @@ def why_body_impure(op: Operation) -> str | None:
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
     """Return why the operation itself is impure, disregarding its regions, or None if it is pure."""
     if facts is None:
-        return f"the effects of {name_of(op)} are unknown; {REMEDY}"
+        return f"the effects of {name_of(op)} are unknown; {remedy_for(name_of(op))}"
     if facts.effect is Effect.TERMINATOR:
         return None
     if facts.effect is Effect.IMPURE:

@@ -133,6 +133,18 @@ def once(op: Operation) -> int:
 
 
 def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
+    """Return the facts about a function of operands and attributes, which may run twice.
+
+    The proof needs a declaration of its own, `recompute.proof.register_pure`.
+
+    Args:
+        flops: FLOPs of one execution as a function of the operation; by default one for each element of the results.
+        transcendentals: Calls of functions such as `exp`; by default none.
+
+    Example:
+        >>> from recompute.rules import pure, register
+        >>> register("acme.swish", pure(flops=lambda op: 4 * 64 * 64))
+    """
     return Facts(Effect.PURE, flops=flops, transcendentals=transcendentals)
 
 
@@ -171,6 +183,16 @@ def without_arithmetic(facts: Facts) -> Facts:
 
 
 def impure(reason: str, *kinds: OpClass) -> Facts:
+    """Return the facts about an operation that must not run twice.
+
+    Args:
+        reason: The reason, which remarks quote: "acme.print is not recomputed: it prints".
+        kinds: Further properties of the operation.
+
+    Example:
+        >>> from recompute.rules import impure, register
+        >>> register("acme.print", impure("it prints"))
+    """
     return Facts(Effect.IMPURE, reason=reason, op_classes=frozenset(kinds))
 
 
@@ -183,6 +205,20 @@ def constant() -> Facts:
 
 
 def random(state: int = 0, flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
+    """Return the facts about random numbers that are a function of an operand, their state.
+
+    A copy reads the same state, so it draws the same numbers. An operation without that operand is never copied. The
+    proof needs `recompute.proof.register_pure`, as for `pure`.
+
+    Args:
+        state: Index of the operand with the state.
+        flops: FLOPs of one execution as a function of the operation; by default one for each element of the results.
+        transcendentals: Calls of functions such as `exp`; by default none.
+
+    Example:
+        >>> from recompute.rules import random, register
+        >>> register("acme.dropout_mask", random(state=0))
+    """
     return Facts(Effect.PURE, state=state, flops=flops, transcendentals=transcendentals)
 
 

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.placements import is_placement
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal
+from ..support.interface import by_interface
 from ..support.operations import check_operation_name, name_of
 from . import arith, aten, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
@@ -81,7 +82,18 @@ def number_from(function: Callable[..., Any], argument: Operation | Attribute) -
     return int(number), ""
 
 
-REMEDY = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
+def remedy_for(name: str) -> str:
+    """Return the remedy for an operation without facts: the code of both declarations, to the passes and to the proof.
+
+    The proof reads no facts of the passes, so one declaration is not enough.
+    """
+    place = by_interface("in a file for --load-rules, ", "")
+    return (
+        f"if it is pure, declare it {place}to the passes, "
+        f'`from recompute.rules import pure, register; register("{name}", pure())`, and to the proof, '
+        f'`from recompute.proof import register_pure; register_pure("{name}")` (docs/foreign_dialects.md)'
+    )
+
 
 _ON_TENSORS = (stablehlo, chlo, aten)
 _ON_ANYTHING = (sdy, arith, math, tensor, linalg, scf, memref, func)
@@ -100,8 +112,21 @@ def register(name: str, facts: Facts) -> None:
 
     Facts that do not fit an operation, and functions in them that fail, raise `Refusal` at that operation.
 
+    The proof does not read the facts: a pure operation needs `recompute.proof.register_pure` too.
+
+    Args:
+        name: Name of the operation with its dialect, as `acme.swish`.
+        facts: What `pure`, `impure`, `random`, `view` and the other functions of this package return.
+
     Raises:
         ValueError: The name has no dialect, or the facts about the operation are built in.
+
+    Example:
+        >>> from recompute.proof import register_pure
+        >>> from recompute.rules import impure, pure, register
+        >>> register("acme.swish", pure())
+        >>> register_pure("acme.swish")
+        >>> register("acme.print", impure("it prints"))
     """
     check_operation_name(name)
     if name in BUILT_IN:

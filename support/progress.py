@@ -104,7 +104,7 @@ def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) 
 
     Args:
         task: The name of the work.
-        only_on_terminal: Print nothing if standard error is not a terminal, because scripts read it.
+        only_on_terminal: Print nothing if standard error is not a terminal, for tools that write JSON or IR there.
         has_parts: Whether the parts of `timing.py` are the phases; otherwise the caller enters them all.
     """
     if (outer := _shown.get()) is not None:

@@ -18,14 +18,17 @@ _EXPECTED = "expected bytes ('8GiB', '500MB'), a share ('50%' or 0.5) or 'min'"
 def parse_bytes(text: str) -> int:
     """Parse a number of bytes: `1000000`; `8GiB` and `8Gi` (powers of 1024); `500MB` and `500M` (powers of 1000).
 
-    Case-insensitive.
+    Case-insensitive, except that a `b` after a capital letter means bits: `8Gb` and `8Gib` are errors.
 
     Raises:
-        ValueError: The text is not a number of bytes, is a share, or is less than one byte.
+        ValueError: The text is not a number of bytes, is a share, is in bits, or is less than one byte.
     """
     amount = _AMOUNT.fullmatch(text)
     if amount is None or amount["unit"] == "%" or (amount["binary"] and not amount["prefix"]):
         raise ValueError(f"invalid number of bytes '{text}': expected a number with or without a unit, such as '8GiB'")
+    if amount["prefix"].isupper() and amount["unit"].endswith("b"):
+        in_bytes = f"{amount['number']}{amount['prefix']}{amount['binary'].lower()}B"
+        raise ValueError(f"invalid number of bytes '{text}': a 'b' means bits; did you mean '{in_bytes}'?")
     number = float(amount["number"])
     if number == float("inf"):
         raise ValueError(f"invalid number of bytes '{text}': the number is too large")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Protocol, runtime_checkable
@@ -11,14 +11,13 @@ from typing import Protocol, runtime_checkable
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
-from ..driver.pipeline import Passes, known_passes, parse_module_schedule, parse_passes, resolve
+from ..driver.pipeline import Passes, known_passes, parse_module_schedule, parse_passes, resolve, unknown_name
 from ..driver.pipeline_syntax import BadPipeline, specs
 from ..driver.plugins import installed_universe
 from ..driver.scheduled_pass import ScheduledPass
-from ..support.suggestions import did_you_mean
 from ..universe import UNIVERSE
 from .files import demand_different_files
-from .information import information
+from .information import TargetClasses, information
 from .ir_dumps import DumpRequest
 from .opt_arguments import MLIR, argument_parser, as_argparse_expects
 from .reporting import CATEGORIES
@@ -30,9 +29,6 @@ class ChecksOptions(Protocol):
     """A target that checks its options before any work is done."""
 
     def check_options(self) -> None: ...
-
-
-TargetClasses = Mapping[str, Callable[[], type[Target]]]
 
 
 @dataclass(frozen=True)
@@ -114,6 +110,7 @@ class CommandLine:
         bytecode: Write MLIR bytecode.
         rules: The files with declarations of operations.
         cache: Use the disk cache.
+        quiet: Show no progress.
         answer: A text to print instead of running passes, such as a list of passes; None to run passes.
     """
 
@@ -136,7 +133,16 @@ class CommandLine:
     bytecode: bool = False
     rules: tuple[str, ...] = ()
     cache: bool = False
+    quiet: bool = False
     answer: str | None = None
+
+    @property
+    def writes_data_to_stderr(self) -> bool:
+        """Whether standard error has output for programs, such as JSON or IR, which other lines would break."""
+        remarks, printed = self.remarks, self.instrumentation
+        has_remarks = remarks.form != "text" and remarks.file is None
+        has_ir = not printed.dumps.is_empty and printed.dumps.folder is None
+        return has_remarks or has_ir or "json" in (printed.statistics, printed.timing)
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
@@ -181,7 +187,8 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         bytecode=options.emit_bytecode,
         rules=tuple(options.load_rules),
         cache=options.cache,
-        answer=information(parser, options, passes),
+        quiet=options.quiet,
+        answer=information(parser, options, passes, targets),
     )
 
 
@@ -223,7 +230,7 @@ def _check_names_of_dumped_passes(options: argparse.Namespace, passes: Passes) -
     for option in ("print_ir_before", "print_ir_after"):
         for name in _names(getattr(options, option)):
             if name not in passes:
-                raise UsageError(f"--{option.replace('_', '-')}: unknown pass '{name}'{did_you_mean(name, passes)}")
+                raise UsageError(f"--{option.replace('_', '-')}: {unknown_name(name, passes, 'pass')}")
 
 
 def _names(text: str) -> list[str]:

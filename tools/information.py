@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
+
+from xdsl.utils.target import Target
 
 from ..dialects.context import make_context
 from ..dialects.recompute import RECOMPUTE
-from ..driver.pipeline import Passes
-from ..support.suggestions import did_you_mean
+from ..driver.pipeline import Passes, unknown_name
 from ..universe import UNIVERSE
 from .completion import completion
 from .irdl import irdl_of
 from .opt_arguments import MLIR
-from .pass_help import explain_pass, pass_list
+from .pass_help import explain_pass, explain_target, pass_list
 from .usage_error import UsageError
 
+TargetClasses = Mapping[str, Callable[[], type[Target]]]
+"""Classes of targets, by name."""
 
-def information(parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes) -> str | None:
+
+def information(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes, targets: TargetClasses
+) -> str | None:
     """Return the text that the options request instead of a run; None if they request a run.
 
     Raises:
-        UsageError: `--help-pass` names an unknown pass.
+        UsageError: `--help-pass` names neither a pass nor a target.
     """
     ours = list(UNIVERSE.all_passes)
     names = [*ours, *sorted(set(passes) - set(ours))]
@@ -34,10 +41,14 @@ def information(parser: argparse.ArgumentParser, options: argparse.Namespace, pa
     if options.emit_irdl:
         return irdl_of(RECOMPUTE)
     if options.completion is not None:
-        values = {name: names for name in ("-p", "--help-pass", "--print-ir-before", "--print-ir-after")}
-        return completion(parser, options.completion, values | {"-t": [MLIR, *UNIVERSE.all_targets]})
+        values = {name: names for name in ("-p", "--print-ir-before", "--print-ir-after")}
+        values |= {"-t": [MLIR, *UNIVERSE.all_targets], "--help-pass": [*names, *UNIVERSE.all_targets]}
+        return completion(parser, options.completion, values)
     if options.help_pass is None:
         return None
-    if options.help_pass not in passes:
-        raise UsageError(f"unknown pass '{options.help_pass}'{did_you_mean(options.help_pass, passes)}")
-    return explain_pass(passes[options.help_pass]())
+    if options.help_pass in passes:
+        return explain_pass(passes[options.help_pass]())
+    if options.help_pass in targets:
+        return explain_target(targets[options.help_pass]())
+    error = unknown_name(options.help_pass, [*passes, *UNIVERSE.all_targets], "pass or target")
+    raise UsageError(error)

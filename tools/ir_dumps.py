@@ -24,6 +24,13 @@ from .files import FileError
 HEADER = "// -----// IR Dump {moment} //----- //"
 WHOLE_PASS = "recompute"
 """The pass that does the work of several others."""
+SINGLE_PASSES = (
+    "recompute-take-marks,recompute-inline,recompute-inline-gradient,recompute-inline-segments,recompute-phase,"
+    "recompute-loops,recompute-mark,recompute-clone,recompute-shard-kept,recompute-cse,recompute-lower,"
+    "recompute-stagger,recompute-verify"
+)
+"""The passes whose work `recompute` does, in its order. `recompute` also chooses between several ways to mark, and
+restores calls; no pipeline does."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -58,7 +65,11 @@ class DumpRequest:
     def without_effect(self, passes: Iterable[str]) -> list[str]:
         """Return a warning for each requested pass that is not in the pipeline."""
         running = frozenset(passes)
-        inside = "; 'recompute' does the work of several passes, and is dumped as one" if WHOLE_PASS in running else ""
+        inside = (
+            f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
+            f"its choice between several ways to mark: -pass-pipeline='builtin.module({SINGLE_PASSES})'"
+        )
+        inside = inside if WHOLE_PASS in running else ""
         return [
             f"{option}={name} prints nothing: the pipeline does not run this pass{inside}"
             for option, names in (("--print-ir-before", self.before), ("--print-ir-after", self.after))

@@ -82,7 +82,7 @@ def argument_parser() -> argparse.ArgumentParser:
 def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input_file", nargs="?", help="MLIR, as text or bytecode; standard input if absent or '-'")
-    add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
+    add("-t", "--target", default=MLIR, help=f"{MLIR}, {', '.join(UNIVERSE.all_targets)}; --help-pass explains them")
     add("-o", "--output-file", help="file to write; standard output if absent")
     add_split_options(parser)
     add("--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form")
@@ -159,7 +159,8 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
         "--remarks",
         choices=FORMATS,
         help="print all remarks to standard error in this form (json: one object per line); without this option, "
-        "remarks are text, and those on recomputed segments are left out",
+        "remarks are text, and those on recomputed segments and the summary of each function (peak, FLOPs, proof) are "
+        "left out",
     )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")
@@ -171,6 +172,7 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
         help="match `// expected-error {{...}}` comments with errors and remarks; "
         "'only-expected' ignores diagnostics without a comment",
     )
+    add("-q", "--quiet", action="store_true", help="no progress on standard error")
     stacktrace = "--print-stacktrace-on-diagnostic"
     add(stacktrace, f"--mlir{stacktrace[1:]}", action="store_true", help="print Python's traceback before an error")
 
@@ -208,7 +210,7 @@ def _add_information(parser: argparse.ArgumentParser) -> None:
     )
     add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
     add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")
-    add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
+    add("--help-pass", metavar="NAME", help="explain a pass or a target and its options, and exit")
     add_completion_option(parser)
     add("-v", "--version", action="version", version=version_of("recompute-opt"))
 

@@ -1,4 +1,4 @@
-"""The documentation of passes for `--list-passes` and `--help-pass`."""
+"""The documentation of passes and targets for `--list-passes` and `--help-pass`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable
 
 from xdsl.passes import ModulePass
+from xdsl.utils.target import Target
 
 from ..driver.pipeline import Passes
 from ..universe import UNIVERSE
@@ -31,13 +32,28 @@ def _documentation(pass_class: type[ModulePass]) -> str:
     module = inspect.getmodule(pass_class)
     if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
         return module.__doc__
+    return _own_summary(pass_class)
+
+
+def _own_summary(kind: type[ModulePass] | type[Target]) -> str:
+    """Return the docstring of a class without its options; "" without one."""
     # A class without a docstring has the signature that `dataclass` writes.
-    own = summary(pass_class)
-    return "" if own.startswith(f"{pass_class.__name__}(") else own
+    own = summary(kind)
+    return "" if own.startswith(f"{kind.__name__}(") else own
 
 
 def explain_pass(pass_class: type[ModulePass]) -> str:
     """Return the documentation of a pass and its options."""
     text = _documentation(pass_class) or f"{pass_class.name}: this pass has no documentation."
-    options = list(help_lines(options_of(pass_class)))
+    return _with_options(text, pass_class)
+
+
+def explain_target(target_class: type[Target]) -> str:
+    """Return the documentation of a target of `-t` and its options."""
+    text = _own_summary(target_class) or "this target has no documentation."
+    return _with_options(f"{target_class.name}: {text}", target_class)
+
+
+def _with_options(text: str, kind: type[ModulePass] | type[Target]) -> str:
+    options = list(help_lines(options_of(kind)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

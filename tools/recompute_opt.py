@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
@@ -23,7 +24,7 @@ from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.counted import counted
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
-from ..support.progress import progress
+from ..support.progress import ProgressLine, progress
 from .command_line import CommandLine, parse_arguments, passes_to_run
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
@@ -123,7 +124,8 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
     module_run = ModuleRun(request, name, prefix=f"{number:02}_" if request.split else "")
     result, errors = "", list[Diagnostic]()
     try:
-        with progress("recompute-opt", only_on_terminal=True) as line:
+        shown = progress("recompute-opt", only_on_terminal=request.writes_data_to_stderr)
+        with nullcontext(ProgressLine("")) if request.quiet else shown as line:
             result = module_run.process(text)
             line.result = module_run.result
     except (ParseError, DiagnosticException) as error:

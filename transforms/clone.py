@@ -261,7 +261,8 @@ class ClonePass(ModulePass):
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
     chain: each copy group also waits for the gradient operation before it.
     collectives: allow copies of collectives, equally often on all devices, on new channels.
-    preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers.
+    preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers, a result that
+    the proof refuses: it is written only with `--no-proof`.
     strict: report a mark without effect as an error.
     """
 

@@ -16,7 +16,6 @@ from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
-from ...support.units import format_bytes
 from ...transforms.preparation.flatten import drop_dead
 from ...transforms.preparation.timelines import flat, is_flat, peaks_of
 from ..outcome import RewriteResult
@@ -92,6 +91,4 @@ class BudgetProblem:
         """The budget, for messages."""
         if self.limits.limit_bytes is None:
             return f"{self.budget.text}"
-        return (
-            f"of {self.budget.text} ({', '.join(map(format_bytes, self.limits.limit_bytes.values()))} of temporaries)"
-        )
+        return f"of {self.budget.text} ({self.limits.wording})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -58,10 +58,22 @@ class BudgetLimits:
     Attributes:
         plain_bytes: The temporaries of the plain step.
         limit_bytes: The most temporaries within the budget; None for the budget `min`.
+        fixed_bytes: Arguments and results, for which a budget in bytes leaves room; empty for shares and `min`.
     """
 
     plain_bytes: Mapping[str, int]
     limit_bytes: Mapping[str, int] | None
+    fixed_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def wording(self) -> str:
+        """The limits of all functions, for messages: `14.0 KiB of temporaries beside 8.0 KiB of arguments and
+        results`."""
+        return ", ".join(
+            f"{format_bytes(limit)} of temporaries"
+            + (f" beside {format_bytes(self.fixed_bytes[name])} of arguments and results" if self.fixed_bytes else "")
+            for name, limit in (self.limit_bytes or {}).items()
+        )
 
     @property
     def is_kept(self) -> bool:
@@ -94,9 +106,9 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     plain_bytes = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
         return BudgetLimits(plain_bytes, None)
-    return BudgetLimits(
-        plain_bytes, {name: _limit_of(module, budget, name, timeline) for name, timeline in lines.items()}
-    )
+    limit_bytes = {name: _limit_of(module, budget, name, timeline) for name, timeline in lines.items()}
+    fixed_bytes = {name: timeline.device_bytes - timeline.peak_bytes for name, timeline in lines.items()}
+    return BudgetLimits(plain_bytes, limit_bytes, {} if is_share(budget.text) else fixed_bytes)
 
 
 def _limit_of(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:

@@ -16,7 +16,7 @@ from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
-from ...support.units import readable_bytes
+from ...support.units import format_bytes, readable_bytes
 from ..outcome import Recomputation, RewriteResult
 from .beside_segments import BesideSegments
 from .budget_problem import BudgetProblem
@@ -200,7 +200,14 @@ class _SolverRounds:
             return self.segments.plan(graph, planner, self.chain)
         except NoPlan as error:
             besides = f", and {readable_bytes(around)} around the block" if around else ""
-            raise NoPlan(f"{error}{besides}") from error
+            raise NoPlan(f"{error}{besides}{self._fixed_values()}") from error
+
+    def _fixed_values(self) -> str:
+        """Return a phrase on the arguments and results that a budget in bytes leaves room for, or ""."""
+        fixed = ", ".join(map(format_bytes, self.problem.limits.fixed_bytes.values()))
+        return (
+            f"; the budget of {self.problem.budget.text} covers {fixed} of arguments and results too" if fixed else ""
+        )
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:

@@ -89,6 +89,18 @@ def test_plugin_errors_are_reported(installed: Path) -> None:
     assert "  acme-save" in execute("recompute-opt --list-passes", installed).stdout
 
 
+def test_unknown_pass_names_the_entry_point(installed: Path) -> None:
+    """A pass in the group `xdsl.passes`, which nothing reads, is unknown: the error names the right group."""
+    metadata = installed / "packages" / "other-0.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[xdsl.passes]\nmy-pass = other_passes:MyPass\n")
+    for command in ("step.mlir -p my-pass", "--help-pass my-pass"):
+        error = execute(f"recompute-opt {command}", installed).stderr
+        hint = "entry points of 'xdsl.passes' are not read: a pass is registered by 'xdsl.universe' (docs/plugins.md)"
+        assert error.endswith(f"; {hint}\n"), error
+
+
 BROKEN = {
     "failing import": ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
     "no universe": ("UNIVERSE = 1", "TypeError: expected a Universe of xDSL, not int"),

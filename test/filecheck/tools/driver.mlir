@@ -9,6 +9,7 @@
 // RUN: recompute-opt %s -p recompute-mark,recompute-clone --pass-statistics=json 2>&1 >/dev/null | filecheck %s --check-prefix=JSON
 // RUN: recompute-opt --list-passes | filecheck %s --check-prefix=LIST
 // RUN: recompute-opt --help-pass recompute-mark | filecheck %s --check-prefix=HELP
+// RUN: recompute-opt --help-pass memory-timeline | filecheck %s --check-prefix=TARGET
 // RUN: recompute-opt --help-pass cse | filecheck %s --check-prefix=FOREIGN
 // RUN: not recompute-opt %s -p recompute-mark{segments=block0} --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: recompute-opt %s -p recompute-mark --verify-diagnostics
@@ -74,3 +75,8 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: the values are needed as soon as
 // NESTED:    recompute-opt: error: 'recompute-mark' runs on builtin.module, not on func.func: write it outside 'func.func(...)'
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed
+
+// Targets have help as passes do.
+// TARGET:      memory-timeline: The live bytes over a step.
+// TARGET:      Options:
+// TARGET-NEXT:   format=<str>, default text: `text`, `json`, `html` or `svg`

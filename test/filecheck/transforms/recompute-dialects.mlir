@@ -37,7 +37,7 @@ func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, 
 func.func @memory(%m: memref<8xf32>, %ct: f32) -> f32 {
   %c0 = arith.constant 0 : index
   %v = memref.load %m[%c0] {recompute.recompute = true} : memref<8xf32> // expected-remark {{memref.load is not recomputed: it reads memory that may be overwritten before the copy runs}}
-  %w = "acme.swish"(%v) {recompute.recompute = true} : (f32) -> f32 // expected-remark {{the effects of acme.swish are unknown; declare them with recompute.rules.register}}
+  %w = "acme.swish"(%v) {recompute.recompute = true} : (f32) -> f32 // expected-remark {{the effects of acme.swish are unknown; if it is pure, declare it in a file for --load-rules, to the passes, `from recompute.rules import pure, register; register("acme.swish", pure())`, and to the proof, `from recompute.proof import register_pure; register_pure("acme.swish")`}}
   %g0 = arith.mulf %ct, %ct {recompute.phase = "gradient"} : f32
   %g1 = arith.mulf %g0, %v {recompute.phase = "gradient"} : f32
   %g2 = arith.mulf %g1, %w {recompute.phase = "gradient"} : f32

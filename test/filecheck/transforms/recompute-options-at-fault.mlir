@@ -1,5 +1,8 @@
 // RUN: recompute-opt %s -p 'recompute{primal-results=1}' 2>&1 >/dev/null | filecheck %s --check-prefix=RESULT
 // RUN: recompute-opt %s -p 'recompute{primal-results=0}' --remarks=text 2>&1 >/dev/null | filecheck %s --check-prefix=LOSS
+// RUN: recompute-opt %s -p 'recompute{primal-results=0}' --remarks text 2>&1 >/dev/null | filecheck %s --check-prefix=LOSS
+// RUN: recompute-opt %s -p 'recompute{primal-results=0}' --remarks json 2>&1 >/dev/null | filecheck %s --check-prefix=JSON
+// RUN: recompute-opt %s -p 'recompute{primal-results=0}' 2>&1 >/dev/null | filecheck %s --check-prefix=DEFAULT
 // RUN: not recompute-opt %s -p 'recompute{primal-results=2}' 2>&1 >/dev/null | filecheck %s --check-prefix=ARGUMENT
 // RUN: recompute-opt %s -p 'recompute{primal-results=0 policy=everything_saveable}' 2>&1 >/dev/null | filecheck %s --check-prefix=PHASES
 // RUN: recompute-opt %S/../tools/driver-passed.mlir -p 'recompute{policy=everything_saveable}' 2>&1 >/dev/null | filecheck %s --check-prefix=POLICY
@@ -11,6 +14,10 @@
 
 // RESULT: remark: nothing is recomputed (with primal-results=1 the forward pass has {{[0-9]+}} operations and the backward pass {{[0-9]+}}: name the loss; result 1 is a tensor<1024xf32>, and most losses are scalars: try primal-results=0): the step is left as it is
 // LOSS: remark: @step: peak {{.*}} operations run again
+// JSON: "message": "@step: peak {{.*}} operations run again
+// DEFAULT-NOT: @step: peak
+// DEFAULT: segments by structure, chosen of
+// DEFAULT-NOT: @step: peak
 // ARGUMENT: error: no gradient found: with primal-results=2 no operation belongs to the forward pass, because it names an argument or a constant
 // PHASES: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy)
 // POLICY: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy): the step is left as it is

@@ -170,5 +170,7 @@ def test_reason_names_operations_without_declared_effects() -> None:
     _, first = decision(*lines, returns="%c, %h")
     assert first.reason == (
         "gradient operations read results of my.sine and my.cos, which must not run twice: the effects of my.sine are "
-        "unknown; declare them with recompute.rules.register (docs/foreign_dialects.md)"
+        "unknown; if it is pure, declare it to the passes, "
+        '`from recompute.rules import pure, register; register("my.sine", pure())`, and to the proof, '
+        '`from recompute.proof import register_pure; register_pure("my.sine")` (docs/foreign_dialects.md)'
     )

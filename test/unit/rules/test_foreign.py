@@ -100,7 +100,11 @@ def test_operation_with_undeclared_effects_is_not_copied() -> None:
     result = rewrite_in_place(module, RecomputeOptions(target="none"))
     assert result.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
     messages = [remark.reason for remark in result.remarks]
-    remedy = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
+    remedy = (
+        "if it is pure, declare it to the passes, "
+        '`from recompute.rules import pure, register; register("acme.swish", pure())`, and to the proof, '
+        '`from recompute.proof import register_pure; register_pure("acme.swish")` (docs/foreign_dialects.md)'
+    )
     assert f"acme.swish is not recomputed: the effects of acme.swish are unknown; {remedy}" in messages
 
 
@@ -125,7 +129,7 @@ def test_wrong_copy_is_neither_proved_nor_equal() -> None:
 
 
 def test_operation_without_kernel_is_not_executed() -> None:
-    with pytest.raises(Refusal, match=r"step.mlir:4:\d+: error: acme.pack cannot be executed"):
+    with pytest.raises(Refusal, match=r"step.mlir:4:\d+: error: acme.pack cannot be executed: .*register_kernel"):
         execute(function_named(step()), random_inputs(function_named(step())))
 
 
@@ -187,6 +191,19 @@ def test_check_names_the_remedy_for_undeclared_operations(
     assert recompute_check.main(["step.mlir", "less.mlir"]) == 1
     hint = "(the proof assumes effects of acme.swish, acme.swish_grad: where it is pure, declare it with "
     assert f"{hint}recompute.proof.register_pure in a file for --load-rules)" in capsys.readouterr().out
+
+
+def test_execution_names_the_remedy_for_operations_without_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.mlir").write_text(STEP)
+    Path("acme_rules.py").write_text("\n".join(line for line in RULES.splitlines() if "register_kernel(" not in line))
+    arguments = ["step.mlir", "step.mlir", "--execute", "--load-rules", "acme_rules.py"]
+    assert recompute_check.main(arguments) == 2
+    output = capsys.readouterr()
+    remedy = "declare its numpy implementation in a file for --load-rules: recompute.interpreters.register_kernel"
+    assert remedy in output.out + output.err
 
 
 def test_error_names_operation_not_declared_pure(

@@ -49,6 +49,22 @@ def test_invalid_byte_counts_are_rejected(text: str):
 
 
 @pytest.mark.parametrize(
+    ("text", "in_bytes"), [("8Gib", "8GiB"), ("8 Mb", "8MB"), ("1.5KIb", "1.5KiB"), ("40Tb", "40TB")]
+)
+def test_units_of_bits_are_rejected(text: str, in_bytes: str):
+    """A budget is never in bits, and `Gb` usually is: the spelling is refused, not read as eight times as much."""
+    message = f"invalid (number of bytes|budget) '{text}': a 'b' means bits; did you mean '{in_bytes}'\\?$"
+    with pytest.raises(ValueError, match=message):
+        parse_bytes(text)
+    with pytest.raises(ValueError, match=message):
+        parse_budget(text, 1)
+
+
+def test_units_in_small_letters_are_bytes():
+    assert parse_bytes("8gib") == parse_bytes("8gIb") == parse_bytes("8GIB") == 2**33
+
+
+@pytest.mark.parametrize(
     ("text", "remedy"),
     [
         ("8", "'8%', '8MiB', '8GiB', or '8B' for bytes"),

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver import verified
 from recompute.proof.prove import Proof
+from recompute.support import progress as progress_module
 from recompute.test.documentation import training_step
 from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_opt import main
@@ -202,6 +203,14 @@ USAGE = {
         "unknown pass 'recompute-mrak'; did you mean 'recompute-mark'",
     ),
     "help for an unknown pass": (["--help-pass", "recompute-mrak"], "did you mean 'recompute-mark'"),
+    "help for an unknown target": (["--help-pass", "memory-timelin"], "did you mean 'memory-timeline'"),
+    "help for a name that resembles none": (["--help-pass", "xyz"], "recompute, memory-timeline, explain"),
+    "target that resembles none": (
+        ["-t", "gpu"],
+        "unknown target 'gpu'; those of this project are memory-timeline, explain, and those of xDSL and of other "
+        "packages are arm-asm, ",
+    ),
+    "target among the passes": (["-p", "explain"], "unknown pass 'explain'; it is a target: -t explain"),
 }
 
 
@@ -383,3 +392,29 @@ def test_path_note_needs_locations_in_the_input(tmp_path: Path, capsys: pytest.C
     assert main([str(source), "-p", "recompute"]) == 0
     output = capsys.readouterr()
     assert "optimization_barrier" in output.out and "note:" not in output.err
+
+
+SLOW_RUNS: dict[tuple[str, ...], bool] = {
+    (): True,
+    ("--remarks=text",): True,
+    ("--remarks=json", "--remarks-file=remarks.json"): True,
+    ("--quiet",): False,
+    ("--remarks=json",): False,
+    ("--remarks=yaml",): False,
+    ("--print-ir-after-all",): False,
+    ("--timing=json",): False,
+    ("--pass-statistics=json",): False,
+}
+
+
+@pytest.mark.parametrize("options", SLOW_RUNS)
+def test_long_runs_print_progress_to_a_pipe(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As recompute-plan does, unless standard error has output for programs."""
+    monkeypatch.setattr(progress_module, "FIRST_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    Path("step.mlir").write_text(training_step("block"))
+    assert main(["step.mlir", "-p", "recompute", "-o", "less.mlir", *options]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("recompute-opt: ") for line in lines) == SLOW_RUNS[options], lines
