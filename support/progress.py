@@ -6,7 +6,7 @@
         line.result = "580 operations are computed again"
 
     recompute.jax: train_step: proving, about 90 % done, 1 s left
-    recompute.jax: train_step: 580 operations are computed again, after 14 s
+    recompute.jax: train_step: 580 operations are computed again; this took 14 s
 
 On a terminal the line is overwritten in place. Otherwise it is printed every ten seconds.
 """
@@ -143,5 +143,5 @@ def _end(line: ProgressLine, is_terminal: bool) -> None:
     if seconds < FIRST_SECONDS:
         return
     clear = "\r\x1b[K" if is_terminal else ""
-    words = f"{line.task}: {line.result}, after {seconds:.0f} s\n" if line.result else ""
+    words = f"{line.task}: {line.result}; this took {seconds:.0f} s\n" if line.result else ""
     print(f"{clear}{words}", end="", file=sys.stderr, flush=True)

@@ -97,7 +97,8 @@ class Jitted(Generic[P, R]):
             return self._nested(call, key, args, kwargs), None, False
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
-            with progress(f"{self._package}: {self._name}"):
+            with progress(f"{self._package}: {self._name}") as line:
+                line.at("tracing")
                 lowered = self.lower_quietly(*args, **kwargs)
                 choice = lowered.choice
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
@@ -187,7 +188,8 @@ class Jitted(Generic[P, R]):
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values
         with the reasons, and the recomputed operations."""
-        with progress(f"{self._package}: {self._name}"):
+        with progress(f"{self._package}: {self._name}") as line:
+            line.at("tracing")
             return report(self.lower_quietly(*args, **kwargs))
 
     @shortened

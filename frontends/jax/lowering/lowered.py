@@ -18,9 +18,10 @@ from ....driver.api import Rewritten
 from ....options.recompute_options import RecomputeOptions
 from ....support.diagnostics import Remark
 from ....support.progress import progress
+from ....support.units import format_bytes
 from .. import private
 from ..bridge import crossing
-from ..compilation.allocation import reported_bytes
+from ..compilation.allocation import reported_bytes, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.choice import CompiledStep, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
@@ -82,7 +83,10 @@ class Lowered:
         """The variant that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.at("compiling")
-            return choose_variant(self)
+            choice = choose_variant(self)
+            if self.within is None:
+                line.result = _result_of(choice)
+            return choice
 
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:
@@ -102,7 +106,9 @@ class Lowered:
     @cached_property
     def comparison(self) -> Report:
         """The report on the step, made once."""
-        return compare(self)
+        with progress(f"recompute.jax: {self.name}") as line:
+            line.at("compiling the plain step for the report")
+            return compare(self)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compile the rewritten step; if nothing is recomputed, the plain one, as `jax.jit` does."""
@@ -146,6 +152,16 @@ class Lowered:
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
         return self.less.as_text(dialect, debug_info=debug_info)
+
+
+def _result_of(choice: CompiledStep) -> str:
+    """Describe the step that runs: `21.8 MiB of temporaries, 949 operations are computed again`."""
+    measured = temporary_bytes(choice.compiled)
+    size = "" if measured is None else f"{format_bytes(measured)} of temporaries, "
+    if choice.rewritten is None:
+        return f"{size}the plain step runs"
+    copies = choice.rewritten.copies
+    return f"{size}{copies} operation{' is' if copies == 1 else 's are'} computed again"
 
 
 def keeping_options(

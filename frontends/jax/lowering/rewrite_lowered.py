@@ -27,12 +27,13 @@ from ....planning.plan_file import from_json
 from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
-from ....support.units import format_bytes
+from ....support.units import format_bytes, is_share
 from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from .. import private
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
+from ..compilation.allocation import fixed_bytes
 from ..compilation.budgeted import Compilers, compile_within
 from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
@@ -238,14 +239,24 @@ def _recomputed(copies: int) -> str:
 
 
 def _result_of(within: BudgetedCompile) -> str:
-    """Describe the result of a search for a budget: `19.5 MiB -> 4.1 MiB of temporaries, within the budget 0.5`."""
+    """Describe the result of a search for a budget, with the bytes that were compared to it. A share limits the
+    temporaries, and bytes limit the memory of the device:
+
+        19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
+        19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
+    """
     sizes = within.compiled.memory_analysis()
     after = within.plain_bytes if sizes is None else int(sizes.temp_size_in_bytes)
     before = format_bytes(within.plain_bytes)
-    if within.rewritten is None and not within.is_keeping and within.limit_bytes is not None:
-        return f"{before} of temporaries, within the budget {within.budget} as it is"
-    kept = "the minimum that was found" if within.limit_bytes is None else f"within the budget {within.budget}"
-    return f"{before} -> {format_bytes(after)} of temporaries, {kept}"
+    if within.limit_bytes is None:
+        return f"{before} -> {format_bytes(after)} of temporaries, the minimum that was found"
+    with_fixed = ""
+    if sizes is not None and not is_share(within.budget):
+        with_fixed = f"; {format_bytes(after + fixed_bytes(within.compiled))} with arguments and results"
+    kept = f"{with_fixed}, within the budget of {within.budget}"
+    if within.rewritten is None and not within.is_keeping:
+        return f"{before} of temporaries{kept} as it is"
+    return f"{before} -> {format_bytes(after)} of temporaries{kept}"
 
 
 @dataclass(frozen=True)

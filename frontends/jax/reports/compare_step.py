@@ -87,6 +87,8 @@ def compare(lowered: Lowered) -> Report:
         segments=() if rewritten is None else _modules_of_segments(rewritten, names),
         places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
         has_loops=has_loops,
+        is_minimum=lowered.within is not None and lowered.within.limit_bytes is None,
+        is_complete=lowered.within is None or lowered.within.is_complete,
         executed_flops=_executed_flops(lowered, choice) if has_loops else None,
         donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )

@@ -51,6 +51,12 @@ _LITTLE_SAVED = (
     '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" keeps the products, which cost most of them, '
     "budget=0.9 takes the least work that fits, and jax.jit runs the plain step"
 )
+_LEAST = 'this is the least memory that the search finds; budget=0.5 or "8GiB" takes less extra work'
+_LEAST_SO_FAR = (
+    "this is the least memory that the search found before it was stopped: with a larger time_limit=, or none, it "
+    "may find less"
+)
+_MERGED = "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and plans its own"
 _DONATE = "next: {option} saves {size} more; the caller must not use the old values again"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
@@ -286,10 +292,14 @@ def next_steps(report: Report) -> Iterator[str]:
             yield from wrap_line(f"next: {remedy}")
     elif (cheaper := _cheaper(report)) is not None:
         yield from wrap_line(f"next: {cheaper}")
+    elif report.is_minimum:
+        yield from wrap_line(f"next: {_LEAST if report.is_complete else _LEAST_SO_FAR}")
     elif report.rounds:
         yield "next: a larger budget takes less extra work, a smaller one less memory"
     else:
         yield 'next: budget="min" looks for less memory, budget=0.5 or "8GiB" for the least work that fits'
+    if report.variant is Variant.MERGED:
+        yield from wrap_line(_MERGED)
     if report.donation is not None:
         yield from wrap_line(_DONATE.format(option=report.donation.option, size=format_bytes(report.donation.bytes)))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
@@ -375,7 +385,9 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
     line."""
     if not report.kept:
         return
-    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))} of values before fusion"
+    compared = "; the table counts those after it" if report.modules else ""
+    size = format_bytes(_bytes(report.kept))
+    yield f"kept for the backward pass: {size} of values before fusion{compared}"
     by_place = dict[tuple[str, str, str | None], list[SavedValue]]()
     for value in report.kept:
         by_place.setdefault((value.operation, value.position, value.reason), []).append(value)

@@ -81,6 +81,8 @@ class Report:
         segments: The modules that each segment by structure belongs to, or the line of its first operation.
         places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
         has_loops: Whether the step has loops. The compiler counts the body of each loop once.
+        is_minimum: Whether the step that runs is the result of the budget `min`.
+        is_complete: Whether the search for a budget was completed, not stopped by a time limit or Ctrl-C.
         executed_flops: For a step with loops, the FLOPs of the plain step and of the step that runs, counted in their
             programs with all iterations of each loop; None without loops, and for a step that keeps its own barriers.
     """
@@ -109,6 +111,8 @@ class Report:
     segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
     places: tuple[str, ...] = ()
     has_loops: bool = False
+    is_minimum: bool = False
+    is_complete: bool = True
     executed_flops: tuple[int, int] | None = None
     donation: Donation | None = None
 

@@ -38,7 +38,7 @@ def test_redirected_output_gets_two_lines(capsys: pytest.CaptureFixture[str]):
     work()
     first, last = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"step: planning, about 30 % done, \d+ s left", first)
-    assert re.fullmatch(r"step: 3 operations are computed again, after \d+ s", last)
+    assert re.fullmatch(r"step: 3 operations are computed again; this took \d+ s", last)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -53,7 +53,7 @@ def test_nested_work_shares_one_line(capsys: pytest.CaptureFixture[str]):
         work("inner")
         work("inner")
     first, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("outer: planning") and last.startswith("outer: 3 operations are computed again, after")
+    assert first.startswith("outer: planning") and last.startswith("outer: 3 operations are computed again; this took")
 
 
 class Terminal(StringIO):

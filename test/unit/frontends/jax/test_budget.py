@@ -107,6 +107,26 @@ def test_min_budget_never_exceeds_choice_without_budget(monkeypatch: pytest.Monk
     assert [actual.words for actual in lowered.within.rounds] == ["as without a budget"]
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (0.6, r"{size} -> {size} of temporaries, within the budget of 0\.6"),
+        ("400KiB", r"{size} -> {size} of temporaries; {size} with arguments and results, within the budget of 400KiB"),
+        ("1GiB", r"{size} of temporaries; {size} with arguments and results, within the budget of 1GiB as it is"),
+        ("min", r"{size} -> {size} of temporaries, the minimum that was found"),
+        (None, r"{size} of temporaries, \d+ operations are computed again"),
+    ],
+)
+def test_last_line_of_progress_states_the_bytes_that_were_compared(
+    budget: Any, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="recompute.progress"):
+        recompute.jax.jit(STEP, budget=budget)(weights(), batch())
+    last = words.format(size=r"\d+\.\d [KM]iB")
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(re.fullmatch(rf"recompute\.jax: step: {last} after .* s", message) for message in messages), messages
+
+
 @pytest.mark.slow
 def test_later_candidates_are_compiled_unoptimized(monkeypatch: pytest.MonkeyPatch) -> None:
     levels, compile = list[bool](), jax.stages.Lowered.compile

@@ -509,7 +509,21 @@ def test_a_much_cheaper_plan_that_needs_hardly_more_is_named():
         f"{format_bytes(needs)}, at 40 % of the extra"
     )
     for other in (CompiledCandidate("far", far, far, 40, None), CompiledCandidate("costly", near, near, 90, None)):
-        assert advice(other).startswith("next: a larger budget takes less extra work")
+        assert advice(other).startswith("next: this is the least memory that the search finds")
+
+
+def test_advice_after_the_minimum_names_no_smaller_budget() -> None:
+    report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
+    runs = next(candidate for candidate in report.rounds if candidate.measured_bytes == report.less.temporaries)
+    alone = replace(report, rounds=(runs,))
+    assert report.is_minimum and report.is_complete
+    advice = "next: this is the least memory that the search finds; budget=0.5"
+    assert advice in str(alone) and "time_limit" not in str(alone) and "a smaller one" not in str(alone)
+    assert "with a larger time_limit=, or none, it may find less" in " ".join(
+        str(replace(alone, is_complete=False)).split()
+    )
+    within = recompute.jax.jit(mlp().step, budget=0.6).report(weights(), batch())
+    assert not within.is_minimum
 
 
 def test_a_small_saving_for_much_work_is_remarked():
