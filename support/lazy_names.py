@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from .suggestions import did_you_mean
+
 
 def lazy_names(
     package: str, names: Mapping[str, str], modules: Iterable[str] = ()
@@ -38,7 +40,9 @@ def lazy_names(
         if name in public_modules:
             return import_module(f"{package}.{name}")
         if name not in places:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            # Tests for names with underscores, such as `hasattr(module, "__path__")`, need no suggestion.
+            hint = "" if name.startswith("_") else did_you_mean(name, [*sys.modules[package].__all__, *public_modules])
+            raise AttributeError(f"module '{package}' has no attribute '{name}'{hint}", name=name)
         value = getattr(import_module(f"{package}.{places[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value

@@ -22,10 +22,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...support.diagnostics import Remark
-from ...support.suggestions import did_you_mean
+from ...support.suggestions import close_name, did_you_mean
 from ..step.order import functions_of, producers, read_values
 from ..step.phases import Phases
-from .value_names import is_named, matches_of, names_of
+from .value_names import given_names, is_named, matches_of, names_of
 
 
 def add_checkpoints(function: FuncOp, names: list[str]) -> None:
@@ -58,11 +58,14 @@ def with_stated_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Sel
 OVERRIDDEN = "the checkpoints in the attributes of the step are ignored: the options define its segments"
 
 
+_EXAMPLES = 3
+"""The maximum number of values that a message about an unknown checkpoint lists."""
+
+
 class NoSuchCheckpoint(BadSelection):
     """Raised for a checkpoint that names no value of the forward pass."""
 
-    def __init__(self, name: str, candidates: Iterable[str]):
-        hint = did_you_mean(name, candidates) or "; name forward values, such as %h0 or attn/tanh"
+    def __init__(self, name: str, hint: str):
         super().__init__(f"checkpoint '{name}' names no operation of the forward pass{hint}")
 
 
@@ -93,7 +96,7 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
         if not values and (reason := _why_ignored(phases, name)) is not None:
             remarks.append(Remark(phases.order.operations[0], f"checkpoint '{name}' is ignored: {reason}"))
         elif not values:
-            raise NoSuchCheckpoint(name, _forward_names(phases))
+            raise NoSuchCheckpoint(name, _hint_for(name, phases))
         for value in values:
             assert isinstance(value.owner, Operation), "named values are results of operations"
             values_of_op.setdefault(value.owner, []).append(value)
@@ -137,8 +140,20 @@ def _why_ignored(phases: Phases, name: str) -> str | None:
     return None
 
 
-def _forward_names(phases: Phases) -> list[str]:
-    return [name for op in phases.order.operations if phases.is_forward(op) for name in names_of(op)]
+def _hint_for(name: str, phases: Phases) -> str:
+    """Return the hint for a checkpoint that names no value: a value in the scope with the closest name, else the
+    closest name, else some of the values that exist."""
+    forward = [op for op in phases.order.operations if phases.is_forward(op)]
+    names = list(dict.fromkeys(name for op in forward for name in names_of(op)))
+    last_in_scope = {path.partition("/")[0]: path for path in names if "/" in path}
+    close = close_name(name, [*(other for other in names if "/" not in other), *last_in_scope])
+    if close in last_in_scope and "/" not in name:
+        return f"; '{close}' is a scope: name a value in it, such as '{last_in_scope[close]}'"
+    if hint := did_you_mean(name, names):
+        return hint
+    examples = list(dict.fromkeys(name for op in forward for name in given_names(op)))
+    examples = examples or list(last_in_scope.values()) or names
+    return f"; name values of the forward pass, such as {', '.join(map(repr, examples[:_EXAMPLES]))}"
 
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:

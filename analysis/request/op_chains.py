@@ -26,7 +26,9 @@ class BadChain(BadSelection):
 
     def __init__(self, text: str, why: str):
         super().__init__(
-            f"exclude pattern '{text}': {why}; write 'pre:a>b; main:c; suf:d; num:1' with names of operations"
+            f"exclude pattern '{text}': {why}; a pattern names operations whose results are saved, such as "
+            "'main:stablehlo.dot_general', or in a chain 'pre:a>b; main:c; suf:d; num:1'; the option save takes names "
+            "of values"
         )
 
 
@@ -57,7 +59,7 @@ def parse_chain(text: str) -> Chain:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         key, colon, value = (piece.strip() for piece in part.partition(":"))
         if not colon or key not in ("pre", "main", "suf", "num"):
-            raise BadChain(text, f"'{part}' does not begin with pre:, main:, suf: or num:")
+            raise BadChain(text, f"'{part}' has none of the keys pre:, main:, suf: and num:")
         if key in parts:
             raise BadChain(text, f"'{key}:' is given twice")
         parts[key] = value

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ....analysis.request.value_names import all_values_of_scope, matches_of, names_of
+from ....analysis.request.value_names import all_values_of_scope, given_names, matches_of, names_of
+from ....analysis.step.descriptions import LOOP_SCOPES
+from ....analysis.step.jax_paths import scope_of
 from ....dialects.cloning import clone_of
 from ....driver.api import as_module
 from ....options.selection import BadSelection
@@ -18,6 +20,8 @@ from ....support.suggestions import similar_names
 from ....transforms.inline import inline
 from ..messages.call_site_warnings import UnmatchedName, warn
 
+_MOST_LISTED = 6
+"""The maximum number of existing names that a message lists."""
 _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
 
 
@@ -38,8 +42,8 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
         patterns: Names and shell-style patterns, by option.
 
     Raises:
-        UnknownName: For a pattern that matches nothing; the message lists similar names. For a name of a policy with
-            other names that match, the warning `UnmatchedName` is given instead.
+        UnknownName: For a pattern that matches nothing; the message lists similar names, or else existing ones. For a
+            name of a policy with other names that match, the warning `UnmatchedName` is given instead.
     """
     requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
     if not requested or not _without_match(every_operation(module), requested):
@@ -58,9 +62,27 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
             continue
         if (of_scope := all_values_of_scope(pattern, operations)) is not None:
             raise UnknownName(f"{step}: {option}={pattern!r} names a scope: write {of_scope!r} for the values in it")
-        near = similar_names(pattern, dict.fromkeys(name for op in operations for name in names_of(op)))
-        similar = f"similar names are: {', '.join(near)}" if near else _NAME_VALUES
+        existing = (name for op in operations for name in names_of(op))
+        near = similar_names(pattern, dict.fromkeys([*existing, *_patterns_of_scopes(operations)]))
+        similar = f"similar names are: {', '.join(near)}" if near else _existing_names(operations)
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
+
+
+def _patterns_of_scopes(operations: Sequence[Operation]) -> list[str]:
+    """Return the pattern for the values of each scope of the user, `block0/*`, in program order."""
+    scopes = [scope for op in operations for scope in scope_of(op.location).path if scope not in LOOP_SCOPES]
+    return [f"{scope}/*" for scope in dict.fromkeys(scopes)]
+
+
+def _existing_names(operations: Sequence[Operation]) -> str:
+    """List the values that `checkpoint_name` names, or else the patterns for the values of scopes; without either, how
+    to name values."""
+    named = list(dict.fromkeys([name for op in operations for name in given_names(op)]))
+    for kind, names in (("the named values are", named), ("the scopes are", _patterns_of_scopes(operations))):
+        if names:
+            more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+            return f"{kind}: {', '.join(names[:_MOST_LISTED])}{more}"
+    return _NAME_VALUES
 
 
 def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

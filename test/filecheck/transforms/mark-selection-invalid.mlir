@@ -53,8 +53,8 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // REGION:   mark-selection-invalid.mlir:19:1: error: no segment matches 'block9'
 // POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
 // POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; expected one of nothing_saveable, everything_saveable, dots_saveable
-// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' does not begin with pre:, main:, suf: or num:
-// MAIN:     error: exclude pattern 'pre:stablehlo.sine': the part 'main:', which names the saved operations, is missing; write 'pre:a>b; main:c; suf:d; num:1'
+// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' has none of the keys pre:, main:, suf: and num:
+// MAIN:     error: exclude pattern 'pre:stablehlo.sine': the part 'main:', which names the saved operations, is missing; a pattern names operations whose results are saved, such as 'main:stablehlo.dot_general'
 // COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num must be a number of chains, or -1 for all, not 'many'
 // TWICE:    error: exclude pattern 'main:a; main:b': 'main:' is given twice
 // TYPE:     error: pass 'recompute-mark': option 'outputs' is true or false, not perhaps{{$}}

@@ -136,5 +136,9 @@ def test_public_names_are_listed_consistently(module: ModuleType):
 
 
 def test_unknown_name_raises_attribute_error():
-    with pytest.raises(AttributeError, match=r"module 'recompute\.frontends\.jax' has no attribute 'jitt'"):
+    with pytest.raises(
+        AttributeError, match=r"module 'recompute\.frontends\.jax' has no attribute 'jitt'; did you mean 'jit'"
+    ):
         getattr(recompute.jax, "jitt")  # noqa: B009
+    with pytest.raises(AttributeError, match=r"module 'recompute' has no attribute 'jaxx'; did you mean 'jax'"):
+        getattr(recompute, "jaxx")  # noqa: B009

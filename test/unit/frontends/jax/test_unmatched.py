@@ -24,6 +24,11 @@ from .steps import batch, forward, jax, jnp, mlp, weights
         ({"names": ["block7*"]}, "step: names='block7\\*' matches no value of the step"),
         ({"save": ["block1"]}, "step: save='block1' names a scope: write 'block1/\\*' for the values in it"),
         ({"save": ["sin", "nobody"]}, "save='nobody' matches no value"),
+        (
+            {"save": ["zzz"]},
+            "matches no value of the step; the scopes are: block0/\\*, block1/\\*, block2/\\*",
+        ),
+        ({"names": ["blok1"]}, "names='blok1' matches no value of the step; similar names are: .*block1/"),
     ],
 )
 def test_unknown_names_are_rejected_with_suggestions(option: dict[str, Any], message: str):
@@ -32,6 +37,31 @@ def test_unknown_names_are_rejected_with_suggestions(option: dict[str, Any], mes
         step(weights(), batch())
     with pytest.raises(ValueError, match=message):
         step.report(weights(), batch())
+
+
+def test_named_values_are_listed_for_a_name_unlike_all() -> None:
+    def layer(w: Any, x: Any, index: int) -> Any:
+        return x + jnp.tanh(checkpoint_name(x @ w["up"], "hidden")) @ w["down"]
+
+    step = recompute.jax.jit(mlp(layer).step, save=["zzz"])
+    with pytest.raises(UnknownName, match="matches no value of the step; the named values are: hidden"):
+        step(weights(), batch())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checkpoints": ["Blok_0"]}, "'block0' is a scope: name a value in it, such as 'block0/add'"),
+        ({"checkpoints": ["qqqqq"]}, "name values of the forward pass, such as 'block0/add', 'block1/add'"),
+        (
+            {"exclude": ["Blok_0"]},
+            "such as 'main:stablehlo.dot_general'.*option save takes names of values",
+        ),
+    ],
+)
+def test_unknown_checkpoints_and_exclusions_are_explained_by_examples(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        recompute.jax.jit(mlp().step, **options)(weights(), batch())
 
 
 def test_names_in_called_functions_match():
