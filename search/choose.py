@@ -57,7 +57,11 @@ class ChosenAttempt:
         """Yield remarks on the choice, at the function of the step: the attempt, and values outside all segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
-            reason = f"{attempt}, chosen of {counted(len(self.tried), 'attempt')}"
+            count = counted(len(self.tried), "attempt")
+            reason = f"{attempt}, chosen of {count}"
+            if not self.chosen.planned.plan.copies or self.refused is not None:
+                best = f"the best of {count}" if len(self.tried) > 1 else "the only attempt"
+                reason = f"{attempt}: {best} recomputes nothing"
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MOSTLY * saved:

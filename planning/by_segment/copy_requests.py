@@ -18,17 +18,15 @@ from ..graph import NO_MAKER, Graph
 
 # The reasons that a segment, or a value, is not recomputed, for messages.
 FROM_CONSTANTS = "it is computed only from constants, and keeping it costs nothing"
-NO_GATE = (
-    "the values are needed as soon as the backward pass begins: copies would be live just as early, and free nothing"
-)
+NO_GATE = "the backward pass begins with these values, so that recomputing them frees nothing"
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
     "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
     "returned values, or values marked to be saved"
 )
 ALL_KEPT = (
-    "all values are kept: they are outputs, which the operations after it read, or marked to be saved; "
-    "mark operations, or recompute outputs too"
+    "every value is an output, which later operations read, or marked to be saved; the option outputs recomputes "
+    "outputs too"
 )
 FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""

@@ -165,7 +165,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
     assert len(actual) == segments - 1
     if isinstance(copied, list):
         assert [segment.partition("..")[0] for segment in actual] == [segment.partition("..")[0] for segment in copied]
-    assert result.has_remark("is not recomputed: the values are needed as soon as the backward pass begins")
+    assert result.has_remark("is not recomputed: the backward pass begins with these values")
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:

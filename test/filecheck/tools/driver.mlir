@@ -26,7 +26,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %y, %h : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK: stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
-// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: the values are needed
+// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: the backward pass begins with
 
 // With `--print-ir-after-change`, the first pass prints nothing, since there is nothing to inline.
 // CHANGED-NOT: IR Dump After InlinePass
@@ -72,7 +72,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // HELP-NEXT:   segment-count=<int>, default 0
 // FOREIGN:   cse: this pass has no documentation.
 // CLONED:    recompute.token
-// TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: the values are needed as soon as
+// TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: the backward pass begins with these values
 // NESTED:    recompute-opt: error: 'recompute-mark' runs on builtin.module, not on func.func: write it outside 'func.func(...)'
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed
 

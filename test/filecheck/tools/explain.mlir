@@ -25,7 +25,7 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // CHECK-NEXT:   saved        12.0 KiB in 3 forward values that the backward pass reads, 0 B of it outside every segment
 // CHECK:        operations   5 forward, 3 gradient, 0 copies, 0 tokens, 0 update; 0 saved values cross segments
 // CHECK:        block0  8.0 KiB  8.0 KiB           0 B  2.05e+03 (25.0%)       2  recompute
-// CHECK-NEXT:   block1  4.0 KiB      0 B           0 B          0 (0.0%)       0  keep: the values are needed as soon as
+// CHECK-NEXT:   block1  4.0 KiB      0 B           0 B          0 (0.0%)       0  keep: the backward pass begins with these values
 
 // An operation reads a tensor or two and writes one: 19 of 4096 bytes, at 3.35 TB/s, and 2 x 2 of them again.
 // BYTES:        cost         by bytes: the step takes 7.782e+04 bytes
@@ -41,7 +41,7 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // JSON:      "freed_bytes": 8192,
 // JSON:      "reason": null
 // JSON:      "segment": "block1",
-// JSON:      "reason": "the values are needed as soon as the backward pass begins
+// JSON:      "reason": "the backward pass begins with these values
 
 // JSON:      "values": [
 // JSON-NEXT:   {
@@ -51,7 +51,7 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // JSON:          "reason": null
 // JSON:          "value": "%d",
 // JSON-NEXT:     "operation": "stablehlo.sine",
-// JSON:          "reason": "the values are needed as soon
+// JSON:          "reason": "the backward pass begins with these values
 
 // TIMELINE:      @step
 // TIMELINE-NEXT: peak of temporaries  16.0 KiB

@@ -67,7 +67,7 @@ func.func @known_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %y = stablehlo.negate %c {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %e, %e {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-remark@+1 {{segment 'p' is not recomputed: the values are needed as soon as the backward pass begins}}
+  // expected-remark@+1 {{segment 'p' is not recomputed: the backward pass begins with these values}}
   %h = stablehlo.multiply %g, %a {recompute.phase = "gradient"} : tensor<4xf32>
   %i = stablehlo.multiply %h, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %y, %i : tensor<4xf32>, tensor<4xf32>

@@ -59,4 +59,4 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
 // NOTHING-DAG: remark: names=nobody matches no operation of a segment, and saves nothing
 // NOTHING-DAG: remark: save=softmax matches no operation of a segment, and saves nothing
 
-// ALL: remark: segments 'block' and 'head' are not recomputed: all values are kept
+// ALL: remark: segments 'block' and 'head' are not recomputed: every value is an output

@@ -19,6 +19,6 @@ func.func @two_blocks(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %c = stablehlo.exponential %b : tensor<4xf32>
 // CHECK-NEXT:    %d = stablehlo.tanh %c : tensor<4xf32>
 
-// REMARK: mark.mlir:{{\d+}}:{{\d+}}: remark: segment 'block1' is not recomputed: the values are needed as soon as the backward pass begins
+// REMARK: mark.mlir:{{\d+}}:{{\d+}}: remark: segment 'block1' is not recomputed: the backward pass begins with these values
 
 // PATTERN-NOT: recompute.recompute

@@ -12,7 +12,7 @@
 // NONE-LABEL:  func.func @peak_in_update
 // NONE-NOT:      recompute.duplicated
 
-// expected-remark@+5 {{segment 'block1' is not recomputed: the values are needed as soon as the backward pass begins}}
+// expected-remark@+5 {{segment 'block1' is not recomputed: the backward pass begins with these values}}
 func.func @peak_in_update(%x: tensor<1024xf32>, %w: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")

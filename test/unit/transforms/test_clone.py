@@ -113,7 +113,7 @@ def test_early_read_result_of_two_is_kept(first: str, marks: str) -> None:
         result = clone(module)
         verify(module)
         assert result.groups and marks_of_case(module) == marks
-        assert any("is kept: the values are needed as soon as" in remark.reason for remark in result.remarks)
+        assert any("is kept: the backward pass begins with these values" in remark.reason for remark in result.remarks)
         assert prove(of_two_results(first=first, outside=outside), module)
 
 
@@ -139,7 +139,7 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
     verify(module)
     assert [group.segment for group in result.groups] == ["q", "p"]
     (output,) = (remark.reason for remark in result.remarks)
-    assert output.startswith("segment 'p' is not recomputed: the values are needed as soon as the backward pass begins")
+    assert output.startswith("segment 'p' is not recomputed: the backward pass begins with these values")
 
 
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])
