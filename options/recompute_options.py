@@ -74,7 +74,8 @@ class RecomputeOptions:
         planner: A function, Graph -> Plan, that plans each step; it replaces the selection.
         budget: A limit on memory, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
             temporaries of the plain step, or `min`. At most one of plan, planner and budget may be given.
-        time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit.
+        time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit. A
+            rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
         strict: Raise an error if a step is left unchanged.

@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...options.selection import AUTO, Selection
+from ...planning.by_segment.copy_requests import FREES_NOTHING, NOTHING_FREED
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...support.diagnostics import position_of
 from ..copies.decide import Decision, Decisions, decide
@@ -197,10 +198,15 @@ def _as_chosen(named: Decisions, chosen: Decisions, why_unchanged: str | None) -
 
 def _after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
     """Return the decision for a segment after the loops are cut. A segment that would copy a whole loop whose cut is
-    worthwhile copies nothing: the loop that reads its stacks repeats the operations."""
+    worthwhile copies nothing: the loop that reads its stacks repeats the operations. The same holds if copies of the
+    segment would free nothing."""
+    frees_nothing = decision.reason in (*FREES_NOTHING, NOTHING_FREED)
+    if decision.reason is not None and not frees_nothing:
+        return decision
     copied = step.numbered.operations_of([op for group in decision.groups for op in group.operations])
-    cut = next((cut_loops[op] for op in copied if op in cut_loops), None)
-    if cut is None or decision.reason is not None:
+    replaced = [*copied, *(decision.operations if frees_nothing else ())]
+    cut = next((cut_loops[op] for op in replaced if op in cut_loops), None)
+    if cut is None:
         return decision
     return replace(decision, groups=(), reason=BY_ITERATION.format(position=cut))
 

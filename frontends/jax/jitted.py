@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 from ...driver.api import Explanations, as_module, explain_verified
 from ...driver.verified import verify_module
 from ...support.progress import progress
+from ...transforms.phase import NoGradient
 from . import private
 from .annotations.flax_modules import without_lost_updates
 from .bridge.crossing import module_of
@@ -178,7 +179,10 @@ class Jitted(Generic[P, R]):
                 module, note = part_of_a_device(module), bytes_per_device(devices)
             except NotPropagated:
                 note = whole_bytes(devices)
-        explanations = explain_verified(module, selection, options=options)
+        try:
+            explanations = explain_verified(module, selection, options=options)
+        except NoGradient as error:
+            raise why_plain.in_jax_terms(self._name, error) from None
         key = key_of(Call.of(self._statics, args, kwargs))
         lowered = None if key is None else self._lowered.get(key)
         plain = lowered or not_rewritten(self._name, traced.lower(), self._options)
@@ -251,7 +255,9 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share of
             the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
             device. Candidates are compiled until the bytes that XLA reports are within it.
-        time_limit: Seconds after which the search for a budget ends with the best plan so far.
+        time_limit: Seconds, from the compilation of the plain step on, after which the search for a budget ends with
+            the best plan so far. A rewrite or a compilation that has begun is completed, and the plain step, one
+            candidate and the step that runs are always compiled, so that a call may take several times as long.
         plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by name
             or as objects. Each replaces the selection. At most one of these and `budget` may be given.
         copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,

@@ -12,6 +12,7 @@ from ...analysis.memory.timeline import Timeline
 from ...analysis.step.order import functions_of
 from ...options.memory_model import MODELS, ORDER, XLA
 from ...support.diagnostics import DynamicShape, Refusal
+from ...support.interface import by_interface
 from ...support.suggestions import suggestion
 from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ...transforms.preparation.timelines import timelines_of
@@ -144,9 +145,11 @@ def temporaries_limit(
     if limit is None or is_share(budget):
         return limit
     if limit < fixed_bytes:
+        minimum = by_interface("budget=min", 'budget="min"')
         raise Refusal(
             op,
             f"no plan is within the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no "
-            f"plan changes, need {readable_bytes(fixed_bytes)}",
+            f"plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the least that a plan "
+            "reaches",
         )
     return limit - fixed_bytes

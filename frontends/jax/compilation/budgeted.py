@@ -119,9 +119,10 @@ def compile_within(
         is_within = limit_bytes is not None and plain_bytes <= limit_bytes
         if is_within and not first.selection.segment_budgets:
             return unchanged
-        results, refusals = list[BudgetedCompile](), list[Refusal]()
+        results, refusals, is_cut = list[BudgetedCompile](), list[Refusal](), False
         for alternative in alternatives:
-            if results and (limit_bytes is not None or stop()):
+            is_cut = bool(results) and limit_bytes is None and stop()
+            if is_cut or (results and limit_bytes is not None):
                 break
             search = _CompilerSearch(name, module, alternative, budget, plain_bytes, limit_bytes, compilers, line, stop)
             try:
@@ -134,7 +135,8 @@ def compile_within(
         # Of equal sizes, the plain step needs no proof and the least work.
         best = min(reversed(results), key=lambda result: reported_bytes(module, result.compiled, "a budget"))
         rounds = tuple([compiled for result in results for compiled in result.rounds])
-        return replace(best, rounds=rounds, is_complete=all(result.is_complete for result in results))
+        is_complete = not is_cut and all(result.is_complete for result in results)
+        return replace(best, rounds=rounds, is_complete=is_complete)
 
 
 def _results_without_rewrite(
@@ -207,6 +209,7 @@ class _CompilerSearch:
         rounds: The candidates that were compiled so far.
         most_compiled: The maximum number of rewritten steps that the search compiles.
         interrupts: The number of interrupts before the search.
+        is_cut: Whether `stop` has ended a part of the search; otherwise more time would not change the result.
     """
 
     name: str
@@ -221,6 +224,7 @@ class _CompilerSearch:
     rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
     most_compiled: int = MOST_COMPILED
     interrupts: int = field(default_factory=lambda: Interrupt.count)
+    is_cut: bool = False
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
@@ -228,17 +232,19 @@ class _CompilerSearch:
         plain_needs = (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
-        search = Rounds(pool, self.limit_bytes, plain_needs, self._measure, self.stop, is_over, known)
+        search = Rounds(pool, self.limit_bytes, plain_needs, self._measure, self._is_stopped, is_over, known)
         # The choice without a budget is compiled too, for `min` and before a refusal.
         self.most_compiled = search.most_measured(MOST_COMPILED) + 1
         best = search.best(MOST_COMPILED)
-        is_stopped = self.stop()
+        if not search.results:
+            # Planning found no candidate: it was cut short if the search is to end.
+            self._is_stopped()
         if self.limit_bytes is None or best is None:
             best = self._try_no_budget(pool, list(search.results.values()), best) or best
         if best is None:
-            raise self._refusal(pool, is_stopped)
+            raise self._refusal(pool)
         compiled = best.compiled if best.is_final else self.compilers.compile_rewritten(best.rewritten.module, {})
-        is_complete = is_compiled() and not self.stop()
+        is_complete = is_compiled() and not self.is_cut
         rounds = tuple(self.rounds)
         return BudgetedCompile(
             self.budget, self.limit_bytes, self.plain_bytes, rounds, best.rewritten, compiled, is_complete=is_complete
@@ -272,7 +278,7 @@ class _CompilerSearch:
 
         `min` must not need more than no budget at all, and a budget that this choice keeps is never refused, even
         after a time limit."""
-        if best is not None and self.stop():
+        if best is not None and self._is_stopped():
             return None
         most_bytes = float("inf") if self.limit_bytes is None else self.limit_bytes
         if best is not None:
@@ -303,7 +309,12 @@ class _CompilerSearch:
     def _stop_of_planning(self) -> Stop:
         """Return a predicate that ends the planning: at the work limit of the solvers, or with the search."""
         is_over = limited()
-        return lambda: is_over() or self.stop()
+        return lambda: is_over() or self._is_stopped()
+
+    def _is_stopped(self) -> bool:
+        """Return whether the search must end; called where there is more work."""
+        self.is_cut = self.is_cut or self.stop()
+        return self.is_cut
 
     def _rewrite(self, candidate: ModuleCandidate) -> Rewritten:
         selection = selection_without_budgets(self.options.selection)
@@ -313,12 +324,9 @@ class _CompilerSearch:
             raise Refusal(self.module, "nothing is recomputed")
         return rewritten
 
-    def _refusal(self, pool: Pool, is_stopped: bool) -> BudgetNotReached:
+    def _refusal(self, pool: Pool) -> BudgetNotReached:
         """Return the refusal: a line with the smallest size that this search or an earlier one on the step measured,
-        and a line for each candidate that this search compiled.
-
-        `is_stopped`: whether a time limit or Ctrl-C ended the search.
-        """
+        and a line for each candidate that this search compiled."""
         sizes = list(pool.measured[self.compilers.key].values())
         if self.compilers.key in pool.unbudgeted:
             sizes.append(pool.unbudgeted[self.compilers.key])
@@ -328,9 +336,9 @@ class _CompilerSearch:
         if least_bytes is not None:
             least = f"the smallest compiled candidate needs {readable_bytes(least_bytes)}"
         failure = f"no plan is within the budget {self.budget}"
-        if is_stopped and Interrupt.count > self.interrupts:
+        if self.is_cut and Interrupt.count > self.interrupts:
             failure = f"no plan for the budget {self.budget} was found before the interrupt"
-        elif is_stopped:
+        elif self.is_cut:
             seconds = f"{self.options.time_limit:g} s"
             failure = f"no plan for the budget {self.budget} was found within the time limit of {seconds}"
             remedy = "; give the search more time with time_limit="

@@ -105,8 +105,8 @@ def in_jax_terms(name: str, error: Exception) -> Exception:
     if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
         return error
     reason = (
-        f"no gradient found: {name} computes none; {_GRADIENT_INSIDE}, or name the results of the forward pass "
-        "(primal_results=0)"
+        f"{name} computes no gradient, so there is nothing to recompute{_BEFORE_REMEDY}{_GRADIENT_INSIDE}; for a "
+        "gradient written by hand, give the number of the loss among the results, such as primal_results=0"
     )
     return NoGradient(error.operation, reason).with_traceback(error.__traceback__)
 
@@ -164,7 +164,8 @@ def main_reason(remarks: Sequence[Remark]) -> Remark | None:
 
 def reason_in(message: str) -> str:
     """Return the reason in a message of this module, without the name of the step and the remedy."""
-    return message.partition(": the plain step runs: ")[2].rpartition(_BEFORE_REMEDY)[0] or message
+    reason = message.partition(": the plain step runs: ")[2].rpartition(_BEFORE_REMEDY)[0]
+    return reason or message.rpartition(_BEFORE_REMEDY)[0] or message
 
 
 def remedy_in(message: str) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -285,6 +287,36 @@ def test_time_limited_search_returns_the_step_without_budget_if_it_fits(plain: A
     assert temporaries(lowered.compile()) <= ordinary + 1
     with pytest.raises(Refusal, match="was found within the time limit of 1e-06 s, "):
         recompute.jax.jit(STEP, budget=0.05, time_limit=1e-6).lower(*five_layers())
+
+
+def test_refusal_proposes_more_time_only_if_the_search_was_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends by itself after its limit, as its last compilation was long, would find no more."""
+    forget_pools()
+    with pytest.raises(Refusal, match=r"within the time limit of 1e-06 s.*give the search more time with"):
+        recompute.jax.jit(STEP, budget=0.05, time_limit=1e-6).lower(weights(), batch())
+    is_late, original = list[bool](), Rounds.best
+
+    def late(search: Any, most: int) -> Any:
+        best = original(search, most)
+        is_late.append(True)
+        return best
+
+    @contextmanager
+    def limited(_: Any) -> Generator[Any]:
+        yield lambda: bool(is_late)
+
+    monkeypatch.setattr(Rounds, "best", late)
+    monkeypatch.setattr(budgets, "stopping", limited)
+    with pytest.raises(Refusal, match=r"no plan is within the budget 0\.05") as refused:
+        recompute.jax.jit(STEP, budget=0.05, time_limit=1).lower(weights(), batch())
+    assert is_late and "time_limit" not in refused.value.reason
+
+
+def test_budget_below_arguments_and_results_names_the_way_to_the_minimum() -> None:
+    with pytest.raises(
+        Refusal, match=r'need \d+\.\d KiB \(\d+ bytes\); budget="min" finds the least that a plan reaches'
+    ):
+        recompute.jax.jit(STEP, budget="1KiB").lower(weights(), batch())
 
 
 def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None:

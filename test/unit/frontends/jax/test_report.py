@@ -119,7 +119,7 @@ def test_explanation_agrees_with_the_module_rewrite():
     assert result.segments and result.saved_bytes == expected.saved_bytes
     assert [row.segment for row in result.segments] == [row.segment for row in expected.segments]
     assert {row.segment for row in result.segments if row.segment} == {"block0", "block1"}
-    with pytest.raises(recompute.Refusal, match="no gradient found"):
+    with pytest.raises(recompute.Refusal, match="loss computes no gradient"):
         recompute.jax.jit(forward()).explain(weights(), batch())
 
 
@@ -350,6 +350,24 @@ def test_recomputed_loop_is_explained_once():
     saved = format_bytes(loop.stack_bytes - loop.kept_bytes)
     assert f"1 of {counted(len(explanation.loops), 'loop')} is worth recomputing: it frees {saved} of the " in first
     assert first.endswith(f"at {share} more FLOPs, over all iterations")
+
+
+def test_segment_of_a_recomputed_loop_agrees_with_the_row_of_the_loop() -> None:
+    """The backward pass begins with the loop, so that copies of the whole segment would free nothing."""
+
+    def loss(weights: Any, x: Any) -> Any:
+        def body(x: Any, w: Any) -> Any:
+            return x + jnp.tanh(jnp.sin(x @ w[0])) @ w[1], None
+
+        with jax.named_scope("model"):
+            return jnp.mean(jax.lax.scan(body, x, weights)[0] ** 2)
+
+    arguments = (jnp.ones((8, 32, 128)), jnp.ones((8, 128, 32))), jnp.ones((256, 32))
+    (explanation,) = recompute.jax.jit(jax.value_and_grad(loss)).explain(*arguments)
+    (loop,), (segment,) = explanation.loops, explanation.segments
+    assert loop.reason is None
+    assert segment.reason == f"each iteration of the loop at {loop.position} is recomputed instead, as its row states"
+    assert segment.copies == segment.freed_bytes == 0
 
 
 def test_report_locates_a_step_inside_a_loop():
