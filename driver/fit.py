@@ -9,9 +9,7 @@ or the arguments and results alone, exceed the budget; otherwise the answer is t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -34,74 +32,11 @@ from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .api import HasText, as_module
-from .lower_bound import LowerBound, lower_bound
+from .fit_answer import Fit as Fit
+from .fit_answer import Verdict as Verdict
+from .lower_bound import lower_bound
 from .queries import step_flops
 from .verified import verify_module
-
-
-class Verdict(Enum):
-    """The answer to whether a step fits.
-
-    Attributes:
-        AS_IT_IS: It fits unchanged.
-        RECOMPUTED: It fits with recomputation.
-        NOT_FOUND: No plan was found, and none is proved impossible.
-        NO: It is proved that no plan is within the budget.
-    """
-
-    AS_IT_IS = "yes"
-    RECOMPUTED = "with recomputation"
-    NOT_FOUND = "not found"
-    NO = "no"
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The answer to whether a step fits a budget. Bytes are given for each function, by its name.
-
-    Attributes:
-        budget: The budget as text.
-        memory_model: The description of the memory model.
-        verdict: Whether the step fits, unchanged or with recomputation.
-        plain: Temporaries of the unchanged step in bytes.
-        argument_and_result_bytes: Bytes of arguments and results on the device.
-        limits: Bytes of temporaries that the budget allows.
-        peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
-        copies: The number of recomputed operations.
-        extra_percent: The extra FLOPs in percent of the FLOPs of the step.
-        bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
-        loops: The option `loops` with which loops were cut for that bound; None if the step has no such loops.
-        reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
-        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
-        finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
-    """
-
-    budget: str
-    memory_model: str
-    verdict: Verdict
-    plain: Mapping[str, int]
-    argument_and_result_bytes: Mapping[str, int]
-    limits: Mapping[str, int]
-    peaks: Mapping[str, int]
-    copies: int = 0
-    extra_percent: float = 0.0
-    bound_percent: float | None = None
-    loops: Loops | None = None
-    reason: str = ""
-    lower_bound: LowerBound | None = None
-    finished: bool = True
-
-    @property
-    def fits(self) -> bool:
-        """Whether a plan within the budget was found."""
-        return self.verdict in (Verdict.AS_IT_IS, Verdict.RECOMPUTED)
-
-    @property
-    def minimum_bytes(self) -> int | None:
-        """The proven lower bound on the bytes on the device, in program order; None without one."""
-        return (
-            None if self.lower_bound is None else self.lower_bound.bytes + sum(self.argument_and_result_bytes.values())
-        )
 
 
 def fit(

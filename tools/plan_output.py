@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..driver.fit_answer import NO_BOUND_KNOWN, without_operations
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sweep import Outcome
 from ..reports.curve import Curve, Marker, Point
 from ..support.counted import counted
 from ..support.units import readable_bytes
-
-NO_BOUND_KNOWN = "no lower bound is known"
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
@@ -42,11 +41,6 @@ def peak_line(peak_bytes: int, plain_peak: int) -> str:
 
 def _solver_of(result: Result) -> str:
     return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best plan so far"
-
-
-def without_operations(reason: str) -> str:
-    """Return the reason of a refusal without the list of operations."""
-    return reason.split(": operation")[0]
 
 
 def fit_line(outcome: Outcome, budget: str) -> str:

@@ -1,0 +1,166 @@
+"""The answer to whether a step fits a memory budget, as data and as text.
+
+    print(recompute.fit(step, "8GiB"))
+
+prints, for instance:
+
+    yes, with recomputation: the step fits 28KiB at 11.1099 % extra work (at least 11.1099 % is proved to be needed)
+      @step needs 28.0 KiB of the device in program order: temporaries 20.0 KiB -> 16.0 KiB, arguments and results …
+      1 operation runs again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ..options.loop_schedule import Loops, schedule_of
+from ..support.units import format_bytes, readable_bytes
+from .lower_bound import LowerBound
+
+STOPPED = "  the search was stopped: this is the best plan so far, and less work may suffice"
+NO_BOUND_KNOWN = "no lower bound is known"
+
+
+class Verdict(Enum):
+    """The answer to whether a step fits.
+
+    Attributes:
+        AS_IT_IS: It fits unchanged.
+        RECOMPUTED: It fits with recomputation.
+        NOT_FOUND: No plan was found, and none is proved impossible.
+        NO: It is proved that no plan is within the budget.
+    """
+
+    AS_IT_IS = "yes"
+    RECOMPUTED = "with recomputation"
+    NOT_FOUND = "not found"
+    NO = "no"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The answer to whether a step fits a budget. Bytes are given for each function, by its name.
+
+    Attributes:
+        budget: The budget as text.
+        memory_model: The description of the memory model.
+        verdict: Whether the step fits, unchanged or with recomputation.
+        plain: Temporaries of the unchanged step in bytes.
+        argument_and_result_bytes: Bytes of arguments and results on the device.
+        limits: Bytes of temporaries that the budget allows.
+        peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
+        copies: The number of recomputed operations.
+        extra_percent: The extra FLOPs in percent of the FLOPs of the step.
+        bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
+        loops: The option `loops` with which loops were cut for that bound; None if the step has no such loops.
+        reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
+        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
+        finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
+    """
+
+    budget: str
+    memory_model: str
+    verdict: Verdict
+    plain: Mapping[str, int]
+    argument_and_result_bytes: Mapping[str, int]
+    limits: Mapping[str, int]
+    peaks: Mapping[str, int]
+    copies: int = 0
+    extra_percent: float = 0.0
+    bound_percent: float | None = None
+    loops: Loops | None = None
+    reason: str = ""
+    lower_bound: LowerBound | None = None
+    finished: bool = True
+
+    @property
+    def fits(self) -> bool:
+        """Whether a plan within the budget was found."""
+        return self.verdict in (Verdict.AS_IT_IS, Verdict.RECOMPUTED)
+
+    @property
+    def minimum_bytes(self) -> int | None:
+        """The proven lower bound on the bytes on the device, in program order; None without one."""
+        return (
+            None if self.lower_bound is None else self.lower_bound.bytes + sum(self.argument_and_result_bytes.values())
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(fit_lines(self))
+
+
+def fit_lines(answer: Fit) -> list[str]:
+    """Return the answer as text: the verdict in the first line, then the bytes with their memory model."""
+    if not answer.fits:
+        return list(_no(answer) if answer.verdict is Verdict.NO else _not_found(answer))
+    return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputation_lines(answer))
+
+
+def _as_it_is(answer: Fit) -> Iterator[str]:
+    yield f"yes, as it is: the step fits {answer.budget}"
+    yield from _needs(answer, answer.plain)
+
+
+def _recomputation_lines(answer: Fit) -> Iterator[str]:
+    work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
+    yield f"yes, with recomputation: the step fits {answer.budget} at {work}"
+    if not answer.finished:
+        yield STOPPED
+    yield from _needs(answer, answer.peaks)
+    again = "1 operation runs" if answer.copies == 1 else f"{answer.copies} operations run"
+    yield f"  {again} again"
+
+
+def _bound_of(answer: Fit) -> str:
+    """Return the proven lower bound on the extra work as a phrase. A bound of 0 is no bound if there is extra work."""
+    if answer.bound_percent is None or answer.bound_percent == 0 < answer.extra_percent:
+        return NO_BOUND_KNOWN
+    cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
+    return f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
+
+
+def _no(answer: Fit) -> Iterator[str]:
+    if answer.limits and answer.lower_bound is not None:
+        least = answer.lower_bound.bytes
+        around = sum(answer.argument_and_result_bytes.values())
+        yield (
+            f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "
+            f"device, {readable_bytes(least)} of temporaries"
+        )
+    else:
+        yield f"no: {answer.reason}"
+    yield from _needs(answer, answer.plain)
+    yield from _minimum(answer)
+
+
+def _not_found(answer: Fit) -> Iterator[str]:
+    stopped = "" if answer.finished else " before the search was stopped"
+    yield f"unknown: no plan was found{stopped} with which the step fits {answer.budget}, and none is proved impossible"
+    yield f"  {without_operations(answer.reason)}"
+    yield from _needs(answer, answer.plain)
+    yield from _minimum(answer)
+
+
+def _minimum(answer: Fit) -> Iterator[str]:
+    """Yield lines on the proven minimum of temporaries, if one is known."""
+    if answer.lower_bound is not None:
+        yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is determined by"
+        yield from (f"    {line}" for line in answer.lower_bound.lines())
+
+
+def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each function: its bytes on the device, with temporaries of `peaks`, in parts."""
+    for name, after in peaks.items():
+        before, around = answer.plain[name], answer.argument_and_result_bytes[name]
+        change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
+        yield (
+            f"  @{name} needs {format_bytes(after + around)} of the device {answer.memory_model}: "
+            f"temporaries {change}, arguments and results {format_bytes(around)}"
+        )
+
+
+def without_operations(reason: str) -> str:
+    """Return the reason of a refusal without the list of operations."""
+    return reason.split(": operation")[0]
