@@ -12,13 +12,14 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr, UnitAttr, i1,
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import Refusal
+from ..support.phase import Phase
 from ..support.suggestions import suggestion
 from ..support.type_guards import is_integer_attribute
 from .names import Names
 from .structured import SegmentOp
 
 POLICIES = ("must_save", "prefer_save", "prefer_recompute", "must_recompute", "offload")
-PHASES = ("primal", "residual", "gradient", "update")
+_PHASES = frozenset(Phase)
 
 
 def _is_bool(value: Attribute) -> bool:
@@ -42,7 +43,7 @@ def _is_number(value: Attribute) -> bool:
 
 
 def _is_phase(value: Attribute) -> bool:
-    return isinstance(value, StringAttr) and value.data in PHASES
+    return isinstance(value, StringAttr) and value.data in _PHASES
 
 
 def _is_path(value: Attribute) -> bool:
@@ -89,7 +90,7 @@ KNOWN: dict[str, AttributeRule] = {
     ),
     Names.PHASE: AttributeRule(
         "any operation",
-        "one of " + ", ".join(f'"{phase}"' for phase in PHASES),
+        "one of " + ", ".join(f'"{phase}"' for phase in Phase),
         _is_phase,
         "its phase; an input of the analysis, and it keeps equal operations of two phases from being merged",
     ),
@@ -188,7 +189,7 @@ def _verify_length(op: Operation, entries: int) -> None:
 
 _MARKED = (BoolAttr.from_bool(True), StringAttr("must_recompute"))
 _KEPT = (BoolAttr.from_bool(False), StringAttr("must_save"))
-_BACKWARD = (StringAttr("gradient"), StringAttr("update"))
+_BACKWARD = tuple(StringAttr(phase.value) for phase in Phase if not phase.is_forward)
 
 
 def _is_marked(op: Operation) -> bool:

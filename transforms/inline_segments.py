@@ -32,6 +32,7 @@ from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
+from ..support.phase import Phase
 from .take_scopes import take_scopes
 
 UNNAMED = "segment"
@@ -143,7 +144,7 @@ def _all_forward(function: FuncOp) -> Phases:
     """Return the phases of a function without a gradient, which is a forward pass."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
-    return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})
+    return Phases(order, dict.fromkeys(operations, Phase.PRIMAL) | {terminator: Phase.UPDATE})
 
 
 @dataclass(frozen=True)

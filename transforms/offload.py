@@ -46,6 +46,7 @@ from ..rules.costs.cost import PICOSECONDS
 from ..rules.registry import facts_of
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
+from ..support.phase import Phase
 from ..support.type_guards import is_tensor
 from .phase import steps_of
 from .plans.misfits import Misfits
@@ -95,7 +96,7 @@ def _is_read_late(value: SSAValue, phases: Phases) -> bool:
     return any(
         phases.is_gradient(reader)
         or (
-            (is_view(reader) or phases.phase[reader] == "residual")
+            (is_view(reader) or phases.phase[reader] is Phase.RESIDUAL)
             and any(_is_read_late(result, phases) for result in reader.results)
         )
         for reader in phases.order.readers(value)
