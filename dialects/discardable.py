@@ -15,10 +15,11 @@ from ..support.diagnostics import Refusal
 from ..support.phase import Phase
 from ..support.suggestions import suggestion
 from ..support.type_guards import is_integer_attribute
+from .mark_kind import MarkKind
 from .names import Names
 from .structured import SegmentOp
 
-POLICIES = ("must_save", "prefer_save", "prefer_recompute", "must_recompute", "offload")
+_MARK_KINDS = frozenset(MarkKind)
 _PHASES = frozenset(Phase)
 
 
@@ -35,7 +36,7 @@ def _is_decision(value: Attribute) -> bool:
             isinstance(entry, UnitAttr) or (not isinstance(entry, ArrayAttr) and _is_decision(entry))
             for entry in entries
         )
-    return _is_bool(value) or (isinstance(value, StringAttr) and value.data in POLICIES)
+    return _is_bool(value) or (isinstance(value, StringAttr) and value.data in _MARK_KINDS)
 
 
 def _is_number(value: Attribute) -> bool:
@@ -75,7 +76,7 @@ class AttributeRule:
 KNOWN: dict[str, AttributeRule] = {
     Names.RECOMPUTE: AttributeRule(
         "forward operation",
-        f"true, false, a policy ({', '.join(POLICIES)}), or a list with one of these, or unit, for each result",
+        f"true, false, a policy ({', '.join(MarkKind)}), or a list with one of these, or unit, for each result",
         _is_decision,
         "the decision: recompute it or keep it; wins over every policy of a pass",
     ),
@@ -187,8 +188,8 @@ def _verify_length(op: Operation, entries: int) -> None:
         )
 
 
-_MARKED = (BoolAttr.from_bool(True), StringAttr("must_recompute"))
-_KEPT = (BoolAttr.from_bool(False), StringAttr("must_save"))
+_MARKED = (BoolAttr.from_bool(True), StringAttr(MarkKind.MUST_RECOMPUTE.value))
+_KEPT = (BoolAttr.from_bool(False), StringAttr(MarkKind.MUST_SAVE.value))
 _BACKWARD = tuple(StringAttr(phase.value) for phase in Phase if not phase.is_forward)
 
 

@@ -29,6 +29,7 @@ from ..analysis.request.value_names import propagate_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
@@ -36,7 +37,7 @@ from ..support.phase import Phase
 from .take_scopes import take_scopes
 
 UNNAMED = "segment"
-KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "offload"))
+KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomputes)
 
 
 @dataclass(frozen=True)

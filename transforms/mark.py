@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.step.marks import Policy
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
@@ -115,7 +115,7 @@ def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute
             continue
         attributes = marked.setdefault(op, dict(op.attributes))
         if attributes.get(Names.RECOMPUTE) == op.attributes.get(Names.RECOMPUTE):
-            attributes[Names.RECOMPUTE] = StringAttr(Policy.OFFLOAD.value)
+            attributes[Names.RECOMPUTE] = StringAttr(MarkKind.OFFLOAD.value)
     return marked
 
 
