@@ -39,7 +39,7 @@ from .plans.misfits import Misfits
 from .preparation.nested_steps import outline_temporarily
 from .preparation.repeatable import mark_repeatable
 
-NAMED_SEGMENTS = 3
+LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
@@ -176,9 +176,9 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
 def _subject(segments: Sequence[str]) -> str:
     if len(segments) == 1:
         return f"segment '{segments[0]}' is"
-    *listed, last = [f"'{segment}'" for segment in segments[:NAMED_SEGMENTS]]
-    if len(segments) > NAMED_SEGMENTS:
-        return f"segments {', '.join([*listed, last])} and {len(segments) - NAMED_SEGMENTS} more are"
+    *listed, last = [f"'{segment}'" for segment in segments[:LISTED_SEGMENTS]]
+    if len(segments) > LISTED_SEGMENTS:
+        return f"segments {', '.join([*listed, last])} and {len(segments) - LISTED_SEGMENTS} more are"
     return f"segments {', '.join(listed)} and {last} are"
 
 
