@@ -24,8 +24,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import explicit_mark, kept_results_of
-from ..analysis.request.switches import propagate_switches, switches_in
-from ..analysis.request.value_names import propagate_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
@@ -34,7 +32,9 @@ from ..dialects.names import Names
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
 from ..support.phase import Phase
+from .switches import propagate_switches, switches_in
 from .take_scopes import take_scopes
+from .write_attributes import propagate_names
 
 UNNAMED = "segment"
 KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomputes)

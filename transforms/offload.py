@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.step.marks import asks_to_recompute, mark_of, mark_result
+from ..analysis.step.marks import asks_to_recompute, mark_of
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
@@ -51,6 +51,7 @@ from ..support.phase import Phase
 from ..support.type_guards import is_tensor
 from .phase import steps_of
 from .plans.misfits import Misfits
+from .write_attributes import mark_result
 
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"

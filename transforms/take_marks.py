@@ -26,9 +26,6 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..analysis.request.checkpoints import add_checkpoints
-from ..analysis.request.value_names import add_names
-from ..analysis.step.marks import mark_result
 from ..analysis.step.order import functions_of
 from ..dialects.mark_calls import CHECKPOINTS, MARK_KIND_OF, NAME, is_mark, is_named_as_mark, name_in, why_malformed
 from ..dialects.mark_kind import MarkKind
@@ -36,6 +33,7 @@ from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import every_operation
+from .write_attributes import add_checkpoints, add_names, mark_result
 
 NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"
 

@@ -14,8 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.mark_kind import MarkKind
@@ -59,28 +58,6 @@ def mark_of(value: SSAValue) -> MarkKind | None:
         index = value.owner.results.index(value)
         return _kind(marks[index]) if index < len(marks) else None
     return None if mark is None else _kind(mark)
-
-
-def mark_result(value: SSAValue, mark: Attribute) -> None:
-    """Mark one result of an operation, unless it has a mark already.
-
-    On a call the mark is always a list entry, because a mark without a list would apply to all operations of the
-    callee.
-    """
-    op = value.owner
-    assert isinstance(op, Operation), "results of operations are marked"
-    if mark_of(value) is not None:
-        return
-    if len(op.results) == 1 and not isinstance(op, CallOp):
-        op.attributes[Names.RECOMPUTE] = mark
-        return
-    entries = [*cast(ArrayAttr[Attribute], op.attributes.get(Names.RECOMPUTE, _no_marks(op)))]
-    entries[op.results.index(value)] = mark
-    op.attributes[Names.RECOMPUTE] = ArrayAttr(entries)
-
-
-def _no_marks(op: Operation) -> ArrayAttr[Attribute]:
-    return ArrayAttr([UnitAttr()] * len(op.results))
 
 
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
