@@ -12,13 +12,15 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr, UnitAttr, i1,
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import Refusal
+from ..support.phase import Phase
 from ..support.suggestions import suggestion
 from ..support.type_guards import is_integer_attribute
+from .mark_kind import MarkKind
 from .names import Names
 from .structured import SegmentOp
 
-POLICIES = ("must_save", "prefer_save", "prefer_recompute", "must_recompute", "offload")
-PHASES = ("primal", "residual", "gradient", "update")
+_MARK_KINDS = frozenset(MarkKind)
+_PHASES = frozenset(Phase)
 
 
 def _is_bool(value: Attribute) -> bool:
@@ -34,7 +36,7 @@ def _is_decision(value: Attribute) -> bool:
             isinstance(entry, UnitAttr) or (not isinstance(entry, ArrayAttr) and _is_decision(entry))
             for entry in entries
         )
-    return _is_bool(value) or (isinstance(value, StringAttr) and value.data in POLICIES)
+    return _is_bool(value) or (isinstance(value, StringAttr) and value.data in _MARK_KINDS)
 
 
 def _is_number(value: Attribute) -> bool:
@@ -42,7 +44,7 @@ def _is_number(value: Attribute) -> bool:
 
 
 def _is_phase(value: Attribute) -> bool:
-    return isinstance(value, StringAttr) and value.data in PHASES
+    return isinstance(value, StringAttr) and value.data in _PHASES
 
 
 def _is_path(value: Attribute) -> bool:
@@ -74,7 +76,7 @@ class AttributeRule:
 KNOWN: dict[str, AttributeRule] = {
     Names.RECOMPUTE: AttributeRule(
         "forward operation",
-        f"true, false, a policy ({', '.join(POLICIES)}), or a list with one of these, or unit, for each result",
+        f"true, false, a policy ({', '.join(MarkKind)}), or a list with one of these, or unit, for each result",
         _is_decision,
         "the decision: recompute it or keep it; wins over every policy of a pass",
     ),
@@ -89,7 +91,7 @@ KNOWN: dict[str, AttributeRule] = {
     ),
     Names.PHASE: AttributeRule(
         "any operation",
-        "one of " + ", ".join(f'"{phase}"' for phase in PHASES),
+        "one of " + ", ".join(f'"{phase}"' for phase in Phase),
         _is_phase,
         "its phase; an input of the analysis, and it keeps equal operations of two phases from being merged",
     ),
@@ -189,9 +191,9 @@ def _verify_length(op: Operation, entries: int) -> None:
         )
 
 
-_MARKED = (BoolAttr.from_bool(True), StringAttr("must_recompute"))
-_KEPT = (BoolAttr.from_bool(False), StringAttr("must_save"))
-_BACKWARD = (StringAttr("gradient"), StringAttr("update"))
+_MARKED = (BoolAttr.from_bool(True), StringAttr(MarkKind.MUST_RECOMPUTE.value))
+_KEPT = (BoolAttr.from_bool(False), StringAttr(MarkKind.MUST_SAVE.value))
+_BACKWARD = tuple(StringAttr(phase.value) for phase in Phase if not phase.is_forward)
 
 
 def _is_marked(op: Operation) -> bool:

@@ -16,18 +16,19 @@ from typing import TypeGuard
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from .mark_kind import MarkKind
 from .names import Names
 from .stablehlo.custom_call import CustomCallOp
 
 NAME = f"{Names.PREFIX}name"
 CHECKPOINTS = Names.CHECKPOINTS
-POLICY_OF = {
-    f"{Names.PREFIX}save": "must_save",
-    f"{Names.PREFIX}again": "must_recompute",
-    f"{Names.PREFIX}offload": "offload",
+MARK_KIND_OF = {
+    f"{Names.PREFIX}save": MarkKind.MUST_SAVE,
+    f"{Names.PREFIX}again": MarkKind.MUST_RECOMPUTE,
+    f"{Names.PREFIX}offload": MarkKind.OFFLOAD,
 }
-"""The value of the attribute `recompute.recompute`, by call target."""
-MARKS = (*POLICY_OF, NAME, CHECKPOINTS)
+"""The kind of the mark, by call target."""
+MARKS = (*MARK_KIND_OF, NAME, CHECKPOINTS)
 _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "api_version"})
 
 

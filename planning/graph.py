@@ -16,12 +16,15 @@ from hashlib import sha256
 from itertools import repeat
 from typing import NamedTuple
 
-PHASES_OF_FORWARD = frozenset({"primal", "residual"})
-"""The phases of operations of the forward pass; residual operations compute values for the backward pass alone."""
+from ..support.phase import FORWARD_PHASES, Phase
+
 NO_MAKER = -1
 """The maker of arguments and captured values, instead of the number of an operation."""
 BARRIER_ORIGIN = -1
 """The origin of a barrier, instead of the number of an operation."""
+
+# Lookups in sets are faster than comparisons with a member.
+_GRADIENT, _UPDATE = frozenset({Phase.GRADIENT}), frozenset({Phase.UPDATE})
 
 
 class Instruction(NamedTuple):
@@ -103,17 +106,17 @@ class Graph:
     @cached_property
     def forward(self) -> tuple[bool, ...]:
         """For each operation whether it belongs to the forward pass."""
-        return tuple(map(PHASES_OF_FORWARD.__contains__, self.phases))
+        return tuple(map(FORWARD_PHASES.__contains__, self.phases))
 
     @cached_property
     def gradient(self) -> tuple[bool, ...]:
         """For each operation whether it belongs to the backward pass."""
-        return tuple([phase == "gradient" for phase in self.phases])
+        return tuple(map(_GRADIENT.__contains__, self.phases))
 
     @cached_property
     def update(self) -> tuple[bool, ...]:
         """For each operation whether it belongs to the update of the parameters."""
-        return tuple([phase == "update" for phase in self.phases])
+        return tuple(map(_UPDATE.__contains__, self.phases))
 
     @cached_property
     def impure(self) -> frozenset[int]:

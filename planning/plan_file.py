@@ -95,7 +95,7 @@ class JsonFields:
 PLAN_VERSION = 1
 """The version of the format."""
 Mark = bool | str
-"""The mark of one result: whether it is recomputed, or the name of a `Policy`."""
+"""The mark of one result: whether it is recomputed, or the value of a `MarkKind`."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TypeVar, cast
 
+from ..support.phase import Phase
 from .graph import BARRIER_ORIGIN, NO_MAKER, Graph, Instruction
 from .plan import Batch, CopyGroup, Plan
 
@@ -190,9 +191,9 @@ class _GraphWriter:
             reads = tuple([self._behind_barriers(mapping.get(value, value)) for value in self.graph.reads[op]])
             makes = tuple([self._new_value(value) for value in self.graph.makes[op]])
             mapping.update(zip(self.graph.makes[op], makes, strict=True))
-            self.written.append(Instruction(op, "gradient", True, reads, makes))
+            self.written.append(Instruction(op, Phase.GRADIENT, True, reads, makes))
 
-    def append_barrier(self, delayed: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
+    def append_barrier(self, delayed: Iterable[int], awaited: Iterable[int], phase: str = Phase.GRADIENT) -> list[int]:
         """Append a barrier. All later operations read the `awaited` values through its results.
 
         Args:

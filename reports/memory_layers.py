@@ -11,8 +11,7 @@ from enum import Enum
 from itertools import accumulate
 
 from ..analysis.memory.timeline import Buffer, Timeline
-
-FORWARD_PHASES = ("primal", "residual")
+from ..support.phase import FORWARD_PHASES, Phase
 
 
 class BandKind(Enum):
@@ -49,9 +48,9 @@ def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> lis
 
     `buffers`: buffers of the timeline, by default its temporaries.
     """
-    gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
+    gradients_until = list(accumulate((phase == Phase.GRADIENT for phase in timeline.phases), initial=0))
     start = backward_start(timeline)
-    by_phase = {"gradient": BandKind.GRADIENT, "update": BandKind.UPDATE}
+    by_phase = {Phase.GRADIENT.value: BandKind.GRADIENT, Phase.UPDATE.value: BandKind.UPDATE}
     kinds: list[BandKind] = []
     for buffer in timeline.buffers if buffers is None else buffers:
         if buffer.recomputed:
@@ -70,9 +69,11 @@ def backward_start(timeline: Timeline) -> int:
 
     A schedule may run gradient operations early that depend on no forward value, and forward operations late.
     """
-    gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
+    gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     end = gradients[-1] + 1 if gradients else len(timeline.phases)
-    misplaced = accumulate([(phase == "gradient") - (phase in FORWARD_PHASES) for phase in timeline.phases], initial=0)
+    misplaced = accumulate(
+        [(phase == Phase.GRADIENT) - (phase in FORWARD_PHASES) for phase in timeline.phases], initial=0
+    )
     boundary = min(enumerate(misplaced), key=lambda place: place[1])[0]
     return next((index for index in gradients if index >= boundary), end)
 
@@ -117,7 +118,7 @@ def stages(timeline: Timeline) -> list[ProgramStage]:
     """Split a program into stages: forward, backward up to the last gradient operation, then the update. A program
     without gradient operations is one stage, `step`."""
     count = len(timeline.phases)
-    gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
+    gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     if not gradients:
         return [ProgramStage("step", 0, count)] if count else []
     start, end = backward_start(timeline), gradients[-1] + 1

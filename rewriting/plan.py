@@ -39,7 +39,7 @@ from ..support.interface import by_interface
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
-from ..transforms.mark import NAMED_SEGMENTS
+from ..transforms.mark import LISTED_SEGMENTS
 from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.phase import numbered_steps
@@ -73,7 +73,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
 def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield remarks on the copies that free most: which operations, where, and how many bytes."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
-    for group in largest[:NAMED_SEGMENTS]:
+    for group in largest[:LISTED_SEGMENTS]:
         names = ", ".join(dict.fromkeys(_noun_for(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
@@ -87,10 +87,10 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
                 ("kept_bytes", group.pinned_bytes),
             ),
         )
-    if len(plan.groups) > NAMED_SEGMENTS:
+    if len(plan.groups) > LISTED_SEGMENTS:
         yield Remark(
             function,
-            f"operations run again in {counted(len(plan.groups) - NAMED_SEGMENTS, 'more place')}; "
+            f"operations run again in {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
             f"{by_interface('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )

@@ -29,7 +29,7 @@ from .best_attempt import ScoredAttempt, best_attempt
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 from .vetoes import why_worse
 
-POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
+BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
 """The policies of `jax.checkpoint` under which budgets try attempts again: recomputation without matrix products."""
 
 
@@ -116,8 +116,8 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 def policy_attempts(
     step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
 ) -> Iterator[ScoredAttempt]:
-    """Yield the attempt with the lowest peak and the attempt with the least work again, with each policy of `POLICIES`.
-    They need more memory and less work. Yield nothing if the user has chosen the values to save.
+    """Yield the attempt with the lowest peak and the attempt with the least work again, with each policy of
+    `BUDGET_POLICIES`. They need more memory and less work. Yield nothing if the user has chosen the values to save.
 
     Args:
         tried: The attempts at the step that `choose` scored.
@@ -131,7 +131,7 @@ def policy_attempts(
     smallest = min(copying, key=lambda scored: scored.peaks.of_target(forecast.keeps_barriers))
     cheapest = min(copying, key=lambda scored: scored.planned.plan.extra_flops)
     for scored in (smallest,) if cheapest is smallest else (smallest, cheapest):
-        for policy in POLICIES:
+        for policy in BUDGET_POLICIES:
             planned = attempts.with_policy(scored.planned.attempt, policy)
             if planned.plan.copies and planned.plan not in plans:
                 plans.add(planned.plan)

@@ -25,11 +25,12 @@ from xdsl.traits import IsTerminator
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import scope_of
 from ..analysis.step.order import functions_of, single_block
-from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
+from ..analysis.step.phases import Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code, erase_unread
 from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
 from ..support.operations import block_of, every_operation, name_of, operations_in
+from ..support.phase import Phase
 from .offload import remove_unused_moves
 from .preparation.nested_steps import outline_temporarily
 
@@ -203,7 +204,7 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
     saved = other if Names.ID in op.attributes else op
     block = block_of(saved)
     readers = (block.find_ancestor_op_in_block(use.operation) for result in saved.results for use in result.uses)
-    return any(reader is not None and place(reader) in BACKWARD for reader in readers)
+    return any(reader is not None and place(reader) == Phase.GRADIENT for reader in readers)
 
 
 def _keep_marks(kept: Operation, merged: Operation) -> None:
@@ -228,8 +229,8 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
         if not is_constant(group[0]) and len({classified.phase[op] for op in group}) > 1:
             for op in group:
                 phase = classified.phase[op]
-                if phase not in BACKWARD or scope_of(op.location).direction is not Direction.FORWARD:
-                    op.attributes[Names.PHASE] = StringAttr(phase)
+                if phase is not Phase.GRADIENT or scope_of(op.location).direction is not Direction.FORWARD:
+                    op.attributes[Names.PHASE] = StringAttr(phase.value)
 
 
 @dataclass(frozen=True)

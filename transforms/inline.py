@@ -23,8 +23,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..analysis.request.value_names import propagate_names
-from ..analysis.step.marks import mark_result
 from ..analysis.step.order import single_block
 from ..dialects.cloning import Cloner
 from ..dialects.names import Names
@@ -33,6 +31,7 @@ from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import block_of, every_operation, is_private
 from .calls.call_attributes import Inherited, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins
+from .write_attributes import mark_result, propagate_names
 
 MAX_OPERATIONS = 1_000_000
 """Maximum number of operations of a function after inlining: functions that call each other twice double at each

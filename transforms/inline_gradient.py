@@ -24,6 +24,7 @@ from ..dialects.names import Names
 from ..dialects.structured import GradientOp, splice
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
+from ..support.phase import Phase
 
 
 def inline_gradient(module: ModuleOp) -> int:
@@ -40,7 +41,7 @@ def inline_gradient(module: ModuleOp) -> int:
         _write_phases_between(block)
     for gradient in gradients:
         for op in splice(gradient):
-            op.attributes.setdefault(Names.PHASE, StringAttr("gradient"))
+            op.attributes.setdefault(Names.PHASE, StringAttr(Phase.GRADIENT.value))
     return len(gradients)
 
 
@@ -68,8 +69,8 @@ def _write_phases_between(block: Block) -> None:
         return
     for index, op in enumerate(order.operations[:-1]):
         if not isinstance(op, GradientOp):
-            phase = "primal" if index < first or op in needed else "update"
-            op.attributes.setdefault(Names.PHASE, StringAttr(phase))
+            phase = Phase.PRIMAL if index < first or op in needed else Phase.UPDATE
+            op.attributes.setdefault(Names.PHASE, StringAttr(phase.value))
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:

@@ -24,18 +24,20 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import explicit_mark, kept_results_of
-from ..analysis.request.switches import propagate_switches, switches_in
-from ..analysis.request.value_names import propagate_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
+from ..support.phase import Phase
+from .switches import propagate_switches, switches_in
 from .take_scopes import take_scopes
+from .write_attributes import propagate_names
 
 UNNAMED = "segment"
-KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "offload"))
+KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomputes)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _all_forward(function: FuncOp) -> Phases:
     """Return the phases of a function without a gradient, which is a forward pass."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
-    return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})
+    return Phases(order, dict.fromkeys(operations, Phase.PRIMAL) | {terminator: Phase.UPDATE})
 
 
 @dataclass(frozen=True)

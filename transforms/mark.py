@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.step.marks import Policy
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
@@ -39,7 +39,7 @@ from .plans.misfits import Misfits
 from .preparation.nested_steps import outline_temporarily
 from .preparation.repeatable import mark_repeatable
 
-NAMED_SEGMENTS = 3
+LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
@@ -115,7 +115,7 @@ def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute
             continue
         attributes = marked.setdefault(op, dict(op.attributes))
         if attributes.get(Names.RECOMPUTE) == op.attributes.get(Names.RECOMPUTE):
-            attributes[Names.RECOMPUTE] = StringAttr(Policy.OFFLOAD.value)
+            attributes[Names.RECOMPUTE] = StringAttr(MarkKind.OFFLOAD.value)
     return marked
 
 
@@ -176,9 +176,9 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
 def _subject(segments: Sequence[str]) -> str:
     if len(segments) == 1:
         return f"segment '{segments[0]}' is"
-    *listed, last = [f"'{segment}'" for segment in segments[:NAMED_SEGMENTS]]
-    if len(segments) > NAMED_SEGMENTS:
-        return f"segments {', '.join([*listed, last])} and {len(segments) - NAMED_SEGMENTS} more are"
+    *listed, last = [f"'{segment}'" for segment in segments[:LISTED_SEGMENTS]]
+    if len(segments) > LISTED_SEGMENTS:
+        return f"segments {', '.join([*listed, last])} and {len(segments) - LISTED_SEGMENTS} more are"
     return f"segments {', '.join(listed)} and {last} are"
 
 

@@ -32,11 +32,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, mark_result
+from ..analysis.step.marks import asks_to_recompute, mark_of
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
 from ..analysis.step.views import value_bytes
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..options.pass_options import has_options
@@ -46,9 +47,11 @@ from ..rules.costs.cost import PICOSECONDS
 from ..rules.registry import facts_of
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
+from ..support.phase import Phase
 from ..support.type_guards import is_tensor
 from .phase import steps_of
 from .plans.misfits import Misfits
+from .write_attributes import mark_result
 
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
@@ -95,7 +98,7 @@ def _is_read_late(value: SSAValue, phases: Phases) -> bool:
     return any(
         phases.is_gradient(reader)
         or (
-            (is_view(reader) or phases.phase[reader] == "residual")
+            (is_view(reader) or phases.phase[reader] is Phase.RESIDUAL)
             and any(_is_read_late(result, phases) for result in reader.results)
         )
         for reader in phases.order.readers(value)
@@ -198,7 +201,7 @@ def _values_of_policy(phases: Phases, selection: Selection) -> frozenset[SSAValu
 def _values_to_offload(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
     for op in phases.order.operations:
         for value in op.results:
-            if mark_of(value) is Policy.OFFLOAD or (value in selected and mark_of(value) is None):
+            if mark_of(value) is MarkKind.OFFLOAD or (value in selected and mark_of(value) is None):
                 yield value
 
 
@@ -251,7 +254,7 @@ def mark_host_moves(module: ModuleOp) -> None:
     """Replace the moves of values that are fetched in the backward pass by marks `offload` on these values."""
     for op in every_operation(module):
         if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
-            mark_result(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
+            mark_result(_owner(op.operands[0]).operands[0], StringAttr(MarkKind.OFFLOAD.value))
     remove_unused_moves(module)
 
 

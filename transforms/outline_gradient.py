@@ -26,6 +26,7 @@ from ..analysis.step.order import Order, functions_of
 from ..analysis.step.phases import phases
 from ..dialects.names import Names
 from ..dialects.structured import GradientOp, YieldOp
+from ..support.phase import Phase
 from .inline_gradient import inline_gradient
 
 
@@ -65,7 +66,7 @@ def _outline(run: Sequence[Operation], order: Order) -> None:
     for op in run:
         op.detach()
         body.add_op(op)
-        if op.attributes.get(Names.PHASE) == StringAttr("gradient"):
+        if op.attributes.get(Names.PHASE) == StringAttr(Phase.GRADIENT.value):
             del op.attributes[Names.PHASE]
     body.add_op(YieldOp(values))
 

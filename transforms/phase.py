@@ -33,6 +33,7 @@ from ..support.counted import counted
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, tell
 from ..support.interface import by_interface, option
 from ..support.operations import every_operation, name_of
+from ..support.phase import Phase
 from ..support.timing import part
 from .preparation.nested_steps import outline_temporarily
 
@@ -189,10 +190,10 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
     """
     order = _move_late_operations(Order.of(single_block(function)), hint, primal)
     op_phases = phases_by_results(order, hint, primal)
-    if "gradient" not in op_phases.values():
-        raise _no_gradient_by_hint(function, hint, [op for op in order.operations if op_phases.get(op) == "primal"])
+    if Phase.GRADIENT not in op_phases.values():
+        raise _no_gradient_by_hint(function, hint, [op for op in order.operations if op_phases.get(op) is Phase.PRIMAL])
     for op, phase in op_phases.items():
-        op.attributes[Names.PHASE] = StringAttr(phase)
+        op.attributes[Names.PHASE] = StringAttr(phase.value)
 
 
 def _move_late_operations(order: Order, hint: PhaseHint, primal: Sequence[Operation]) -> Order:
@@ -226,7 +227,7 @@ def annotate_phases(module: ModuleOp) -> None:
     """
     for _, classified in steps_of(module):
         for op, phase in classified.phase.items():
-            op.attributes[Names.PHASE] = StringAttr(phase)
+            op.attributes[Names.PHASE] = StringAttr(phase.value)
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,14 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..analysis.request.checkpoints import add_checkpoints
-from ..analysis.request.value_names import add_names
-from ..analysis.step.marks import Policy, mark_result
 from ..analysis.step.order import functions_of
-from ..dialects.mark_calls import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
+from ..dialects.mark_calls import CHECKPOINTS, MARK_KIND_OF, NAME, is_mark, is_named_as_mark, name_in, why_malformed
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import every_operation
+from .write_attributes import add_checkpoints, add_names, mark_result
 
 NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"
 
@@ -90,10 +89,10 @@ def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
         if target == NAME:
             add_names(definition.op, [name_in(mark)])
         else:
-            mark_result(definition, StringAttr(POLICY_OF[target]))
+            mark_result(definition, StringAttr(MARK_KIND_OF[target].value))
     mark_name = target.removeprefix(Names.PREFIX)
     reasons = [f"'{mark_name}' has no effect here: {reason}" for reason in resolution.reasons]
-    return [*reasons, NOT_MOVED] if POLICY_OF.get(target) == Policy.OFFLOAD.value else reasons
+    return [*reasons, NOT_MOVED] if MARK_KIND_OF.get(target) is MarkKind.OFFLOAD else reasons
 
 
 def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: int) -> tuple[list[str], list[str]]:

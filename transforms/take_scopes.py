@@ -26,19 +26,19 @@ from xdsl.passes import ModulePass
 
 from ..analysis.request.scope_names import CallTreatment, MarkedCall, Switches, parse_scope
 from ..analysis.request.segments import numbered_repetitions
-from ..analysis.request.switches import propagate_switches
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import path_of, scope_of
-from ..analysis.step.marks import Policy
 from ..analysis.step.order import functions_of
+from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation, name_of
+from .switches import propagate_switches
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
 DECISIONS = {
     CallTreatment.SAVE: BoolAttr.from_bool(False),
-    CallTreatment.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value),
+    CallTreatment.AGAIN: StringAttr(MarkKind.MUST_RECOMPUTE.value),
 }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...options.selection import Selection
 from ...planning.by_segment.by_structure import Cuts
@@ -22,7 +23,7 @@ from ...support.timing import part
 from ...support.units import readable_bytes
 from ..request.resolved import Resolved, resolve
 from ..request.segments import instance_name, segments_of_gradients
-from ..step.marks import Policy, is_forced, mark_of
+from ..step.marks import is_forced, mark_of
 from ..step.step import Step
 from .copying import CloneOptions
 
@@ -140,7 +141,7 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
     pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
-    preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
+    preferred = [op for op in outside if any(mark_of(result) is MarkKind.PREFER_RECOMPUTE for result in op.results)]
     stated = [decider.decide("", preferred, outputs=True)] if preferred else []
     if decider.selection.segments == "none":
         return stated

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
+from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget
 from ...options.selection import Selection
@@ -30,7 +31,7 @@ from ...support.interface import option
 from ...support.units import readable_bytes
 from ..request.budgeted_segments import BudgetedSegment
 from ..step.descriptions import describe_operation
-from ..step.marks import ChosenMark, Policy, mark_of
+from ..step.marks import ChosenMark, mark_of
 from ..step.step import Step
 from .copying import CloneOptions, plan_of_marks, unrepeatable
 
@@ -150,9 +151,9 @@ class _Chooser:
         for op in members:
             for value in self.step.graph.makes[op]:
                 mark = mark_of(self.step.value(value))
-                if mark in (Policy.MUST_SAVE, Policy.OFFLOAD):
+                if mark in (MarkKind.MUST_SAVE, MarkKind.OFFLOAD):
                     stays[value] = KEPT_BY_MARK
-                elif mark is Policy.MUST_RECOMPUTE:
+                elif mark is MarkKind.MUST_RECOMPUTE:
                     recomputed.add(value)
         return StorageRestrictions(stays, frozenset(recomputed))
 
@@ -221,5 +222,5 @@ class _Chooser:
 
 def _is_forced(op: Operation) -> bool:
     """Return whether a mark of the user decides whether the operation is recomputed."""
-    policies = {mark_of(result) for result in op.results}
-    return Names.RECOMPUTE in op.attributes and not policies <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}
+    kinds = {mark_of(result) for result in op.results}
+    return Names.RECOMPUTE in op.attributes and not kinds <= {None, MarkKind.PREFER_SAVE, MarkKind.PREFER_RECOMPUTE}

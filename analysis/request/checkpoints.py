@@ -28,12 +28,6 @@ from ..step.phases import Phases
 from .value_names import given_names, is_named, matches_of, names_of
 
 
-def add_checkpoints(function: FuncOp, names: list[str]) -> None:
-    """Append names to the checkpoints in the function's attribute `recompute.checkpoints`."""
-    checkpoints = dict.fromkeys([*stated_checkpoints(function), *names])
-    function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, checkpoints))
-
-
 def stated_checkpoints(function: FuncOp) -> list[str]:
     """Return the names of the checkpoints in the function's attribute."""
     stated = function.attributes.get(Names.CHECKPOINTS)

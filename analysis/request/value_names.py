@@ -4,17 +4,18 @@
 
 is `h0` (or `%h0`), `stablehlo.tanh`, `tanh`, `attn/tanh` and `block0/attn/tanh`; shell-style patterns match any of
 these. The attribute `recompute.name` gives an operation additional names, as `jax.ad_checkpoint.checkpoint_name` does.
-When a call or a segment is inlined, its names are transferred to the operations that compute its results.
+When a call or a segment is inlined, its names are transferred to the operations that compute its results
+(`propagate_names` in `transforms/write_attributes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from ...dialects.names import Names
 from ...support.operations import name_of
@@ -34,27 +35,6 @@ def given_names(op: Operation) -> tuple[str, ...]:
     attribute = op.attributes.get(Names.NAME)
     entries = cast(ArrayAttr[Attribute], attribute) if isinstance(attribute, ArrayAttr) else [attribute]
     return tuple(name.data for name in entries if isinstance(name, StringAttr))
-
-
-def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Container[Operation]) -> None:
-    """Transfer the names of a call or a segment to the operations that compute its results after inlining.
-
-    Args:
-        holder: The call or the segment.
-        values: Its inlined results.
-        inside: The inlined operations; others get no name.
-    """
-    if not (names := given_names(holder)):
-        return
-    for owner in dict.fromkeys(value.owner for value in values):
-        if isinstance(owner, Operation) and owner in inside:
-            add_names(owner, names)
-
-
-def add_names(op: Operation, names: Iterable[str]) -> None:
-    """Prepend names to the names of the operation."""
-    attributes = [StringAttr(name) for name in dict.fromkeys((*names, *given_names(op)))]
-    op.attributes[Names.NAME] = attributes[0] if len(attributes) == 1 else ArrayAttr(attributes)
 
 
 _SHELL = frozenset("*?[")

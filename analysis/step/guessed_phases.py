@@ -28,6 +28,7 @@ from ...options.selection import PhaseHint
 from ...rules.buffers import type_bytes
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
+from ...support.phase import Phase
 from ...support.type_guards import is_tensor
 from .jax_paths import path_of
 from .order import Order
@@ -171,7 +172,7 @@ def _leaves_a_gradient(order: Order, hint: PhaseHint) -> bool:
         phase = phases_by_results(order, hint)
     except Refusal:
         return False
-    return bool(late) or "gradient" in phase.values()
+    return bool(late) or Phase.GRADIENT in phase.values()
 
 
 def _returns_updates(order: Order, returned: Sequence[SSAValue]) -> bool:

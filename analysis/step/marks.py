@@ -1,29 +1,27 @@
 """The user's marks on operations, and the attributes of copies.
 
-A mark is a policy for each result of an operation, in the attribute `recompute.recompute`:
+A mark is a `MarkKind` for each result of an operation, in the attribute `recompute.recompute`:
 
     {recompute.recompute = true}                        every result: must_recompute
-    {recompute.recompute = "prefer_save"}               every result: a policy
+    {recompute.recompute = "prefer_save"}               every result: the kind of that name
     {recompute.recompute = [false, "must_recompute"]}   one entry for each result
     {recompute.recompute = [false, unit]}               the second result has no mark
-
-The names are the names of PyTorch's `CheckpointPolicy`; `offload` marks a saved value that may be moved to the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import Enum
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.discardable import POLICIES
+from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...support.operations import every_operation
+
+_MARK_KINDS = {kind.value: kind for kind in MarkKind}
 
 
 def is_copy(op: Operation) -> bool:
@@ -35,20 +33,6 @@ def is_repeated_inside(op: Operation) -> bool:
     """Return whether another loop recomputes operations of this loop, whose body then contains originals of copies."""
     inside = every_operation(op)[1:] if op.regions else []
     return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)
-
-
-class Policy(Enum):
-    """The policy for one value. `MUST` always applies; `PREFER` is dropped if it does not reduce memory."""
-
-    MUST_SAVE = "must_save"
-    PREFER_SAVE = "prefer_save"
-    PREFER_RECOMPUTE = "prefer_recompute"
-    MUST_RECOMPUTE = "must_recompute"
-    OFFLOAD = "offload"
-
-    @property
-    def recomputes(self) -> bool:
-        return self in (Policy.MUST_RECOMPUTE, Policy.PREFER_RECOMPUTE)
 
 
 @dataclass(frozen=True)
@@ -64,7 +48,7 @@ class ChosenMark:
     recomputed: tuple[bool, ...] | None = None
 
 
-def mark_of(value: SSAValue) -> Policy | None:
+def mark_of(value: SSAValue) -> MarkKind | None:
     """Return the mark of a result; None for unmarked results and for arguments."""
     if not isinstance(value.owner, Operation):
         return None
@@ -72,30 +56,8 @@ def mark_of(value: SSAValue) -> Policy | None:
     if isinstance(mark, ArrayAttr):
         marks = cast(ArrayAttr[Attribute], mark).data
         index = value.owner.results.index(value)
-        return _policy(marks[index]) if index < len(marks) else None
-    return None if mark is None else _policy(mark)
-
-
-def mark_result(value: SSAValue, mark: Attribute) -> None:
-    """Mark one result of an operation, unless it has a mark already.
-
-    On a call the mark is always a list entry, because a mark without a list would apply to all operations of the
-    callee.
-    """
-    op = value.owner
-    assert isinstance(op, Operation), "results of operations are marked"
-    if mark_of(value) is not None:
-        return
-    if len(op.results) == 1 and not isinstance(op, CallOp):
-        op.attributes[Names.RECOMPUTE] = mark
-        return
-    entries = [*cast(ArrayAttr[Attribute], op.attributes.get(Names.RECOMPUTE, _no_marks(op)))]
-    entries[op.results.index(value)] = mark
-    op.attributes[Names.RECOMPUTE] = ArrayAttr(entries)
-
-
-def _no_marks(op: Operation) -> ArrayAttr[Attribute]:
-    return ArrayAttr([UnitAttr()] * len(op.results))
+        return _kind(marks[index]) if index < len(marks) else None
+    return None if mark is None else _kind(mark)
 
 
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
@@ -108,10 +70,10 @@ def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]
     )
 
 
-def _policy(mark: Attribute) -> Policy | None:
+def _kind(mark: Attribute) -> MarkKind | None:
     if isinstance(mark, IntegerAttr):
-        return Policy.MUST_RECOMPUTE if mark.value.data else Policy.MUST_SAVE
-    return Policy(mark.data) if isinstance(mark, StringAttr) and mark.data in POLICIES else None
+        return MarkKind.MUST_RECOMPUTE if mark.value.data else MarkKind.MUST_SAVE
+    return _MARK_KINDS.get(mark.data) if isinstance(mark, StringAttr) else None
 
 
 def is_to_recompute(value: SSAValue) -> bool:
@@ -129,7 +91,7 @@ def is_demanded(value: SSAValue) -> bool:
         return False
     if isinstance(mark, ArrayAttr):
         mark = cast(ArrayAttr[Attribute], mark).data[op.results.index(value)]
-    return isinstance(mark, StringAttr) and mark.data == Policy.MUST_RECOMPUTE.value
+    return isinstance(mark, StringAttr) and mark.data == MarkKind.MUST_RECOMPUTE
 
 
 def asks_to_recompute(op: Operation) -> bool:
@@ -139,4 +101,4 @@ def asks_to_recompute(op: Operation) -> bool:
 
 def is_forced(op: Operation) -> bool:
     """Return whether some result must be recomputed, whether or not this saves memory."""
-    return Names.RECOMPUTE in op.attributes and any(mark_of(result) is Policy.MUST_RECOMPUTE for result in op.results)
+    return Names.RECOMPUTE in op.attributes and any(mark_of(result) is MarkKind.MUST_RECOMPUTE for result in op.results)

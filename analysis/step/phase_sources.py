@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from ...dialects.names import Names
 from ...support.diagnostics import Refusal
+from ...support.phase import Phase
 from .direction import Direction
 from .jax_paths import path_of, scope_of
 
@@ -38,19 +39,20 @@ class PhaseSource:
 
 
 _PHASE, _GRADIENT, _NOTHING = Names.PHASE, "recompute.gradient", Direction.NONE
+_PHASES = {phase.value: phase for phase in Phase}
 _DIRECTIONS = {
-    "primal": Direction.FORWARD,
-    "residual": Direction.FORWARD,
-    "gradient": Direction.BACKWARD,
-    "update": Direction.NONE,
+    Phase.PRIMAL: Direction.FORWARD,
+    Phase.RESIDUAL: Direction.FORWARD,
+    Phase.GRADIENT: Direction.BACKWARD,
+    Phase.UPDATE: Direction.NONE,
 }
 
 
-def stated_phase(op: Operation) -> str | None:
-    """Return the phase in the attribute `recompute.phase`; "gradient" for a gradient region without the attribute."""
+def stated_phase(op: Operation) -> Phase | None:
+    """Return the phase in the attribute `recompute.phase`; `GRADIENT` for a gradient region without the attribute."""
     if (stated := op.attributes.get(_PHASE)) is None:
-        return "gradient" if op.name == _GRADIENT else None
-    return stated.data if isinstance(stated, StringAttr) else None
+        return Phase.GRADIENT if op.name == _GRADIENT else None
+    return _PHASES[stated.data] if isinstance(stated, StringAttr) else None
 
 
 def _of_attribute(op: Operation) -> Direction | None:

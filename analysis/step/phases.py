@@ -28,12 +28,10 @@ from ...dialects.names import Names
 from ...rules.buffers import type_bytes
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
+from ...support.phase import FORWARD_PHASES, Phase
 from .direction import Direction
 from .order import Order, single_block
 from .phase_sources import PhaseSource, directions_of, source_of, sources, stated_phase
-
-FORWARD = frozenset({"primal", "residual"})
-BACKWARD = frozenset({"gradient"})
 
 
 @dataclass(frozen=True)
@@ -41,23 +39,23 @@ class Phases:
     """The phase of every operation of a function's block."""
 
     order: Order
-    phase: Mapping[Operation, str]
+    phase: Mapping[Operation, Phase]
 
     def is_forward(self, op: Operation) -> bool:
-        return self.phase[op] in FORWARD
+        return self.phase[op] in FORWARD_PHASES
 
     def is_update(self, op: Operation) -> bool:
-        return self.phase[op] == "update"
+        return self.phase[op] is Phase.UPDATE
 
     def is_gradient(self, op: Operation) -> bool:
-        return self.phase[op] in BACKWARD
+        return self.phase[op] is Phase.GRADIENT
 
 
 def phases_now(before: Phases) -> Phases:
     """Return the phases after operations were removed from the block, and copies for the backward pass were
     inserted."""
     order = Order.of(before.order.block)
-    return Phases(order, {op: before.phase.get(op, "gradient") for op in order.operations})
+    return Phases(order, {op: before.phase.get(op, Phase.GRADIENT) for op in order.operations})
 
 
 def phases(function: FuncOp, use_attributes: bool = True, structured: bool = False) -> Phases | None:
@@ -88,11 +86,11 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
     for op in (order.operations[start] for start in starts[1:]):
         if op in stated_phases:
             _refuse_position(order, direction, op, phase_sources)
-    phase = dict[Operation, str]()
+    phase = dict[Operation, Phase]()
     for start, end in pairwise((*starts, len(order.operations))):
         phase |= _phases_between(order, direction, start, end)
     for op, stated in stated_phases.items():
-        if op not in constants and (stated in FORWARD) != (phase[op] in FORWARD):
+        if op not in constants and stated.is_forward != phase[op].is_forward:
             raise Refusal(op, f"the attribute says phase '{stated}', but the program position says '{phase[op]}'")
     return Phases(order, phase | stated_phases)
 
@@ -122,11 +120,11 @@ def _check_flat(order: Order) -> None:
             raise Refusal(op, f"{name_of(op)} must be flattened before its operations have phases: run {flattening}")
 
 
-def _explicit_phases(order: Order) -> dict[Operation, str]:
+def _explicit_phases(order: Order) -> dict[Operation, Phase]:
     return {op: stated for op in order.operations if (stated := stated_phase(op)) is not None}
 
 
-def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
+def _stated_phases(order: Order, explicit: Mapping[Operation, Phase]) -> dict[Operation, Phase] | None:
     """Return the phases of a function in which all are stated, else None. Terminators and constants need no attribute.
 
     A constant without an attribute takes the phase of its first reader.
@@ -137,10 +135,10 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
     unmarked = [op for op in operations if op not in explicit]
     if not order.constant_operations.keys() >= set(unmarked):
         return None
-    phase = {terminator: "update"} | dict(explicit)
+    phase = {terminator: Phase.UPDATE} | dict(explicit)
     for op in reversed(unmarked):
         readers = [reader for result in op.results for reader in order.readers(result)]
-        phase[op] = phase[min(readers, key=order.position.__getitem__)] if readers else "primal"
+        phase[op] = phase[min(readers, key=order.position.__getitem__)] if readers else Phase.PRIMAL
     return phase
 
 
@@ -194,7 +192,7 @@ def _refuse_position(
 
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
-) -> dict[Operation, str]:
+) -> dict[Operation, Phase]:
     """Return the phases of the step from position `start` to `end`; without a gradient, all of its operations are
     forward."""
     operations = order.operations[start:end]
@@ -202,14 +200,14 @@ def _phases_between(
     boundary = next(backward, end)
     gradient = _gradient_operations(order, direction, boundary, end)
     returned = _ancestors_of_early_results(order, start, boundary, end)
-    phase = dict[Operation, str]()
+    phase = dict[Operation, Phase]()
     for index, op in enumerate(operations, start):
         if index < boundary:
-            phase[op] = "primal" if op in returned else "residual"
+            phase[op] = Phase.PRIMAL if op in returned else Phase.RESIDUAL
         else:
-            phase[op] = "gradient" if op in gradient else "update"
+            phase[op] = Phase.GRADIENT if op in gradient else Phase.UPDATE
     if end == len(order.operations):
-        phase[order.operations[-1]] = "update"
+        phase[order.operations[-1]] = Phase.UPDATE
     return phase
 
 

@@ -25,11 +25,10 @@ from ...options.selection import PhaseHint
 from ...support.diagnostics import BadRequest, Refusal
 from ...support.interface import option
 from ...support.operations import name_of
+from ...support.phase import FORWARD_PHASES, Phase
 from .direction import Direction
 from .order import Order, constants_only
 from .phase_sources import directions_of, source_of, sources
-
-_FORWARD = frozenset({"primal", "residual"})
 
 
 def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
@@ -98,7 +97,7 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
     return [*roots, *(order.position[owner] for op in named if (owner := order.owner_here(op)) is not None)]
 
 
-def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] = ()) -> dict[Operation, str]:
+def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] = ()) -> dict[Operation, Phase]:
     """Return the phase of every operation except for constants and the terminator.
 
     Args:
@@ -118,14 +117,14 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
         )
     end = max(primal, default=min(backward, default=len(operations)) - 1)
     constants = constants_only(order)
-    phase = dict[Operation, str]()
+    phase = dict[Operation, Phase]()
     for index, op in enumerate(operations):
         if op.results and all(result in constants for result in op.results):
             continue
         if index in primal:
-            phase[op] = "primal"
+            phase[op] = Phase.PRIMAL
         else:
-            phase[op] = "residual" if index <= end and index not in backward else "gradient"
+            phase[op] = Phase.RESIDUAL if index <= end and index not in backward else Phase.GRADIENT
     _mark_update(order, phase)
     return phase | _corrections_by_locations(order, phase)
 
@@ -157,21 +156,21 @@ def needed(order: Order, operations: Iterable[int]) -> set[int]:
     return ancestors
 
 
-def _mark_update(order: Order, phase: dict[Operation, str]) -> None:
+def _mark_update(order: Order, phase: dict[Operation, Phase]) -> None:
     """Change `gradient` to `update` after the last gradient operation that reads a value of the forward pass."""
     behind = True
     for index in reversed(range(len(order.operations) - 1)):
         op = order.operations[index]
-        if phase.get(op) != "gradient":
+        if phase.get(op) is not Phase.GRADIENT:
             continue
-        reads_forward = any(phase.get(order.operations[maker]) in _FORWARD for maker in order.producers[index])
+        reads_forward = any(phase.get(order.operations[maker]) in FORWARD_PHASES for maker in order.producers[index])
         behind = behind and (name_of(op) == "stablehlo.tuple" or not reads_forward)
         if not behind:
             return
-        phase[op] = "update"
+        phase[op] = Phase.UPDATE
 
 
-def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> dict[Operation, str]:
+def _corrections_by_locations(order: Order, phases: Mapping[Operation, Phase]) -> dict[Operation, Phase]:
     """Return the phases that the sources in `phase_sources.py` change.
 
     An operation that reads only forward values and has only gradient readers may belong to either pass: the sources
@@ -182,26 +181,26 @@ def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> 
     """
     phase_sources = sources()
     directions = directions_of(order.operations, phase_sources)
-    changed = dict[Operation, str]()
+    changed = dict[Operation, Phase]()
     for op, phase in phases.items():
         direction = directions[op]
         forward = direction is Direction.FORWARD
-        if direction is Direction.NONE or forward == (phase in _FORWARD):
+        if direction is Direction.NONE or forward == phase.is_forward:
             if direction is Direction.BACKWARD:
-                changed[op] = "gradient"
+                changed[op] = Phase.GRADIENT
             continue
-        if phase == "primal" or not _is_between(order, op, phases):
-            side = "forward pass" if phase in _FORWARD else "backward pass"
+        if phase is Phase.PRIMAL or not _is_between(order, op, phases):
+            side = "forward pass" if phase.is_forward else "backward pass"
             raise Refusal(
                 op,
                 f"sources disagree: according to the primal results, {name_of(op)} belongs to the {side}, but "
                 f"{source_of(op, phase_sources)} says {direction.value}; list every result of the forward pass",
             )
-        changed[op] = "residual" if forward else "gradient"
+        changed[op] = Phase.RESIDUAL if forward else Phase.GRADIENT
     return changed
 
 
-def _is_between(order: Order, op: Operation, phases: Mapping[Operation, str]) -> bool:
-    makers = (phases.get(order.operations[index], "primal") for index in order.producers[order.position[op]])
-    readers = (phases.get(reader, "update") for result in op.results for reader in order.readers(result))
-    return all(phase in _FORWARD for phase in makers) and all(phase == "gradient" for phase in readers)
+def _is_between(order: Order, op: Operation, phases: Mapping[Operation, Phase]) -> bool:
+    makers = (phases.get(order.operations[index], Phase.PRIMAL) for index in order.producers[order.position[op]])
+    readers = (phases.get(reader, Phase.UPDATE) for result in op.results for reader in order.readers(result))
+    return all(phase.is_forward for phase in makers) and all(phase is Phase.GRADIENT for phase in readers)

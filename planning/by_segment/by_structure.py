@@ -18,6 +18,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from ...support.phase import Phase
 from ..graph import Graph
 from ..solvers.repeats import RepeatedRun, runs_in
 
@@ -257,11 +258,11 @@ def _live_bytes(graph: Graph, end: int) -> list[int]:
     """
     change = [0] * (end + 1)
     last = dict[int, int]()
-    last_primal = max([op for op in range(end) if graph.phases[op] == "primal"], default=-1)
+    last_primal = max([op for op in range(end) if graph.phases[op] == Phase.PRIMAL], default=-1)
     if last_primal >= NEAR_THE_END * end:
         last_primal = end
     for op in range(end):
-        if graph.phases[op] == "primal" or (graph.forward[op] and op > last_primal):
+        if graph.phases[op] == Phase.PRIMAL or (graph.forward[op] and op > last_primal):
             last.update({graph.root[value]: op for value in graph.reads[op]})
     for root, reader in last.items():
         maker = graph.maker[root]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from ...support.phase import Phase
 from ..graph import NO_MAKER, Graph
 
 # The reasons that a segment, or a value, is not recomputed, for messages.
@@ -171,7 +172,7 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
     sources = set(demanded) & targets.values
     for op in range(len(graph)) if sources else ():
         source = next((value for value in graph.reads[op] if value in sources), None)
-        if source is None or graph.phases[op] != "residual" or op in marked:
+        if source is None or graph.phases[op] != Phase.RESIDUAL or op in marked:
             continue
         segments.setdefault(op, segments[graph.maker[source]])
         values.update(graph.makes[op])

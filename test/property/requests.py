@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation
 
 from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.jax_paths import scope_of
-from recompute.analysis.step.marks import Policy
 from recompute.analysis.step.order import functions_of, single_block
+from recompute.dialects.mark_kind import MarkKind
 from recompute.dialects.names import Names
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
@@ -29,7 +29,7 @@ class Request:
     """Request to the pipeline.
 
     Attributes:
-        marks: Positions in the public function's block, with the policy to write there.
+        marks: Positions in the public function's block, with the kind of mark to write there.
         what: The remaining selection.
         moved: Whether values marked `offload` go to the host.
         phases: Source of the phases: `locations`, `attributes` alone (with locations removed), or `both`.
@@ -37,7 +37,7 @@ class Request:
 
     segments: str = "auto"
     target: str = "stablehlo"
-    marks: tuple[tuple[int, Policy], ...] = ()
+    marks: tuple[tuple[int, MarkKind], ...] = ()
     phases: str = "locations"
     outputs: bool = False
     copies: int = 2
@@ -54,10 +54,10 @@ class Request:
 
     @property
     def is_policy_only(self) -> bool:
-        return not self.moved and not any(policy.recomputes for _, policy in self.marks)
+        return not self.moved and not any(kind.recomputes for _, kind in self.marks)
 
     def __str__(self) -> str:
-        marks = ", ".join(f"{position} {policy.value}" for position, policy in self.marks)
+        marks = ", ".join(f"{position} {kind.value}" for position, kind in self.marks)
         return (
             f"segments={self.segments} outputs={self.outputs} copies={self.copies} target={self.target} "
             f"{'moved ' if self.moved else ''}phases from {self.phases}; marks: {marks or 'none'}; {_words(self.what)}"
@@ -84,12 +84,12 @@ def request_for(program: Program, module: ModuleOp) -> Request:
 
 
 def _with_moves(
-    random: Random, module: ModuleOp, marks: tuple[tuple[int, Policy], ...]
-) -> tuple[tuple[int, Policy], ...]:
+    random: Random, module: ModuleOp, marks: tuple[tuple[int, MarkKind], ...]
+) -> tuple[tuple[int, MarkKind], ...]:
     """Mark some more operations for offload."""
     taken, operations = {position for position, _ in marks}, single_block(step_of(module)).ops
     more = [
-        (position, Policy.OFFLOAD)
+        (position, MarkKind.OFFLOAD)
         for position, op in enumerate(operations)
         if position not in taken and _is_forward(op) and random.random() < 0.3
     ]
@@ -135,11 +135,11 @@ def _words(selection: Selection) -> str:
     return " ".join(messages) or "nothing more"
 
 
-_RECOMPUTED = [policy for policy in Policy if policy.recomputes]
-_KEPT = [policy for policy in Policy if not policy.recomputes]
+_RECOMPUTED = [kind for kind in MarkKind if kind.recomputes]
+_KEPT = [kind for kind in MarkKind if not kind.recomputes]
 
 
-def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, Policy], ...]:
+def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, MarkKind], ...]:
     """Return marks on a few forward operations, or on many."""
     share = random.choice((0.05, 0.3, 0.8))
     recomputed = random.choice((0.0, 0.5, 1.0))
@@ -165,22 +165,22 @@ def parsed(program: Program) -> ModuleOp:
     return parse_module(program.text, f"seed-{program.seed}.mlir")
 
 
-def written(policy: Policy, op: Operation) -> Attribute:
-    """Return the policy in one of its notations: a truth value, a name, or a list with an entry for each result."""
-    name = StringAttr(policy.value)
-    if policy in (Policy.MUST_RECOMPUTE, Policy.MUST_SAVE):
-        return BoolAttr.from_bool(policy.recomputes)
+def written(kind: MarkKind, op: Operation) -> Attribute:
+    """Return the mark in one of its notations: a truth value, a name, or a list with an entry for each result."""
+    name = StringAttr(kind.value)
+    if kind in (MarkKind.MUST_RECOMPUTE, MarkKind.MUST_SAVE):
+        return BoolAttr.from_bool(kind.recomputes)
     if len(op.results) > 1:
-        return ArrayAttr([name, *[StringAttr(Policy.PREFER_RECOMPUTE.value)] * (len(op.results) - 1)])
+        return ArrayAttr([name, *[StringAttr(MarkKind.PREFER_RECOMPUTE.value)] * (len(op.results) - 1)])
     return name
 
 
 def prepare(module: ModuleOp, request: Request) -> None:
     """Write the request's marks and phases on the program."""
     operations = list(single_block(step_of(module)).ops)
-    for position, policy in request.marks:
+    for position, kind in request.marks:
         if position < len(operations):
-            operations[position].attributes[Names.RECOMPUTE] = written(policy, operations[position])
+            operations[position].attributes[Names.RECOMPUTE] = written(kind, operations[position])
     for name in request.what.checkpoints or ():
         operations[int(name.removeprefix("point"))].attributes[Names.NAME] = StringAttr(name)
     if request.phases != "locations":

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recompute.analysis.request.policies import SAVEABLE
-from recompute.dialects.discardable import POLICIES
+from recompute.dialects.mark_kind import MarkKind
 from recompute.rewriting.recompute import RecomputePass
 from recompute.test.conformance.rows import ROWS, named_after_rows
 from recompute.tools.recompute_opt import main
@@ -106,4 +106,4 @@ def test_every_jax_policy_is_known_by_name() -> None:
 
 def test_policies_of_marks_are_those_of_pytorch() -> None:
     page = PAGES["coming_from_pytorch"]
-    assert {name.lower() for name in re.findall(r"\b(?:MUST|PREFER)_[A-Z]+\b", page)} | {"offload"} == set(POLICIES)
+    assert {name.lower() for name in re.findall(r"\b(?:MUST|PREFER)_[A-Z]+\b", page)} | {"offload"} == set(MarkKind)

@@ -39,6 +39,7 @@ from ...dialects.sdy.sharding_ops import axes_of_mesh
 from ...dialects.sdy.shardings import layout_of
 from ...rules.effects import is_constant
 from ...support.operations import block_of, every_operation, operations_in, terminator_of
+from ...support.phase import Phase
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def insert_arrival(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], h
     held_types = [TensorType(i8, [held])] if held else []
     types = [*(value.type for value in cotangents), *held_types]
     arrived = UnrealizedConversionCastOp(operands=[[*cotangents, *left.outputs]], result_types=[types])
-    arrived.attributes[Names.PHASE] = StringAttr("gradient")
+    arrived.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)
     for value, result in zip(cotangents, arrived.outputs, strict=False):
         result.name_hint = value.name_hint
         value.replace_uses_with_if(result, lambda use: use.operation is not arrived)

@@ -31,6 +31,7 @@ from ...dialects.names import Names
 from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
 from ...support.operations import block_of, every_operation, terminator_of
+from ...support.phase import Phase
 from .device_pairs import Arrival, DevicePair, has_cotangents, insert_arrival, pairs_of, residual_bytes_between
 
 
@@ -251,7 +252,7 @@ def _state_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
     """Mark the operations without a phase as gradient, and return them."""
     unmarked = tuple(op for op in gradient if Names.PHASE not in op.attributes)
     for op in unmarked:
-        op.attributes[Names.PHASE] = StringAttr("gradient")
+        op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)
     return unmarked
 
 

@@ -34,6 +34,7 @@ from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.effects import is_constant
 from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
+from ...support.phase import Phase
 from ...support.type_guards import is_tensor
 from .device_pairs import remove_arrival
 from .outline import DeviceStep, move, outline_device_steps, rebuild, replace_results
@@ -136,7 +137,7 @@ def _parts(step: DeviceStep) -> _Parts:
 
 def _is_of_gradient(op: Operation) -> bool:
     stated = op.attributes.get(Names.PHASE)
-    return is_copy(op) or (isinstance(stated, StringAttr) and stated.data == "gradient")
+    return is_copy(op) or (isinstance(stated, StringAttr) and stated.data == Phase.GRADIENT)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from ...dialects.names import Names
 from ...dialects.recompute import DependOp, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
 from ...support.operations import every_operation, name_of
+from ...support.phase import Phase
 
 _UNIT = UnitAttr()
 
@@ -240,4 +241,4 @@ def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
     """Write the phase on new operations if the operation that reads them has one."""
     if Names.PHASE in reader.attributes:
         for op in operations:
-            op.attributes[Names.PHASE] = StringAttr("gradient")
+            op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)

@@ -37,6 +37,7 @@ from ....dialects import aten
 from ....dialects.names import Names
 from ....dialects.torch import DRAW, EFFECT, GET_ATTR, PREFIX, READ, SEEDED, arguments_of, called_name, node_of
 from ....support.operations import name_of
+from ....support.phase import Phase
 from .arguments import value_of
 from .fake_values import tensors_in
 from .importer import KEPT, ORIGIN, written_placeholders
@@ -285,7 +286,7 @@ class _Writer:
 
 def _is_backward(op: Operation) -> bool:
     phase = op.attributes.get(Names.PHASE)
-    return is_copy(op) or (isinstance(phase, StringAttr) and phase.data != "primal")
+    return is_copy(op) or (isinstance(phase, StringAttr) and phase.data != Phase.PRIMAL)
 
 
 def _is_whole_view(op: Operation) -> bool:

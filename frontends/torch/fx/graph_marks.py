@@ -7,16 +7,12 @@ from torch.utils.checkpoint import CheckpointPolicy
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 
+from ....dialects.mark_kind import MarkKind
 from ....dialects.names import Names
 from .node_locations import POLICY
 
-_OF_REGIONS = {"recompute": "must_recompute", "save": "must_save"}
-_OF_CHECKPOINTS = {
-    CheckpointPolicy.MUST_SAVE: "must_save",
-    CheckpointPolicy.PREFER_SAVE: "prefer_save",
-    CheckpointPolicy.MUST_RECOMPUTE: "must_recompute",
-    CheckpointPolicy.PREFER_RECOMPUTE: "prefer_recompute",
-}
+_OF_REGIONS = {"recompute": MarkKind.MUST_RECOMPUTE, "save": MarkKind.MUST_SAVE}
+_OF_CHECKPOINTS = {CheckpointPolicy[kind.name]: kind for kind in MarkKind if kind is not MarkKind.OFFLOAD}
 
 
 def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
@@ -26,11 +22,11 @@ def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
     """
     policy = (node.meta.get("custom") or {}).get(POLICY)
     if policy is not None:
-        return {Names.RECOMPUTE: StringAttr(_OF_REGIONS[policy])}
+        return {Names.RECOMPUTE: StringAttr(_OF_REGIONS[policy].value)}
     decision = _OF_CHECKPOINTS.get(node.meta.get("recompute"))  # pyright: ignore[reportArgumentType]
     if decision is None:
         return {}
-    marks: dict[str, Attribute] = {Names.RECOMPUTE: StringAttr(decision)}
+    marks: dict[str, Attribute] = {Names.RECOMPUTE: StringAttr(decision.value)}
     if (number := node.meta.get("ac_graph_id")) is not None:
         marks[Names.SEGMENT] = StringAttr(f"checkpoint{number}")
     return marks

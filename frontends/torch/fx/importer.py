@@ -34,6 +34,7 @@ from ....dialects.torch import (
     STORED,
     operation_class,
 )
+from ....support.phase import Phase
 from .arguments import text_of
 from .fake_values import tensors_in
 from .graph_marks import marks_of
@@ -51,7 +52,7 @@ KEPT = "recompute_kept"
 _TAG = "partitioner_tag"
 """The key in the metadata of a node for its pass, set by AOTAutograd."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
-_PRIMAL, _GRADIENT = StringAttr("primal"), StringAttr("gradient")
+_PRIMAL, _GRADIENT = StringAttr(Phase.PRIMAL.value), StringAttr(Phase.GRADIENT.value)
 STEP = "step"
 """The name of the function that a joint graph becomes."""
 

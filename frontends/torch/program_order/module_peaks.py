@@ -12,8 +12,8 @@ from ....analysis.step.order import Order, functions_of, single_block
 from ....analysis.step.phase_sources import stated_phase
 from ....analysis.step.views import value_bytes
 from ....dialects.torch import SEEDED
-from ....planning.graph import PHASES_OF_FORWARD
 from ....planning.liveness import live_bytes
+from ....support.phase import FORWARD_PHASES
 from ..fx.schemas import STATE_BYTES
 
 
@@ -40,7 +40,7 @@ class Peak:
         graph = graph_of(order, bare=True).graph
         live: list[int] = live_bytes(graph).tolist()
         draws_again = [
-            name.startswith(SEEDED) and (is_copy(op) or stated_phase(op) not in PHASES_OF_FORWARD)
+            name.startswith(SEEDED) and (is_copy(op) or stated_phase(op) not in FORWARD_PHASES)
             for name, op in zip(graph.names, order.operations, strict=True)
         ]
         held = [bytes_ + STATE_BYTES["cpu"] * is_again for bytes_, is_again in zip(live, draws_again, strict=True)]
