@@ -19,6 +19,7 @@ from recompute.planning.liveness import live_bytes, peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
 from recompute.proof.prove import prove
+from recompute.support.phase import Phase
 from recompute.test.named_steps import Values, named_step, numbers
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower
@@ -151,4 +152,4 @@ def test_second_forward_pass_begins_a_new_step() -> None:
     again = [renamed(each).replace("%y-1_", "%g0") for each in forward()]
     second = [renamed(each) for each in (seed("b"), *backward("h", "bc"))]
     step, _ = step_of([*forward(), seed("a"), *backward("g", "ac"), *again, *second], "%g0, %h0")
-    assert list(step.phases.phase.values()).count("primal") > 3 * BLOCKS
+    assert list(step.phases.phase.values()).count(Phase.PRIMAL) > 3 * BLOCKS
