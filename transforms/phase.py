@@ -233,9 +233,9 @@ def annotate_phases(module: ModuleOp) -> None:
 @dataclass(frozen=True)
 class PhasePass(ModulePass):
     """
-    primal_results: numbers of the results of the forward pass, for steps whose operations do not state their phase.
+    primal_results: indices of the results of the forward pass, for steps whose operations do not state their phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
-    cotangents: numbers of the arguments that are cotangents, an alternative to primal_results.
+    cotangents: indices of the arguments that are cotangents, an alternative to primal_results.
     """
 
     name = "recompute-phase"
