@@ -121,7 +121,7 @@ USAGE = {
         "option 'segments' expects a string, not blk*,blk1; a string needs quotes: segments=\"blk*,blk1\"",
     ),
     "ill-typed elements": (["-p", "recompute{skip=a,1}"], "'skip' expects whole numbers separated by commas, not a,1"),
-    "ill-typed option with alternatives": (["-p", "recompute{time-limit=x}"], "'time-limit' is a number, not x"),
+    "ill-typed option with alternatives": (["-p", "recompute{time-limit=x}"], "'time-limit' expects a number, not x"),
     "ill-typed option of a target": (
         ["-t", "explain{format=a,b}"],
         "target 'explain': option 'format' expects a string",
@@ -151,7 +151,7 @@ USAGE = {
         ["-p", "recompute}"],
         "cannot read the pipeline: '}' has no matching opening bracket",
     ),
-    "option without a value": (["-p", "recompute{policy=}"], "expected a value after '='; a text with special"),
+    "option without a value": (["-p", "recompute{policy=}"], "expected a value after '='; a string with special"),
     "options with commas": (["-p", "recompute{copies=2,strict=true}"], "options are separated by spaces: {a=1 b=2}"),
     "no comma between passes": (["-p", "cse dce"], "expected ',' and another pass, or options in '{…}'"),
     "two commas": (["-p", "cse,,dce"], "expected the name of a pass before and after each comma"),
