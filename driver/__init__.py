@@ -1,1 +1,1 @@
-"""Rewrites of whole modules, from parsing to the proof; the Python API; queries on memory; the disk cache."""
+"""Rewrites of whole modules, from parsing to the proof, the Python API, memory queries, and keys of the disk cache."""

@@ -1,4 +1,4 @@
-"""The Python API: the work of `recompute-opt`, as functions.
+"""The Python API: functions for the tasks of `recompute-opt`.
 
 Example:
 
@@ -58,12 +58,12 @@ from .queries import explanations_of, still_saved_of, timelines_apart
 from .verified import NotProved, assumption_remarks, change_in_place, prove_equal, verified_copy, verify_module
 
 _SUFFIXES = (".mlir", ".mlirbc", ".txt")
-"""The ends of the names of files with a module."""
+"""The suffixes of files that contain a module."""
 
 
 @runtime_checkable
 class HasText(Protocol):
-    """A lowered step that gives its module as text with locations, such as `jax.stages.Lowered`."""
+    """A lowered step that returns its module as text with locations, such as `jax.stages.Lowered`."""
 
     def as_text(self, *, debug_info: bool = ...) -> str: ...
 
@@ -74,7 +74,8 @@ class StepMemory:
 
     Attributes:
         place: The place of a step inside a loop, such as `inside the loop at train.py:17:12`; "" for a function.
-        plain, rewritten: The timelines. That of a step inside a loop is for one iteration.
+        plain, rewritten: The timelines before and after the rewrite. For a step inside a loop, they are of one
+            iteration.
     """
 
     place: str
@@ -90,9 +91,9 @@ class Rewritten:
         module: The rewritten module.
         plans: The plan of each step of the module.
         remarks: The decisions and their reasons.
-        proof: The proof that the result is equal; None if the options ask for none, and if nothing was changed.
+        proof: The proof that the result is equal; None if the options disable it, or if nothing was changed.
         copies: The number of copied operations.
-        extra_flops: The FLOPs of the copies, those in loops over all iterations.
+        extra_flops: The FLOPs of the copies, over all iterations of loops.
     """
 
     module: ModuleOp
@@ -115,37 +116,41 @@ class Rewritten:
         return to_json(self.plans)
 
     def memory(self, model: str = ORDER) -> dict[str, tuple[Timeline, Timeline]]:
-        """Return the timelines of each function before and after the rewrite, by its name.
+        """Return the timelines of each function before and after the rewrite, by function name.
 
-        `model`: `order` (program order) or `xla` (the model of XLA:CPU)."""
+        `model`: `order` (program order) or `xla` (the model of XLA:CPU).
+        """
         _demand_model(model)
-        # Both modules were verified by the rewrite.
+        # The rewrite has verified both modules.
         before, after = (dict(timelines_of(as_module(module), model)) for module in (self._original, self.module))
         return {name: (before[name], after[name]) for name in after}
 
     def memory_of_steps(self, model: str = ORDER) -> list[StepMemory]:
-        """Return the timelines of each step before and after the rewrite, with loop bodies and per-device bodies that
-        contain a gradient as steps of their own."""
+        """Return the timelines of each step before and after the rewrite.
+
+        Loop bodies and per-device bodies that contain a gradient are steps of their own.
+        """
         _demand_model(model)
         before, after = (timelines_apart(as_module(module), model) for module in (self._original, self.module))
         return [StepMemory(place, before[name][1], last) for name, (place, last) in after.items() if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
-        """Return the rewrite with a view of both modules, such as the part of one device, for queries."""
+        """Return the rewrite with a view of both modules for queries, such as the part that runs on one device."""
         before, after = view(self._original), view(self.module)
         proof, copies, flops, saving = self.proof, self.copies, self.extra_flops, self._saving
         return Rewritten(after, self.plans, self.remarks, proof, copies, flops, before, saving)
 
     def still_saved(self) -> tuple[SavedValue, ...]:
-        """Return the values that the rewritten step saves for its backward pass, the largest first, with reasons."""
+        """Return the values that the rewritten step saves for its backward pass, the largest first, with the
+        reasons."""
         kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
         return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
 
     @property
     def predicted_saving(self) -> float:
-        """The saved share of the peak under the model of XLA:CPU; for several functions, the smallest of their shares.
+        """The share of the peak that is saved under the model of XLA:CPU; for several functions, the smallest share.
 
-        This is the forecast of the search, if the search has made one.
+        If the search has made a forecast, this is the forecast.
         """
         return self._modelled_saving if self._saving is None else self._saving
 
@@ -193,23 +198,27 @@ def rewrite(
 
 @dataclass(frozen=True)
 class _SearchResult:
-    """The result of a search or of given plans, verified and not proved yet: a copy of the module, which is unchanged
-    if nothing is recomputed, and the outcome."""
+    """The result of a search or of given plans, which is verified but not proved yet.
+
+    It consists of a copy of the module, unchanged if nothing is recomputed, and the outcome.
+    """
 
     module: ModuleOp
     outcome: Recomputation
 
 
 def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
-    """Rewrite by a search or by given plans. If the result is not proved although no plan is given, loops are left
-    unchanged."""
+    """Rewrite by a search or by given plans.
+
+    If the result is not proved and no plan is given, rewrite again with loops left unchanged.
+    """
     result = _search(original, options)
     try:
         return _proved(original, result, options)
     except NotProved as error:
         if options.planned is not None or not result.outcome.in_loops.copies:
             raise
-        reason = f"loops are left unchanged: not proved: {error.proof.reason}"
+        reason = f"loops are left unchanged, since their rewrite is not proved: {error.proof.reason}"
     loops_left, options = Remark(functions_of(original)[0], reason), replace(options, loops=False)
     rewritten = _proved(original, _search(original, options), options)
     return replace(rewritten, remarks=(loops_left, *rewritten.remarks))
@@ -257,7 +266,7 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
 
 
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """Rewrite by every attempt and return the result that `choose_by_measurement` chooses, or else the original."""
+    """Rewrite by every attempt; return the result that `choose_by_measurement` chooses, or else the original."""
     rewrites = [
         (words, _rewrite_by_search(original, of_attempt))
         for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
@@ -276,7 +285,7 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
 
 
 def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """Return the module that the search starts from; the proof compares with the original."""
+    """Return the module at which the search starts. The proof compares the result with the original."""
     return without_remat(original) if options.merge_remat else original
 
 
@@ -289,7 +298,7 @@ def prove(
         before: A module, its text, or the result of `jax.jit(f).lower(...)`.
         after: The module to compare with it, in the same forms.
         repeatable: Patterns of the targets of custom calls that are assumed to be functions of their operands, as in
-            `Selection.repeatable`. Targets that `before` marks with `recompute.repeatable` need none.
+            `Selection.repeatable`. Targets that `before` marks with `recompute.repeatable` need not be listed.
 
     Returns:
         The proof, or the first difference that prevents one.
@@ -305,10 +314,10 @@ def prove(
 
 
 class Explanations(list[Explanation]):
-    """The explanations of the steps of a module. `print` shows a summary of each, `details` every row.
+    """The explanations of the steps of a module. `print` shows a summary of each; `details` returns all rows.
 
     Attributes:
-        note: A line on the meaning of all bytes, such as bytes of one device, or on guessed phases; "" without one.
+        note: A line that explains the byte counts, such as that they are of one device, or guessed phases; "" for none.
     """
 
     note: str = ""
@@ -318,7 +327,8 @@ class Explanations(list[Explanation]):
         return "\n".join([*map(to_summary, self), *filter(None, [self.note])])
 
     def measured(self, name: str, temporary_bytes: int | None, note: str) -> Explanations:
-        """Return the explanations of a step of this name, with its temporaries as the compiler reports them."""
+        """Return the explanations of a step with this name and with the size of temporaries that the compiler
+        reports."""
         parts = [replace(part, function=_name_of_part(name, part)) for part in self]
         if len(parts) == 1:
             parts = [replace(parts[0], measured_bytes=temporary_bytes)]
@@ -334,7 +344,7 @@ class Explanations(list[Explanation]):
 
 
 def _name_of_part(name: str, part: Explanation) -> str:
-    """Return the name of a part of a step for its user, such as `train_step, inside the loop at train.py:17:12`."""
+    """Return the name of a part of a step for messages, such as `train_step, inside the loop at train.py:17:12`."""
     if part.place:
         return f"{name}, {part.place}"
     return name if part.function == "main" else part.function
@@ -361,9 +371,10 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 def explain_verified(
     module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS, options: RecomputeOptions | None = None
 ) -> Explanations:
-    """Explain as `explain` does a module that was verified before, such as the part of one device.
+    """Explain a module that is already verified, such as the part of one device, as `explain` does.
 
-    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none."""
+    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none.
+    """
     parts, guessed = explanations_of(module, selection, cost, options)
     explanations = Explanations(parts)
     explanations.note = "\n".join(remark.reason for remark in guessed)
@@ -371,7 +382,7 @@ def explain_verified(
 
 
 def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:
-    """Return the live bytes over time of each public function, by its name.
+    """Return the live bytes over time of each public function, by function name.
 
     Args:
         step: A module, its text, or the result of `jax.jit(f).lower(...)`.
@@ -392,15 +403,17 @@ def _demand_model(model: str) -> None:
 
 
 def context() -> Context:
-    """Return an xDSL context with the dialects of this package, StableHLO's among them."""
+    """Return an xDSL context with the dialects of this package, including StableHLO."""
     return make_context()
 
 
 def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
-    """Return the module, parsed if it is text. Calls that mark values become attributes; the module is copied first if
-    it has any.
+    """Return the module, parsed if it is text.
 
-    `name`: the name of a text in error messages."""
+    Calls that mark values become attributes. If there are any, the module is copied first.
+
+    `name`: the name of the text in error messages.
+    """
     return _with_marks_as_attributes(_to_module(step, name))[0]
 
 
@@ -418,12 +431,12 @@ def _to_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
     if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
         return parse_module(step.as_text(debug_info=True), name)
     raise TypeError(
-        f"expected a module of xDSL, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
+        f"expected an xDSL module, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
     )
 
 
 def _parse(text: str, name: str) -> ModuleOp:
-    """Parse a text. The error for the path of a file names the remedy."""
+    """Parse the text of a module. The error for a file name states the remedy."""
     try:
         return parse_module(text, name)
     except ParseError as error:
@@ -434,8 +447,10 @@ def _parse(text: str, name: str) -> ModuleOp:
 
 
 def _with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
-    """Return the module, in which calls of marks are converted to attributes, and the remarks on invalid marks. A
-    module with such calls is copied."""
+    """Return the module with calls that mark values converted to attributes, and the remarks on marks without effect.
+
+    A module with such calls is copied.
+    """
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()
     copy = clone_of(module)

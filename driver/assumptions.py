@@ -1,6 +1,7 @@
-"""Assumptions that a proof of the driver may make: those of the user's options, and those of the program before.
+"""Assumptions that a proof of the driver may make: those of the user's options and of the original program.
 
-The program after declares none: a faulty rewrite could otherwise mark an operation, repeat it, and be proved.
+Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an operation, repeat
+it, and be proved.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Assumptions:
 
     Attributes:
         repeatable: Patterns of the targets of custom calls that are functions of their operands.
-        added_constraints: Whether added sharding constraints change no value, also where the program before does not
-            request them by `recompute.recompute_slice_activation`.
-        flattened_results: Whether a tuple that a function returns equals its elements.
+        added_constraints: Whether added sharding constraints are assumed to change no value, even where the original
+            program does not request them by `recompute.recompute_slice_activation`.
+        flattened_results: Whether a returned tuple is considered equal to its elements.
     """
 
     repeatable: tuple[str, ...] = ()
@@ -52,8 +53,11 @@ class Assumptions:
 
     @classmethod
     def of_passes(cls, passes: Iterable[ModulePass]) -> Assumptions:
-        """Return the assumptions that a pipeline requests: by the option `repeatable` of passes of this project, and by
-        `recompute-shard-kept` and `recompute-flatten-tuples`, which add constraints and flatten results on purpose."""
+        """Return the assumptions that a pipeline requests.
+
+        The option `repeatable` of passes of this project requests assumptions, and so do `recompute-shard-kept` and
+        `recompute-flatten-tuples`, which add constraints and flatten results on purpose.
+        """
         ours = [each for each in passes if each.name in UNIVERSE.all_passes]
         patterns = chain.from_iterable(each.repeatable for each in ours if isinstance(each, _HasRepeatable))
         return cls(

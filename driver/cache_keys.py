@@ -1,7 +1,7 @@
-"""Keys of the disk cache: digests of the inputs that an answer depends on.
+"""Keys of the disk cache: digests of the inputs on which an answer depends.
 
-A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources) and
-the versions of this package and of the packages that it computes with. Objects without an identity across processes
+A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources), and
+the versions of this package and of the packages that it uses. Objects without an identity across processes
 have no key, and answers that depend on them are not cached: planners, policies and measurements that are Python
 functions, pipelines, and registered functions that refer to objects without comparable content.
 """
@@ -26,9 +26,9 @@ from ..rules.registry import registrations
 from ..support.fingerprint import NoFingerprint, fingerprint
 
 PACKAGES = ("xdsl", "jax", "jaxlib", "numpy", "numba", "highspy", "scipy", "ortools")
-"""The packages that an answer may depend on, installed or not."""
+"""The packages on which an answer may depend; they need not be installed."""
 ROOT = Path(__file__).resolve().parent.parent
-"""The folder of this package."""
+"""The directory of this package."""
 NOT_SOURCES = frozenset({"test", "docs", "examples", "benchmarks", "typings", "build"})
 
 
@@ -37,7 +37,7 @@ def cache_key(kind: str, *parts: object) -> str | None:
 
     Args:
         kind: The kind of the answer, such as "rewrite".
-        parts: The values that it depends on, which have a fingerprint.
+        parts: The values on which the answer depends. Each must have a fingerprint.
     """
     try:
         return fingerprint((kind, versions(), is_compiled(), _registrations(), parts))
@@ -48,7 +48,8 @@ def cache_key(kind: str, *parts: object) -> str | None:
 def options_key(options: RecomputeOptions) -> str:
     """Return the part of a key that identifies the options.
 
-    Raises `NoFingerprint` for options without comparable content: functions, passes and time limits."""
+    Raises `NoFingerprint` for options whose contents cannot be compared: functions, passes and time limits.
+    """
     without_key = [
         option.name
         for option in fields(options)
@@ -57,7 +58,7 @@ def options_key(options: RecomputeOptions) -> str:
     if isinstance(options.selection, SelectionByFunction):
         without_key.append("policy")
     if without_key:
-        raise NoFingerprint(f"the result cannot be cached: the option {without_key[0]} has no comparable content")
+        raise NoFingerprint(f"the result cannot be cached: option {without_key[0]} cannot be compared across processes")
     return fingerprint((options, content_of(options.cost)))
 
 
@@ -70,7 +71,7 @@ def content_of(path: str) -> str | None:
 
 
 def _registrations() -> object:
-    """Return the declarations of users that change how a step is read, rewritten or proved."""
+    """Return the registered declarations, which change how a step is read, rewritten or proved."""
     return registrations(), registered_pure(), tuple(registered_sources().items())
 
 
@@ -89,9 +90,10 @@ def _version_of(package: str) -> str | None:
 
 
 def own_version(root: Path) -> str:
-    """Return the digest of the sources of this package: of the record of an installed wheel, or else of the files.
+    """Return a digest of the sources of this package, computed from the record of an installed wheel or from the files.
 
-    `root`: the folder of the package."""
+    `root`: the directory of the package.
+    """
     records = [path / "RECORD" for path in root.parent.glob("xdsl_recompute-*.dist-info")]
     digest = sha256()
     for path in records if len(records) == 1 and records[0].is_file() else _sources(root):

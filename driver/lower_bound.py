@@ -26,8 +26,8 @@ class LowerBound:
         operation: The operation at the bound, with its source line.
         values: The values that are live there, with their bytes, the largest first, at most ten.
         unlisted_count: The number of further values.
-        spanning_value: A value that a later operation reads, and that is either live here or recomputed right after
-            this operation; empty if the operation itself needs all of `values`.
+        spanning_value: A description of a value that a later operation reads, and that must be live here or be
+            recomputed afterwards; empty if the operation itself needs all of `values`.
     """
 
     bytes: int
@@ -48,8 +48,11 @@ class LowerBound:
 
 
 def lower_bound(step: Step) -> LowerBound:
-    """Return the larger of two bounds: the largest working set of an operation (`planning/solvers/working_set.py`), and
-    the bound of two operations with a value between them (`planning/two_point_bound.py`)."""
+    """Return the larger of two lower bounds.
+
+    One is the largest working set of an operation (`planning/solvers/working_set.py`). The other one is due to a value
+    that links two operations (`planning/two_point_bound.py`).
+    """
     problem = problem_of_graph(step.graph)
     least = largest_working_set(problem)
     over = two_point_bound(problem)
@@ -61,7 +64,7 @@ def lower_bound(step: Step) -> LowerBound:
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """Describe the bound of two operations with a value that the second one reads."""
+    """Describe the bound that is due to two operations and a value, which the second operation reads."""
     maker, reader = _operation_text(step, int(problem.makers[over.value])), _operation_text(step, over.reader)
     since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
     accessed = {*problem.operands_of(over.before), *problem.results_of(over.before)}
@@ -71,12 +74,12 @@ def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBoun
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
-    """Name the value, with its number if its operation makes several."""
+    """Name the value, with its result index if its operation has several results."""
     op = int(problem.makers[value])
     made = problem.results_of(op)
     return f"{_operation_text(step, op)} #{value - made.start}" if len(made) > 1 else _operation_text(step, op)
 
 
 def _operation_text(step: Step, op: int) -> str:
-    """Describe operation number `op` and its result: `stablehlo.tanh %h (train.py:41:9)`."""
+    """Describe the operation with index `op` and its result: `stablehlo.tanh %h (train.py:41:9)`."""
     return describe_operation(step.operation(op))

@@ -1,7 +1,7 @@
-"""Curves of memory and cost by the model of XLA:CPU: each budget is kept by a plan that was carried out and measured.
+"""Curves of memory and cost under the model of XLA:CPU: each point is a plan that was applied and evaluated.
 
-The plans are the candidates of a budget by that model; a rewrite for one budget is reused for all. No lower bound is
-proved. Loops are cut first, as under a budget.
+The plans are the candidates for a budget under that model, and a rewrite for one budget is reused for the others. No
+lower bound is proved. Loops are cut first, as under a budget.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .queries import step_flops
 
 NO_BOUND = "no bound proved in this model"
 REWRITES_PER_BUDGET = 3
-"""The maximum number of plans written for each budget, in addition to the plans written for other budgets."""
+"""The maximum number of plans that are applied for each budget, in addition to the plans applied for other budgets."""
 
 
 @dataclass
 class _MeasuredRewrites:
-    """The rewrites that were carried out and measured, by the number of their candidate in the pool.
+    """The rewrites that were made and evaluated, by the index of their candidate in the pool.
 
     Attributes:
         module: The plain step.
@@ -59,7 +59,7 @@ class _MeasuredRewrites:
     flops: dict[int, int] = field(default_factory=dict[int, int])
 
     def _measure(self, number: int) -> float | None:
-        """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be carried out."""
+        """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be applied."""
         candidate = self.pool.candidates[number]
         try:
             result = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
@@ -70,15 +70,17 @@ class _MeasuredRewrites:
         return max(peaks[name] / max(before, 1) for name, before in self.plain.items())
 
     def search(self, share: float) -> None:
-        """Measure candidates that may keep a budget, a share of the temporaries, at fewer FLOPs than the known
-        rewrites."""
+        """Evaluate candidates that may meet a budget with fewer FLOPs than the known rewrites.
+
+        `share`: the budget as a share of the temporaries.
+        """
         search = partial(self.pool.search, stop=self.stop)
         CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.shares).run(
             self._measure, REWRITES_PER_BUDGET, search
         )
 
     def best(self, share: float) -> int | None:
-        """Return the rewrite within the budget with the fewest extra FLOPs, then bytes; None if none does."""
+        """Return the rewrite within the budget with the fewest extra FLOPs, then bytes; None if none is within it."""
         within = [number for number, needed in self.shares.items() if needed <= share]
         return min(within, key=lambda number: (self.flops[number], self.shares[number]), default=None)
 
@@ -88,7 +90,8 @@ class _MeasuredRewrites:
 
 
 def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop) -> Curve:
-    """Return the curve over budgets 1/count, 2/count, … of the plain step's temporaries, by the model of XLA:CPU.
+    """Return the curve over the budgets 1/count, 2/count, … of the plain step's temporaries, under the model of
+    XLA:CPU.
 
     Args:
         module: The step, which is left unchanged.
@@ -131,8 +134,10 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
 
 
 def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[SegmentRecomputation]:
-    """Yield the recomputed operations by segment, the most expensive segments first, without operations that loop
-    bodies recompute."""
+    """Yield the recomputed operations by segment, the most expensive segment first.
+
+    Operations that loop bodies recompute are left out.
+    """
     plans = {plan.function: plan for plan in candidate.plans}
     runs = dict[str, list[tuple[int, Operation]]]()
     for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=candidate.loops)).module):

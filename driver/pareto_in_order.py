@@ -1,6 +1,6 @@
-"""Curves of memory and cost in program order: for each block with a gradient, the plan of a solver for each budget.
+"""Curves of memory and cost in program order: a solver's plan for each budget, for each block with a gradient.
 
-Peaks are counted on the graph of the rewritten step (`planning/simulate.py`), and a lower bound on the cost is proved.
+Peaks are computed on the graph of the rewritten step (`planning/simulate.py`), and a lower bound on the cost is proved.
 Loops are cut first, as under a budget.
 """
 
@@ -31,7 +31,7 @@ from ..transforms.preparation.prepare import prepare
 from .lower_bound import lower_bound
 
 NAMED_VALUES = 3
-"""The number of values of a segment that are named, the most expensive first."""
+"""The maximum number of values that are named for a segment, the most expensive ones."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SweepOptions:
     """Options of a curve.
 
     Attributes:
-        count: The number of budgets: 1/count, 2/count, … of the plain peak.
+        count: The number of budgets, which are 1/count, 2/count, … of the plain peak.
         solver: The name of the solver.
         effort: The effort of the solver.
         seconds: The time limit for each budget; None for no limit.
@@ -136,7 +136,7 @@ def _solve(
 def _recomputed_by_segment(
     step: Step, problem: Problem, labels: Labels, pairs: Iterable[Pair]
 ) -> Iterator[SegmentRecomputation]:
-    """Yield the recomputed operations by segment, the most expensive segments first."""
+    """Yield the recomputed operations by segment, the most expensive segment first."""
     runs = dict[str, list[int]]()
     for _, op in pairs:
         runs.setdefault(labels.segment_of(step.operation(op)), []).append(op)

@@ -26,12 +26,12 @@ from .scheduled_pass import ScheduledPass
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
 """Classes of passes, by name."""
 _TYPES = {
-    "str": "a text",
+    "str": "a string",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
-    "tuple[str, ...]": "texts with commas between them",
-    "tuple[int, ...]": "whole numbers with commas between them",
+    "tuple[str, ...]": "strings separated by commas",
+    "tuple[int, ...]": "whole numbers separated by commas",
 }
 
 
@@ -42,7 +42,8 @@ def known_passes() -> Passes:
 
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
-    """Return the passes of a pipeline, which is a text, or a sequence of texts and passes. Raises `BadPipeline`."""
+    """Return the passes of a pipeline, given as a string or as a sequence of strings and passes. Raises
+    `BadPipeline`."""
     registered, passes = known_passes(), list[ModulePass]()
     for part in [pipeline] if isinstance(pipeline, str) else pipeline:
         if isinstance(part, ModulePass):
@@ -55,7 +56,7 @@ def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:
 
 
 def parse_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
-    """Parse passes on a module, `a,func.func(b)`. Raises `BadPipeline`."""
+    """Parse a list of passes on a module, such as `a,func.func(b)`. Raises `BadPipeline`."""
     return tuple(_scheduled(anchored, passes) for anchored in anchored_specs(text))
 
 
@@ -68,23 +69,27 @@ def _scheduled(anchored: AnchoredSpec, passes: Passes) -> ScheduledPass:
 
 
 def parse_passes(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
-    """Parse the value of `--passes`: passes on a module, or a whole pipeline with its anchor `builtin.module(a,b)`, as
-    for `--pass-pipeline`. Raises `BadPipeline`."""
+    """Parse the value of `--passes`: a list of passes on a module, or a pipeline as for `--pass-pipeline`.
+
+    The latter has its anchor: `builtin.module(a,b)`. Raises `BadPipeline`.
+    """
     anchored = split_anchor(text) if len(list(elements(text))) == 1 else None
     is_whole = anchored is not None and anchored[0] == MODULE
     return parse_module_schedule(text, passes) if is_whole else parse_schedule(text, passes)
 
 
 def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
-    """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`. Raises `BadPipeline`, also for another
-    anchor."""
+    """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`.
+
+    Raises `BadPipeline`, also if the anchor is not `builtin.module`.
+    """
     anchor, inside = split_anchor(text) or ("", text)
     if anchor in (MODULE, "module", ANY):
         return parse_schedule(inside, passes)
-    if close_name(anchor, [MODULE]) is None:  # a pass on other operations, not a misspelt anchor
+    if close_name(anchor, [MODULE]) is None:  # It is an anchor for other operations, not a misspelt one.
         inside = text
     if inside.strip() != MODULE:
-        # An unknown pass or option is the more useful error.
+        # An error for an unknown pass or option is more useful.
         parse_schedule(inside, passes)
     else:
         inside = "..."
@@ -111,7 +116,7 @@ def unknown_name(name: str, registered: Iterable[str], kind: str) -> str:
 
 
 def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
-    """Make the pass or target that a spec names, with its options.
+    """Construct the pass or target that a spec names, with its options.
 
     Args:
         spec: The name and the options.
@@ -153,7 +158,7 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
             option = spelling(field.name)
             given = ",".join(map(str, values)) or "nothing"
             types = type_of(field)
-            return f"option '{option}' is {_type_text(types)}, not {given}{_quotes(option, types, values)}"
+            return f"option '{option}' expects {_type_text(types)}, not {given}{_quotes(option, types, values)}"
     return None
 
 
@@ -168,14 +173,14 @@ def spelling(option: str) -> str:
 
 
 def _type_text(types: str) -> str:
-    """Return the alternatives of a type `a | b` as text."""
+    """Describe the alternatives of a type `a | b`."""
     kinds = [kind for kind in types.split(" | ") if kind != "None" and not (kind == "int" and "float" in types)]
     return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
 
 
 def _quotes(option: str, types: str, values: ParameterListType) -> str:
-    """Return the hint to quote values where the option takes text, or ""."""
+    """Return a hint to quote the value if the option is a string, or ""."""
     if "str" not in types or not values:
         return ""
     quoted = ",".join(f'"{value}"' for value in values) if "tuple" in types else f'"{",".join(map(str, values))}"'
-    return f"; a text is quoted: {option}={quoted}"
+    return f"; a string needs quotes: {option}={quoted}"

@@ -1,11 +1,11 @@
-"""The syntax of pipelines, read and printed without the passes: anchors, brackets and specs, with errors that point at
-the text.
+"""Parser and printer for the syntax of pipelines: anchors, brackets and specs, independent of the passes.
 
     a{x=1},b                     specs of passes
     a{x=1},func.func(b,c)        specs with anchors: b and c run on operations that are named func.func
     builtin.module(a,b)          a whole pipeline, anchored at modules
 
-xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state the expected text.
+xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state what was expected and point at
+it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 MODULE = "builtin.module"
 ANY = "any"
-"""The anchor that MLIR matches with every operation."""
+"""The anchor that matches every operation in MLIR."""
 _ANCHORED = re.compile(r"\s*([\w.]+)\s*\((.*)\)\s*", re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 
-# An unquoted option value with characters that xDSL's lexer reads as punctuation.
+# An unquoted option value that contains characters which xDSL's lexer reads as punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z])[^"{},\s]*)""")
-_VALUE = "expected a value after '='; a text with special characters is quoted: option=\"…\""
+_VALUE = "expected a value after '='; a string with special characters needs quotes: option=\"…\""
 _REASONS = {
     "Unknown argument value, wrap argument in quotes to pass arbitrary string values": _VALUE,
     "Malformed pass arguments, expected either a space or `}` here": "options are separated by spaces: {a=1 b=2}",
@@ -37,7 +37,7 @@ _REASONS = {
     "Expected a comma or pass arguments here": "expected ',' and another pass, or options in '{…}'",
     "Unknown token": "unexpected character",
 }
-"""The errors of xDSL's parser of pipelines, with the messages that replace them."""
+"""The errors of xDSL's pipeline parser, and the messages that replace them."""
 _COLUMN = re.compile(r"pass-pipeline:\d+:(\d+)")
 
 
@@ -72,7 +72,7 @@ def _option_text(name: str, values: ParameterListType) -> str:
 
 
 def _value_text(value: ParameterType) -> str:
-    """Return the value of an option as text, with quotes escaped, which xDSL's own printing of a spec omits."""
+    """Return the value of an option as text, with quotes escaped, unlike xDSL's own printer."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -82,7 +82,7 @@ def _value_text(value: ParameterType) -> str:
 def anchored_specs(text: str) -> Iterator[AnchoredSpec]:
     """Parse the specs of passes with anchors, `a,func.func(b)`.
 
-    Specs are parsed one at a time, so that the caller reports an unknown pass before a syntax error that follows it.
+    Specs are parsed one at a time, so that the caller reports an unknown pass before a later syntax error.
 
     Raises:
         BadPipeline: For unbalanced brackets, and for a spec with a syntax error.
@@ -96,7 +96,8 @@ def _inside(path: tuple[str, ...], text: str) -> Iterator[AnchoredSpec]:
     parts = list(elements(text))
     for element in parts:
         if not element.strip() and len(parts) > 1:
-            raise BadPipeline(f"cannot read the pipeline '{text}': expected the name of a pass at each side of a comma")
+            reason = "expected the name of a pass before and after each comma"
+            raise BadPipeline(f"cannot read the pipeline '{text}': {reason}")
         if (anchored := split_anchor(element)) is not None:
             anchor, passes = anchored
             yield from _inside((*path, anchor), passes)
@@ -105,7 +106,7 @@ def _inside(path: tuple[str, ...], text: str) -> Iterator[AnchoredSpec]:
 
 
 def split_anchor(text: str) -> tuple[str, str] | None:
-    """Split `anchor(passes)` into the anchor and the passes; None for a text of another form."""
+    """Split `anchor(passes)` into the anchor and the passes; return None if the text does not have this form."""
     match = _ANCHORED.fullmatch(text)
     return None if match is None else (match[1], match[2])
 
@@ -113,7 +114,8 @@ def split_anchor(text: str) -> tuple[str, str] | None:
 def specs(text: str) -> list[ArgSpec]:
     """Parse the specs of passes, `a{x=1},b`. Patterns need no quotes: `segments=block*` is `segments="block*"`.
 
-    Raises `BadPipeline`."""
+    Raises `BadPipeline`.
+    """
     quoted = _BARE_PATTERN.sub(r'="\1"', text)
     _demand_each_option_once(quoted)
     try:
@@ -123,21 +125,21 @@ def specs(text: str) -> list[ArgSpec]:
 
 
 def _demand_each_option_once(text: str) -> None:
-    """Raise `BadPipeline` if a pass has an option twice: xDSL's parser would take the last value in silence."""
+    """Raise `BadPipeline` if an option of a pass is given twice: xDSL's parser would silently use the last value."""
     for element in elements(_STRING.sub('""', text)):
         name, _, options = element.partition("{")
         given = [word.partition("=")[0].replace("_", "-") for word in options.rstrip("} ").split()]
         if (twice := next((option for option in given if given.count(option) > 1), None)) is not None:
-            raise BadPipeline(f"'{name.strip()}': option '{twice}' may be given once")
+            raise BadPipeline(f"'{name.strip()}': option '{twice}' may be given only once")
 
 
 def _unreadable(text: str, parsed: str, error: str) -> str:
     """Return the message for a text that xDSL's parser rejects.
 
     Args:
-        text: The text of the user.
-        parsed: The text that was parsed: with quotes that the user need not write.
-        error: The message of xDSL.
+        text: The text that the user wrote.
+        parsed: The text that was parsed, with quotes added that the user need not write.
+        error: The message from xDSL.
     """
     words = error.strip().splitlines()[-1].strip()
     reason = _REASONS.get(words, words)
@@ -167,13 +169,13 @@ def _demand_closed_brackets(text: str) -> None:
         if token[0] in _CLOSED_BY:
             opened.append(token)
         elif token[0] in _CLOSED_BY.values() and (not opened or _CLOSED_BY[opened.pop()[0]] != token[0]):
-            raise BadPipeline(_at(text, token.start(), f"'{token[0]}' closes no bracket"))
+            raise BadPipeline(_at(text, token.start(), f"'{token[0]}' has no matching opening bracket"))
     if opened:
-        raise BadPipeline(_at(text, opened[-1].start(), f"'{opened[-1][0]}' is not closed"))
+        raise BadPipeline(_at(text, opened[-1].start(), f"'{opened[-1][0]}' has no matching closing bracket"))
 
 
 def _at(text: str, column: int, reason: str) -> str:
-    """Return a message with the pipeline and a caret below the place of the error, where the pipeline is one line."""
+    """Return a message with the pipeline; if it is a single line, a caret marks the place of the error."""
     if "\n" in text:
         return f"cannot read the pipeline '{text}': {reason}"
     return f"cannot read the pipeline: {reason}\n  {text}\n  {' ' * column}^"

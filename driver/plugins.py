@@ -1,4 +1,4 @@
-"""The dialects, passes and targets of the installed packages with an entry point `xdsl.universe`.
+"""The dialects, passes and targets of installed packages that have an entry point `xdsl.universe`.
 
 A package that cannot be loaded is left out, with one warning: a command that does not need it still runs.
 """
@@ -20,7 +20,9 @@ GROUP = "xdsl.universe"
 def installed_universe() -> Universe:
     """Return the universe of all installed packages.
 
-    Of two packages with a dialect, pass or target of the same name, the second in alphabetical order is left out."""
+    If two packages define a dialect, pass or target of the same name, the second one in alphabetical order is left
+    out.
+    """
     merged = Universe()
     for plugin in sorted(entry_points(group=GROUP), key=lambda plugin: plugin.name):
         try:
@@ -45,7 +47,7 @@ def _names_in(universe: Universe) -> set[str]:
 def _universe_of(plugin: EntryPoint) -> Universe:
     universe = plugin.load()
     if not isinstance(universe, Universe):
-        raise TypeError(f"expected a Universe of xDSL, not {type(universe).__name__}")
+        raise TypeError(f"expected an xDSL Universe, not {type(universe).__name__}")
     return universe
 
 
@@ -61,7 +63,7 @@ def unread_entry_points_hint() -> str:
 
 @cache
 def _warn(message: str) -> None:
-    """Print the warning, once in a process."""
+    """Print the warning once per process."""
     if is_command_line():
         print(f"recompute-opt: warning: {message}", file=sys.stderr)
     else:

@@ -1,4 +1,4 @@
-"""Queries that leave the module unchanged: explanations, on an inlined and flattened copy."""
+"""Queries on steps, which use an inlined and flattened copy and leave the module unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explanations_of(
     `options`: the options of a rewrite whose choice the explanations must not contradict; None for none.
 
     Returns:
-        The explanations, and remarks on guessed phases, which are those that `recompute` guesses.
+        The explanations, and remarks on guessed phases. `recompute` makes the same guesses.
 
     Raises:
         Refusal: The module has no gradient, or the segment or the cost is unknown.
@@ -63,21 +63,24 @@ def explanations_of(
 
 
 def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[Decisions, str | None]:
-    """Return the decisions of the best attempt at a step, and the reason that the step is better left unchanged."""
+    """Return the decisions of the best attempt at a step; if it is better left unchanged, also return the reason."""
     choice = choose_for(function, step, options)
     return choice.chosen.planned.decided, choice.refused
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:
-    """Return the place and the timeline of each function, by its name, with loop bodies and per-device bodies that
-    contain a gradient as functions. The place is "" for a function of the module."""
+    """Return the place and the timeline of each function, by function name.
+
+    Loop bodies and per-device bodies that contain a gradient count as functions. The place of the other functions is
+    "".
+    """
     copy = flat(module)
     places = _outline(copy)
     return {name: (places.get(name, ""), timeline) for name, timeline in timelines_of(copy, model)}
 
 
 def step_flops(module: ModuleOp) -> int:
-    """Return the FLOPs of the functions of the module, with those of each loop for all iterations."""
+    """Return the FLOPs of the functions of the module, over all iterations of loops."""
     blocks = [block for function in functions_of(flat(module)) for block in function.body.blocks]
     return sum(executed_flops(op) for block in blocks for op in block.ops)
 
@@ -85,14 +88,15 @@ def step_flops(module: ModuleOp) -> int:
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
     """Return the values that each rewritten step of the module saves for its backward pass.
 
-    `kept`: the reasons that segments are saved, by segment, as in `still_saved`."""
+    `kept`: the reasons why segments are saved, by segment, as in `still_saved`.
+    """
     copy = flat(module)
     _outline(copy)
     return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]
 
 
 def _outline(module: ModuleOp) -> dict[str, str]:
-    """Turn the nested steps of an inlined module into functions, and return the places of those steps."""
+    """Outline the nested steps of an inlined module as functions, and return the place of each step."""
     outline_device_steps(module)
     places = dict[str, str]()
     for step in outline_nested_steps(module):

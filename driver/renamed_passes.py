@@ -1,4 +1,4 @@
-"""Passes and options of pipelines that were renamed, for messages that name the new spelling."""
+"""Renamed passes and pipeline options, for messages that state the new name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def new_name_of_pass(name: str) -> str | None:
 
 
 def new_name_of_option(spec: ArgSpec) -> str | None:
-    """Return a phrase with the new spelling of the first renamed option in a spec; None if there is none."""
+    """Return a phrase with the new name of the first renamed option in a spec; None if there is none."""
     if not spec.name.startswith("recompute") and spec.name != "explain":
         return None
     for option, values in spec.parameters.items():
         if option in RENAMED_OPTIONS:
             return f"option '{option}' was renamed to '{RENAMED_OPTIONS[option]}'"
         if option == "segments" and any(isinstance(value, int) for value in values):
-            return "'segments' is a pattern now, and the number of segments is 'segment-count'"
+            return "'segments' is now a pattern; the option for the number of segments is 'segment-count'"
     return None

@@ -1,7 +1,7 @@
-"""Passes with their anchors: run them on the operations that an anchor matches.
+"""Passes with anchors, which run on the operations that the anchor matches.
 
 Passes of this project run on modules. Other passes of xDSL may be anchored at functions or at other operations: such a
-pass runs once for each anchored operation, on a module that contains this operation alone.
+pass runs once for each anchored operation, on a module that contains only this operation.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class ScheduledPass:
     def apply(self, context: Context, module: ModuleOp) -> None:
         """Run the pass on each operation that the path matches.
 
-        Without a path, passes of this project run on each module with functions, inner modules included. If no
-        operation matches, a pass such as `cse` is left out with a remark, as in MLIR.
+        Without a path, passes of this project run on each module with functions, including inner modules. If no
+        operation matches, other passes such as `cse` are skipped with a remark, as in MLIR.
 
         Raises:
-            BadRequest: No operation matches, and the pass is one of this project, or the anchor is misspelt.
+            BadRequest: No operation matches, and the pass is a pass of this project or the anchor is misspelt.
         """
         ours = self.name in UNIVERSE.all_passes
         if not self.path:
@@ -70,7 +70,8 @@ class ScheduledPass:
                 _apply_alone(self.module_pass, context, op)
 
     def _apply_to_each(self, context: Context, modules: Sequence[ModuleOp]) -> None:
-        """Run the pass on each module. A module without a gradient is left unchanged if another module has one."""
+        """Run the pass on each module. A module without a gradient is left unchanged if another module has a
+        gradient."""
         refused = list[NoGradient]()
         for module in modules:
             try:
@@ -91,7 +92,7 @@ def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operatio
 
 
 def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> None:
-    """Run a pass on a module with this operation alone, and put the result in the place of the operation."""
+    """Run a pass on a module that contains only this operation, and replace the operation by the result."""
     block, following = op.parent, op.next_op
     assert block is not None, "an operation inside a module has a block"
     op.detach()

@@ -1,6 +1,6 @@
 """The stored form of a rewrite in the disk cache.
 
-A stored rewrite is not proved again: it is the answer that was proved when it was stored.
+A stored rewrite is not proved again, since it was proved before it was stored.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .api import Rewritten
 
 @dataclass(frozen=True)
 class RewriteRecord:
-    """A rewrite without its modules, which the caller stores.
+    """A rewrite without its modules, which the caller stores separately.
 
     Attributes:
         plans: The text of the plans, as in `Rewritten.plan_text`.
         remarks: The remarks of the rewrite.
-        proof: The proof, which has succeeded; None for a rewrite without one.
+        proof: The successful proof; None for a rewrite without a proof.
         copies: The number of copies of operations.
         extra_flops: The FLOPs of the copies.
         spelling: The result of `spelling_of` for the rewritten module; None without copies.
-        saving: The predicted saving of the peak, as a share; None without copies.
+        saving: The predicted saving, as a share of the peak; None without copies.
     """
 
     plans: str
@@ -44,7 +44,7 @@ class RewriteRecord:
     @classmethod
     def of(cls, rewritten: Rewritten) -> RewriteRecord:
         """Return the record of a rewrite. The rewrite has been proved, unless its options disable the proof."""
-        assert rewritten.proof is None or rewritten.proof.proved, "a rewrite that is not proved is an error"
+        assert rewritten.proof is None or rewritten.proof.proved, "only rewrites whose proof succeeded are stored"
         return cls(
             plans=rewritten.plan_text,
             remarks=rewritten.remarks,
@@ -56,7 +56,7 @@ class RewriteRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as values of JSON."""
+        """Return the record as JSON values."""
         return {
             "plans": self.plans,
             "remarks": [remark_to_json(remark) for remark in self.remarks],
@@ -82,19 +82,19 @@ class RewriteRecord:
 
 
 class StoredRewrite(Rewritten):
-    """A rewrite read from the cache. Its modules and its plans are read when they are first used."""
+    """A rewrite that was read from the cache. Its modules and plans are parsed when they are first used."""
 
     def __init__(
         self, record: RewriteRecord, read_module: Callable[[], ModuleOp], read_original: Callable[[], ModuleOp]
     ):
-        """Make the rewrite of a record.
+        """Construct the rewrite that a cache record describes.
 
         Args:
             record: The record.
             read_module: Returns the rewritten module.
             read_original: Returns the module that was rewritten.
         """
-        # The base class is frozen, and its constructor would set `module`, `plans` and `_original` too.
+        # The base class is frozen, and its constructor would also set `module`, `plans` and `_original`.
         for name, value in (
             ("remarks", record.remarks),
             ("proof", record.proof),
@@ -127,7 +127,7 @@ class StoredRewrite(Rewritten):
 
 
 def _proof_to_json(proof: Proof) -> dict[str, Any]:
-    """Return a proof that has succeeded, so that it names no difference, as values of JSON."""
+    """Return a successful proof, which names no difference, as JSON values."""
     return {
         "reason": proof.reason,
         "where": proof.where,
@@ -164,7 +164,7 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
     """Return the parts of a module's text that MLIR does not preserve: the order of attributes, and the names of
     values.
 
-    Both are tables of distinct entries, with a number for each operation and for each value in program order.
+    Both are tables of distinct entries, with an index into the table for each operation or value in program order.
     """
     orders = dict[tuple[str, ...], int]()
     names = dict[str | None, int]()
@@ -174,7 +174,7 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
 
 def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
-    """Return the module, changed in place, with a spelling that `spelling_of` returned."""
+    """Apply a spelling that `spelling_of` returned to the module in place, and return the module."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
     for value, number in zip(_values(module), spelling["name_of"], strict=True):
@@ -183,7 +183,7 @@ def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
 
 
 def _values(module: ModuleOp) -> Iterator[SSAValue]:
-    """Yield the results of each operation, and the arguments of its blocks."""
+    """Yield all values of a module: the results of each operation, and the arguments of its blocks."""
     for op in module.walk():
         yield from op.results
         for region in op.regions:
@@ -202,7 +202,7 @@ def remark_to_json(remark: Remark) -> list[Any]:
 
 
 def remark_from_json(record: Sequence[Any]) -> Remark:
-    """Return the remark of a list made by `remark_to_json`. Its operation is an empty module with the stored
+    """Return the remark that a list from `remark_to_json` describes. Its operation is an empty module at the stored
     position."""
     position, reason, kind, topic, place, function, amounts = record
     module = ModuleOp([])

@@ -1,4 +1,4 @@
-"""Rewrites of modules with verification before and after each change, and a proof that the result is equal.
+"""Rewrite modules with verification before and after each change, and with a proof that the result is equal.
 
 All rewrites of the driver go through `change_in_place`, or through `verified_copy` and `prove_equal`.
 """
@@ -31,9 +31,10 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
     """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
     operation.
 
-    `verified`: the operations of earlier modules; equal ones are not verified again. Those of this module are added.
+    `verified`: operations that are already verified. Operations equal to them are skipped, and the operations of this
+        module are added.
     """
-    # Dominance first: xDSL's own verifier takes it for granted.
+    # Dominance is checked first, because xDSL's own verifier assumes it.
     verify_input(module)
     try:
         (verified or VerifiedOperations()).verify(module)
@@ -44,7 +45,7 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
 
 
 def _raise_at_operation(module: ModuleOp) -> None:
-    """Raise `Refusal` at the invalid operation: xDSL's error shows its text, not its position."""
+    """Raise `Refusal` at the invalid operation. xDSL's error shows only its text, not its position."""
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
@@ -57,7 +58,7 @@ Change = Callable[[ModuleOp], None]
 
 
 class HasModule(Protocol):
-    """The result of a rewrite."""
+    """The result of a rewrite, which has a module."""
 
     @property
     def module(self) -> ModuleOp: ...
@@ -87,14 +88,14 @@ def change_in_place(
 
     Args:
         module: The module to change.
-        changes: Functions that change it, in their order.
-        verify: Verify the module before and after each change.
-        proof: Prove the result equal.
-        original: A copy of the current module, if the caller has one; otherwise one is made for the proof.
+        changes: The functions that change it, in execution order.
+        verify: Whether to verify the module before and after each change.
+        proof: Whether to prove the result equal.
+        original: A copy of the current module for the proof; if None, a copy is made.
         assumptions: The assumptions that the user's options request.
 
     Returns:
-        The proof; None if there are no changes, or `proof` is false.
+        The proof; None if there are no changes, or if `proof` is false.
 
     Raises:
         Refusal: If the module does not verify, before or after a change.
@@ -136,14 +137,14 @@ def _verify(module: ModuleOp, verified: VerifiedOperations) -> None:
 
 
 def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
-    """Return remarks on the assumptions that the proof rests on."""
+    """Return remarks on the assumptions on which the proof depends."""
     return [Remark(module, assumption, RemarkKind.ANALYSIS) for assumption in proof.assumptions]
 
 
 @no_collection()
 @part("prove")
 def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO_ASSUMPTIONS) -> Proof:
-    """Prove that a rewrite of the passes computes the same as the module before.
+    """Prove that a rewritten module computes the same as the original module.
 
     Args:
         before, after: The modules.
@@ -172,7 +173,7 @@ def _redrawn_numbers_hint(module: ModuleOp) -> str:
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:
-    """Return the hint on copied operations that are registered with the passes but not with the proof, or ""."""
+    """Return a hint on copied operations that are registered with the passes but not with the proof, or ""."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:

@@ -1,7 +1,7 @@
-"""The options that exclude one another, as one table for all entry points.
+"""Table of the options that exclude one another, for all entry points.
 
-A message names the entry point, and the options as its users write them: `recompute.jax.jit: give plan= or budget=, not
-both`, and `recompute: give plan or budget, not both`.
+A message names the entry point and spells the options as its users write them: `recompute.jax.jit: give plan= or
+budget=, not both`, but `recompute: give plan or budget, not both`.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ BOTH_RECOMPUTE = "{option} and {other} both select the values to recompute: give
 BOTH_SAVE = "{option} and {other} both select the values to save: give one of them"
 IN_PIPELINE = "{other} is an option of the pass 'recompute': with {option}, give it there"
 PLANNING = ("plan", "planner", "pipeline", "budget")
-"""The options that each determine a plan."""
+"""The options each of which determines a plan."""
 SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
-"""The options that select the values to recompute; a plan replaces them."""
+"""The options that select the values to recompute. A plan replaces them."""
 OF_PASS = (
     *(option.name for option in fields(Selection)),
     *(option.name for option in options_with(RecomputeOptions, EntryPoint.RECOMPUTE_PASS) if option.name != "strict"),
 )
-"""The options that a pipeline gives to its passes."""
+"""The options that, with a pipeline, must be given to its passes."""
 
 
 class Conflict(NamedTuple):
-    """A rule: each of some options excludes each of some others.
+    """A rule that each of the first options excludes each of the other options.
 
     Attributes:
         options: The names of the first options.
         others: The names of the options that exclude them.
-        message: The reason or the remedy, a format with `option` and `other`.
+        message: The reason or the remedy, as a format string with the fields `option` and `other`.
         entry_points: The entry points where the rule holds.
     """
 
@@ -67,7 +67,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
     Args:
         options: The options; those that differ from their defaults are given.
         entry_point: The interface that the user calls.
-        beside: The names of given options that are not part of the object.
+        beside: The names of further given options that are not fields of `options`.
 
     Raises:
         ValueError: For options that exclude one another.
@@ -83,18 +83,18 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
 
 
 def given_options(options: RecomputeOptions) -> frozenset[str]:
-    """Return the names of the options that differ from their defaults, those of the selection included."""
+    """Return the names of the options that differ from their defaults, including those of the selection."""
     own = [option.name for option in fields(RecomputeOptions) if option.name != "selection"]
     given = {name for name in own if getattr(options, name) != getattr(DEFAULT_OPTIONS, name)}
     of_selection = [option.name for option in fields(Selection)]
     given |= {name for name in of_selection if getattr(options.selection, name) != getattr(AUTO, name)}
-    if type(options.selection) is not Selection:  # A policy that is a function.
+    if type(options.selection) is not Selection:  # The policy is a function.
         given.add("policy")
     return frozenset(given)
 
 
 def _given_pair(conflict: Conflict, given: Collection[str]) -> tuple[str, str] | None:
-    """Return the first two given options that exclude one another by this rule; None if there are none."""
+    """Return the first pair of given options that exclude one another by this rule; None if there is none."""
     options = [option for option in conflict.options if option in given]
     others = [other for other in conflict.others if other in given]
     return next(((option, other) for option in options for other in others if option != other), None)

@@ -1,8 +1,10 @@
 """The option `loops`: `true`, `false`, or a schedule that bounds the values that loops save for the backward pass.
 
-- `keep(50%)`, `keep(2GiB)`: save at most this much of the stacks, the values that cost the most to recompute first.
-- `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations; one chunk of iterations at a time runs again.
-- `binomial(4)`, `binomial(1GiB)`: save carries in 4 slots, or as many as fit, refilled while the later loop runs.
+- `keep(50%)`, `keep(2GiB)`: save at most this much of the stacks, beginning with the values that cost the most to
+    recompute.
+- `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations, and run one chunk of iterations at a time again.
+- `binomial(4)`, `binomial(1GiB)`: save carries in 4 slots, or in as many slots as fit, which are refilled while the
+    later loop runs.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from ..support.units import amount_bytes, parse_amount, parse_bytes
 from .selection import BadSelection
 
 Loops = bool | str
-"""The option in the form in which users give it."""
+"""The option in the form in which users write it."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,13 @@ class LoopSchedule:
     """The parsed option.
 
     Attributes:
-        kind: Loops are unchanged (`none`), save a set of stacks (`cut`), or save carries at intervals (`periodic`) or
-            in slots (`binomial`).
+        kind: Whether loops are unchanged (`none`), save a set of stacks (`cut`), save carries at intervals
+            (`periodic`), or save carries in slots (`binomial`).
         every: The interval of `periodic` in iterations; None for the interval with the fewest bytes.
-        slots: The number of slots of `binomial`; None for the largest number that fits into `bytes`.
-        bytes: The bytes for the slots of `binomial`.
-        keep: The maximum that `cut` saves, in bytes (`int`) or as a share of all stacks (`float`); None for the
-            smallest set of stacks.
+        slots: The number of slots of `binomial`; None for the largest number that fits in `bytes`.
+        bytes: The memory for the slots of `binomial`, in bytes.
+        keep: The maximum size of the stacks that `cut` saves, in bytes (`int`) or as a share of all stacks (`float`);
+            None for the smallest set of stacks.
     """
 
     kind: Literal["none", "cut", "periodic", "binomial"]
@@ -42,16 +44,17 @@ class LoopSchedule:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the proof has rules for loops under this schedule."""
+        """Whether the proof has rules for loops with this schedule."""
         return self.kind != "binomial"
 
     def kept_limit(self, all_stacks: int) -> int | None:
-        """Return the limit of `cut` in bytes, if all stacks take `all_stacks` bytes; None for the smallest set."""
+        """Return the limit of `cut` in bytes, where all stacks together have `all_stacks` bytes; None for the smallest
+        set."""
         return None if self.keep is None else amount_bytes(self.keep, all_stacks)
 
     @property
     def option(self) -> Loops:
-        """The schedule in the form in which users give it."""
+        """The schedule in the form in which users write it."""
         if self.kind == "none":
             return False
         if self.kind == "cut":
@@ -70,7 +73,7 @@ class LoopSchedule:
 UNCUT = LoopSchedule("none")
 """Loops stay unchanged."""
 SMALLEST_STACKS = LoopSchedule("cut")
-"""Loops save the smallest set of stacks."""
+"""Loops save the smallest sufficient set of stacks."""
 
 
 class BadSchedule(BadSelection):
@@ -84,7 +87,9 @@ ACCEPTED_FORMS = (
     "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
     "binomial(1GiB)"
 )
-NO_PROOF_RULE = "loops={kind}(…) is not proved by any rule: disable the proof ({remedy}), or use periodic(…)"
+NO_PROOF_RULE = (
+    "loops={kind}(…) cannot be proved, because no rule covers it: disable the proof ({remedy}), or use periodic(…)"
+)
 _NUMBER = r"0*[1-9][0-9]*"
 
 

@@ -1,9 +1,9 @@
-"""The option `offload`: the values that may be kept in host memory between the forward pass and their gradient.
+"""The option `offload`: the values that may be stored in host memory between the forward pass and their gradient.
 
 - `marked`: the values marked `recompute.recompute = "offload"`, or selected by an offloading policy.
 - `auto`: under a budget, also values that are cheaper to move than to recompute, at the transfer speed of the device
   that the option `cost` names.
-- `25GB/s`: as `auto`, at this transfer speed in each direction.
+- `25GB/s`: as `auto`, with this transfer speed in each direction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def parse_offload(text: str, cost: str) -> Offload:
     """Parse the option `offload`.
 
     Args:
-        text: The option; an empty text offloads nothing.
+        text: The option as a string; if it is empty, nothing is offloaded.
         cost: The option `cost`, which names the device.
 
     Raises:
@@ -40,7 +40,7 @@ def parse_offload(text: str, cost: str) -> Offload:
     device = device_of(cost)
     if device is None:
         raise BadOffload(
-            f"offload={text} compares moves with work in seconds: give cost=roofline(h100), or another device"
+            f"offload={text} compares transfers and work in seconds: give a device, for example cost=roofline(h100)"
         )
     speed = stated or device.host_bytes_per_second
     if speed is None:
@@ -51,7 +51,7 @@ def parse_offload(text: str, cost: str) -> Offload:
 
 
 def _parse_speed(text: str) -> int:
-    """Return the bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
+    """Parse a speed such as `25GB/s`, and return it in bytes per second. Raises `BadOffload`."""
     try:
         if not text.endswith("/s") or text[:1].isspace():
             raise ValueError

@@ -14,8 +14,11 @@ _KEY = "recompute"
 
 
 class EntryPoint(Enum):
-    """An interface with options, by its name in messages. All except `REWRITE`, which takes the options object, repeat
-    options in their signatures; a test compares these with the fields."""
+    """An interface with options; the value is its name in messages.
+
+    All interfaces repeat the options in their signatures, which a test compares with the fields, except for `REWRITE`,
+    which takes the options object.
+    """
 
     RECOMPUTE_PASS = "recompute"
     PLAN_PASS = "recompute-plan"
@@ -24,7 +27,7 @@ class EntryPoint(Enum):
     TORCH = "recompute.torch"
 
     def spelling(self, option: str) -> str:
-        """Return the name of an option as the users of this interface write it: `time-limit` or `time_limit=`."""
+        """Return the name of an option as users of this interface write it: `time-limit` or `time_limit=`."""
         is_pass = self in (EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS)
         return option.replace("_", "-") if is_pass else f"{option}="
 
@@ -35,8 +38,8 @@ class OptionFacts:
 
     Attributes:
         entry_points: The interfaces with this option. Empty for the fields of `Selection`, which all interfaces have.
-        minimum: The least value of a number; None if every value is valid.
-        is_plain_data: Whether the value can be part of a cache key: it determines the result in every process.
+        minimum: The smallest valid number; None if every value is valid.
+        is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
     """
 
@@ -54,10 +57,10 @@ def option_facts(
 
 
 def option_facts_of(option: Field[Any]) -> OptionFacts:
-    """Return the facts about an option from its field."""
+    """Return the facts that the field of an option holds."""
     return option.metadata.get(_KEY, OptionFacts())
 
 
 def options_with(options: type[Any], entry_point: EntryPoint) -> Iterator[Field[Any]]:
-    """Yield the fields of an options class that an interface has, in their order."""
+    """Yield the fields of an options class that are options of an interface, in declaration order."""
     return (option for option in fields(options) if entry_point in option_facts_of(option).entry_points)

@@ -5,10 +5,9 @@
     class MarkPass(ModulePass):
         name = "recompute-mark"
 
-xDSL parses the options of a pass into its fields, which cannot be nested, so that `recompute-mark{segments=auto}` needs
-the fields of `Selection` on the pass. A pass that inherited from `Selection` would be a selection itself: functions
-would accept it as one, and `replace` would copy it as a pass. The decorator copies the fields, and `Selection.of` reads
-them.
+xDSL parses the options of a pass into its fields, which cannot be nested. So `recompute-mark{segments=auto}` needs the
+fields of `Selection` on the pass. If a pass inherited from `Selection`, functions would accept it as a selection, and
+`replace` would return another pass. Instead, the decorator copies the fields, and `Selection.of` reads them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,12 @@ T = TypeVar("T", bound=type)
 
 
 def has_options(options: type[Any]) -> Callable[[T], T]:
-    """Return a class decorator that declares the fields of a dataclass before the class's own; `@dataclass` follows.
+    """Return a class decorator that declares the fields of a dataclass before the fields of the class itself.
+
+    `@dataclass` must be applied after it.
 
     Args:
-        options: A dataclass whose fields all have immutable defaults.
+        options: A dataclass. All of its fields must have immutable defaults.
     """
 
     def declare(declared: T) -> T:
@@ -42,5 +43,5 @@ def has_options(options: type[Any]) -> Callable[[T], T]:
 
 
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:
-    """Return the classes whose docstrings describe the options of a pass or a target, the most specific last."""
+    """Return the classes whose docstrings describe the options of a pass or a target, the most specific class last."""
     return (*getattr(declared, "option_sources", ()), *reversed(declared.__mro__))

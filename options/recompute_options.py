@@ -1,7 +1,7 @@
 """The options of a rewrite, as one frozen object that is passed whole.
 
 The pass `recompute`, the command line, `recompute.rewrite`, `recompute.jax.jit` and `recompute.torch` build it. Its
-constructor parses texts and checks each value; `options/conflicts.py` has the options that exclude one another.
+constructor parses strings and checks each value; `options/conflicts.py` lists the options that exclude one another.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .segment_budgets import SegmentBudgets, budget_texts
 from .selection import AUTO, Selection
 
 ATTEMPTS = 7
-"""Default number of plans of a step that are forecast; the model of XLA:CPU evaluates the plans that can win."""
+"""Default number of plans per step whose peaks are forecast. The model of XLA:CPU evaluates those that can win."""
 Planner = Callable[[Graph], Plan]
 """A function from the graph of a step to a plan for it."""
 Pipeline = str | Sequence[str | ModulePass]
-"""Passes by name, `recompute-inline,recompute-mark`, or as objects."""
+"""Passes, as a string of names (`recompute-inline,recompute-mark`) or as objects."""
 JIT, TORCH = EntryPoint.JIT, EntryPoint.TORCH
 RECOMPUTE_PASS, PLAN_PASS = EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
 EMISSION_TARGETS = ("stablehlo", "none")
-"""The forms of tokens in the result of `recompute-lower`: optimization barriers, or none."""
+"""What `recompute-lower` emits for tokens: optimization barriers, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Emission:
 
     Attributes:
         target: The target of `recompute-lower`, one of `EMISSION_TARGETS`.
-        staggered: Whether `recompute-stagger` runs after it.
-        calls: Whether unchanged functions are outlined and called again.
+        staggered: Whether `recompute-stagger` runs after `recompute-lower`.
+        calls: Whether unchanged functions are outlined again, and called as before.
     """
 
     target: str = "stablehlo"
@@ -52,8 +52,10 @@ class Emission:
 
     @property
     def keeps_barriers(self) -> bool:
-        """Whether the result has barriers that enforce its order. Without them, the positions of the copies alone
-        determine it."""
+        """Whether the result has barriers that enforce the order of execution.
+
+        Without barriers, only the positions of the copies determine the order.
+        """
         return self.target != "none"
 
 
@@ -61,17 +63,17 @@ class Emission:
 class RecomputeOptions:
     """Options of a rewrite.
 
-    `plan`, `loops` and `offload` may be given as text; they are parsed at construction.
+    `plan`, `loops` and `offload` may be given as strings, which the constructor parses.
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
         copies: The maximum number of copies of one operation.
-        target: The form of the tokens in the result, as in `recompute-lower`: `stablehlo` or `none`. XLA:CPU up to jax
+        target: The lowering of tokens, as in `recompute-lower`: `stablehlo` or `none`. XLA:CPU up to jax
             0.10 keeps the barriers of `stablehlo` only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
-        stagger: Delay early operations of the forward pass too, as `recompute-stagger` does.
+        stagger: Also delay early operations of the forward pass, as `recompute-stagger` does.
         calls: Outline unchanged functions, so that they are called as before.
-        plan: The plan of an earlier run, or one written by hand, as text or parsed; it replaces the selection.
-        planner: A function, Graph -> Plan, that plans each step; it replaces the selection.
+        plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
+        planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection.
         budget: A limit on memory, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
             temporaries of the plain step, or `min`. At most one of plan, planner and budget may be given.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit. A
@@ -79,20 +81,20 @@ class RecomputeOptions:
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
         strict: Raise an error if a step is left unchanged.
-        attempts: The maximum number of distinct plans for segments that are compared, by trust, then memory.
-        measure: A function that returns the bytes that a module needs, as measured by a compiler. With it, every
-            attempt is rewritten and measured, and the attempt with the fewest bytes, then FLOPs, is returned.
+        attempts: The maximum number of distinct plans for segments to compare, first by trust, then by memory.
+        measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
+            every attempt is rewritten and measured, and the attempt with the fewest bytes, then FLOPs, is returned.
         workers: The number of modules that are measured in parallel.
-        proof: Prove the result equal.
-        merge_remat: Merge the copies of the step's own `jax.checkpoint` back first.
-        loops: Recompute values that a loop stacks for a later loop. `keep(50%)` or `keep(2GiB)` keeps that much of the
-            stacks; `periodic(8)` or `periodic(auto)` saves the carries at intervals.
+        proof: Prove that the result equals the original.
+        merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.
+        loops: Recompute values that a loop stacks for a later loop. `keep(50%)` or `keep(2GiB)` keeps at most that much
+            of the stacks; `periodic(8)` or `periodic(auto)` saves the carries at intervals.
         cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
             file of costs.
         offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may move others too.
-        pipeline: Passes that run instead of `recompute`. All other options except `strict` and `proof` must have their
-            defaults.
-        segment_budgets: The bytes that each segment may save, for `Selection.segment_budgets`, with or without a
+        pipeline: Passes to run instead of `recompute`. All other options except for `strict` and `proof` must have
+            their defaults.
+        segment_budgets: The bytes that each segment may save, as in `Selection.segment_budgets`, with or without a
             budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, other numbers shares.
     """
 
@@ -119,10 +121,10 @@ class RecomputeOptions:
     time_limit: float | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
 
     def __post_init__(self, segment_budgets: SegmentBudgets | None) -> None:
-        """Parse the values that are given as text, move the segment budgets into the selection, and check each value.
+        """Parse values that are given as strings, move the segment budgets into the selection, and check each value.
 
         Raises:
-            BadSelection: For invalid segment budgets, `loops` and `offload`.
+            BadSelection: For invalid segment budgets, or an invalid value of `loops` or `offload`.
             BadCost: For an unknown cost, if `offload` needs the transfer speed of its device.
             BadPlan: For an invalid plan.
             ValueError: For an unknown target, and for a number below its minimum.
@@ -139,7 +141,7 @@ class RecomputeOptions:
         self._demand_minima()
 
     def _hold(self, option: str, parsed: object) -> None:
-        """Replace the value of an option by its parsed form, during construction."""
+        """During construction, replace the value of an option by its parsed form."""
         object.__setattr__(self, option, parsed)
 
     def _demand_minima(self) -> None:
@@ -151,7 +153,7 @@ class RecomputeOptions:
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """Return the options that a pass has as fields of the same names, without its plan, a file that the pass reads.
+        """Return the options that a pass has as fields, except for its plan, which is a file that the pass reads.
 
         Raises `ValueError` as the constructor does.
         """
@@ -163,7 +165,7 @@ class RecomputeOptions:
 
     @property
     def planned(self) -> Sequence[StepPlan] | Planner | None:
-        """The planner or the parsed plan; None without one."""
+        """The planner or the parsed plan; None if the options have neither."""
         assert not isinstance(self.plan, str), "the constructor parses the plan"
         return self.planner or self.plan
 
@@ -179,19 +181,19 @@ class RecomputeOptions:
 
     @property
     def loop_schedule(self) -> LoopSchedule:
-        """The option `loops` with its type after construction."""
+        """The option `loops`, typed as it is after construction."""
         assert isinstance(self.loops, LoopSchedule), "the constructor parses the loop schedule"
         return self.loops
 
     @property
     def moves(self) -> Offload:
-        """The option `offload` with its type after construction."""
+        """The option `offload`, typed as it is after construction."""
         assert isinstance(self.offload, Offload), "the constructor parses the moves"
         return self.offload
 
     @property
     def planned_moves(self) -> Offload:
-        """The moves for which the plans were made, or else the moves of the option `offload`."""
+        """The moves to the host for which the plans were made; without plans, those of the option `offload`."""
         planned = self.planned
         if planned is None or callable(planned):
             return self.moves

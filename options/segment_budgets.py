@@ -1,7 +1,6 @@
-"""Segment budgets, limits on the bytes that a segment saves for the backward pass: `layer*:30%,head:8MiB`.
+"""Segment budgets, which limit the bytes that segments save for the backward pass: `layer*:30%,head:8MiB`.
 
-The budget after the last colon is in bytes, a share of the bytes that the segment saves without recomputation, or
-`min`.
+The budget follows the last colon: bytes, a share of the bytes that the segment saves without recomputation, or `min`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ..support.units import budget_text, parse_budget
 from .selection import BadSelection
 
 SegmentBudgets = str | Mapping[str, str | float]
-"""Segment budgets in the forms of the Python API: as text, or by pattern."""
+"""Segment budgets in the forms of the Python API: a string, or a mapping from patterns to budgets."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,12 @@ class SegmentBudget:
     text: str
 
     def most(self, plain: int) -> int | None:
-        """Return the limit in bytes for a segment that saves `plain` bytes without recomputation; None for `min`."""
+        """Return the limit, in bytes, for a segment that saves `plain` bytes without recomputation; None for `min`."""
         return parse_budget(self.text, plain)
 
 
 def read_budgets(texts: Sequence[str]) -> tuple[SegmentBudget, ...]:
-    """Parse segment budgets, each text a list with commas. Raises `BadSelection` for an invalid one."""
+    """Parse segment budgets from comma-separated lists. Raises `BadSelection` for an invalid budget."""
     budgets = [_read(budget) for text in texts for part in text.split(",") if (budget := part.strip())]
     if texts and not budgets:
         raise BadSelection(f"{option('segment-budgets')} is empty; expected entries such as layer*:30%,head:8MiB")
@@ -51,9 +50,10 @@ def _read(text: str) -> SegmentBudget:
 
 
 def budget_texts(budgets: SegmentBudgets) -> tuple[str, ...]:
-    """Return segment budgets of the Python API, `{"layer*": "30%"}`, as the option of a pass, `layer*:30%`.
+    """Convert segment budgets of the Python API, `{"layer*": "30%"}`, to the pass option, `layer*:30%`.
 
-    Whole numbers are bytes, other numbers shares. Raises `BadSelection` for an invalid budget."""
+    Integers are bytes, and other numbers are shares. Raises `BadSelection` for an invalid budget.
+    """
     if isinstance(budgets, str):
         texts: tuple[str, ...] = (budgets,)
     else:

@@ -1,5 +1,6 @@
-"""The selection of operations to recompute: the options of `recompute-mark`, with hints at the phases of a step whose
-operations do not state them.
+"""The selection of operations to recompute: the options of `recompute-mark`, and hints at the phases of a step.
+
+The hints are for steps whose operations do not state their phases.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ class PhaseHint:
     """A hint at the phases of a step.
 
     Attributes:
-        results: Numbers of the results that the forward pass computes.
+        results: Indices of the results that the forward pass computes.
         values: Names of values that the forward pass computes.
-        cotangents: Numbers of the arguments that are cotangents.
+        cotangents: Indices of the arguments that are cotangents.
     """
 
     results: tuple[int, ...] = ()
@@ -38,40 +39,40 @@ class PhaseHint:
 
 
 class BadSelection(ValueError):
-    """A selection that is invalid or does not fit the step. The message names the option and the remedy."""
+    """A selection that is invalid or does not apply to the step. The message names the option and the remedy."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Segments of a step, and the values that are saved inside them.
+    """The segments of a step, and the values that are saved inside them.
 
-    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`, with which only marks select operations,
+    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`; with `none`, only marks select operations,
     as in MindSpore's `Cell.recompute`.
-    segment_count: merge the segments, in program order, into this number (0: no merging), as `recompute_sequential`
-    does.
+    segment_count: merge the segments, in program order, into this number of segments (0: no merging), as
+    `recompute_sequential` does.
     checkpoints: names of values that cut the step into segments, as in Paddle's `RecomputeOptimizer`; replaces
     `segments`.
-    skip: numbers of segments that are not recomputed: Paddle's `no_recompute_segments`.
-    outputs: recompute the outputs of segments too: MindSpore's `output_recompute`.
+    skip: indices of segments that are not recomputed: Paddle's `no_recompute_segments`.
+    outputs: also recompute the outputs of segments: MindSpore's `output_recompute`.
     policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
-    names: the names for a policy on names: of operations, with scopes before them (`attn/tanh`, `attn/*` for all in a
-    scope), or given by `recompute.name`.
+    names: the names for a policy that selects by name: names of operations, preceded by scopes (`attn/tanh`; `attn/*`
+    for all in a scope), or names given by `recompute.name`.
     save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
     exclude: patterns of chains of operations that are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
-    segment_budgets: `layer*:30%,head:8MiB`, the most bytes that a segment saves for the backward pass, or a share of
-    its saved bytes without recomputation; the extra work is minimized. Without `segments`, segments that no pattern
-    matches are not recomputed.
+    segment_budgets: `layer*:30%,head:8MiB`: the maximum bytes that a segment saves for the backward pass, or a share of
+    the bytes that it saves without recomputation; the extra work is minimized. Without `segments`, segments that no
+    pattern matches are not recomputed.
     collectives: allow collectives to run again, equally often on all devices, on new channels: MindSpore's
     `mp_comm_recompute`.
     preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers, a
     result that the proof refuses: it is written only with `--no-proof` (in Python, `proof=False`).
     repeatable: patterns of custom call targets without side effects whose results depend only on their operands, which
     the proof assumes unverified. The targets of LAPACK, cuDNN, Pallas and the like are known.
-    primal_results: numbers of the results of the forward pass, such as the loss, for steps whose operations have no
+    primal_results: indices of the results of the forward pass, such as the loss, for steps whose operations have no
     phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
-    cotangents: numbers of the arguments that are cotangents, from which the phases follow too.
+    cotangents: indices of the arguments that are cotangents, from which the phases also follow.
     """
 
     segments: str = "auto"

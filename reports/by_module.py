@@ -1,8 +1,8 @@
-"""Memory by module of the model: bytes saved for the backward pass before and after the rewrite, and bytes recomputed.
+"""Memory by module of the model: bytes saved for the backward pass before and after the rewrite, and recomputed bytes.
 
     LM/Block_0    saves 3.7 MiB in the plain step, 128.0 KiB now, and recomputes 3.5 MiB
 
-Modules are the named scopes of the operations, as set by flax, `jax.named_scope` and `recompute.jax.block`.
+Modules are the named scopes of the operations, which flax, `jax.named_scope` and `recompute.jax.block` set.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class ModuleRow:
     """Memory of one module, in bytes.
 
     Attributes:
-        module: Path of its scopes; `OUTSIDE` for operations without a scope.
-        plain_bytes: Size of the values that the plain step stores for the backward pass, after fusion, in temporaries
-            and in the memory of results.
-        saved_bytes: Size of the values that the rewritten step stores for it.
-        recomputed_bytes: Size of the values that the rewritten step recomputes and stores, in loops over all
-            iterations.
+        module: The path of its scopes; `OUTSIDE` for operations without a scope.
+        plain_bytes: Size of the values that the plain step stores for the backward pass after fusion, as temporaries or
+            in the memory of results.
+        saved_bytes: Size of the values that the rewritten step stores for the backward pass.
+        recomputed_bytes: Size of the values that the rewritten step recomputes and stores, summed over all iterations
+            of loops.
     """
 
     module: str
@@ -40,11 +40,11 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """Names of the modules of a model, as paths that are cut at the outermost level with two names.
+    """Names of the modules of a model, as paths that are cut at the outermost level at which they differ.
 
     Attributes:
-        modules: The full paths, in program order; "" among them for operations outside modules.
-        level: The number of parts of a short path.
+        modules: The full paths, in program order, including "" for operations outside modules.
+        level: The number of components of a short path.
     """
 
     modules: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class ModuleNames:
 
     @classmethod
     def of(cls, timelines: Iterable[Timeline]) -> ModuleNames:
-        """Return the names of the modules that store values."""
+        """Return the names of all modules that store values."""
         modules = dict.fromkeys(buffer.module for timeline in timelines for buffer, _ in _stored(timeline))
         return cls(tuple(modules), dividing_level(modules))
 
@@ -64,8 +64,10 @@ class ModuleNames:
         return "/".join(module.split("/")[: self.level]) or OUTSIDE
 
     def relabel(self, timeline: Timeline) -> Timeline:
-        """Return the timeline with modules in place of segments, if the model has any; otherwise with the lines of
-        operations, `train.py:41`, in place of segments that no scope names."""
+        """Return the timeline with modules in place of segments, if the model has modules.
+
+        Otherwise, source lines such as `train.py:41` replace the segments that no scope names.
+        """
         name_of = self._module_of_buffer if self else _segment_in_model
         buffers = tuple([replace(buffer, segment=name_of(buffer)) for buffer in timeline.buffers])
         return timeline if buffers == timeline.buffers else replace(timeline, buffers=buffers)
@@ -75,7 +77,8 @@ class ModuleNames:
 
 
 def _segment_in_model(buffer: Buffer) -> str:
-    """Return the segment of a buffer if a scope names it, or else the line of the operation that makes the buffer."""
+    """Return the segment of a buffer if a scope names it, or else the source line of the operation that defines the
+    buffer."""
     if not buffer.segment or is_scope(buffer.segment):
         return without_loop_scopes(buffer.segment)
     return base_name(buffer.source.rpartition(":")[0]) or buffer.segment
@@ -84,7 +87,7 @@ def _segment_in_model(buffer: Buffer) -> str:
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:
     """Return a row for each module with saved or recomputed bytes, in program order.
 
-    `pairs`: for each step the timeline of the plain and of the rewritten step.
+    `pairs`: for each step, the timelines of the plain step and of the rewritten step.
     """
     plain, saved, recomputed = Counter[str](), Counter[str](), Counter[str]()
     pairs = list(pairs)
@@ -102,6 +105,6 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
 
 
 def _stored(timeline: Timeline) -> Iterator[tuple[Buffer, BandKind]]:
-    """Yield all values that the step stores, with their kinds."""
+    """Yield each value that the step stores, with its kind."""
     buffers = (*timeline.buffers, *timeline.in_results, *timeline.in_loops)
     return zip(buffers, kinds_of(timeline, buffers), strict=True)

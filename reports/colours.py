@@ -1,6 +1,6 @@
-"""Colours of the charts of memory.
+"""Colours of the memory charts.
 
-The colours differ in lightness as well as in hue, for colour-blind readers and grey prints.
+The colours differ in lightness as well as in hue, for colour-blind readers and greyscale prints.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 """The ends of the scale for saved values: segments go from light to dark in program order."""
 
 Colour = tuple[float, float, float]
-"""Red, green and blue, from 0 to 1."""
+"""The red, green and blue components, from 0 to 1."""
 
 
 def blend(share: float) -> Colour:
-    """Return the colour at a share of the way from `LIGHT` to `DARK`."""
+    """Return the colour between `LIGHT` (share 0) and `DARK` (share 1)."""
     red, green, blue = (light + share * (dark - light) for light, dark in zip(LIGHT, DARK, strict=True))
     return red, green, blue
 

@@ -1,5 +1,5 @@
-"""The trade-off curve between memory and work: for each budget, the extra cost of the best plan and a proven lower
-bound on it.
+"""The trade-off curve between memory and work: for each budget, the extra cost of the best plan, and a proven lower
+bound.
 
 A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
 """
@@ -21,8 +21,8 @@ class SegmentRecomputation:
 
     Attributes:
         segment: The name of the segment; empty for operations outside all segments.
-        executions: The number of operations that are executed again.
-        percent: The cost of the copies in percent of the step.
+        executions: The number of operations that run again.
+        percent: The cost of the copies, in percent of the step's cost.
         values: The most expensive recomputed values, by name and source line.
     """
 
@@ -34,16 +34,16 @@ class SegmentRecomputation:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the curve with a plan.
+    """A point of the curve for a budget with a plan.
 
     Attributes:
         budget_bytes: The budget.
         peak_bytes: The peak under the plan.
-        percent: The extra cost of the plan, in percent of the step.
+        percent: The extra cost of the plan, in percent of the step's cost.
         bound_percent: A proven lower bound on the extra cost; None if the memory model has no bound.
-        bound_by: The method that proves the bound, or why there is none.
+        bound_by: The method that proves the bound, or the reason why there is no bound.
         found_by: The solver that found the plan.
-        finished: Whether the search ran to its end.
+        finished: Whether the search was completed.
         recomputed_segments: The recomputation by segment.
     """
 
@@ -59,9 +59,9 @@ class Point:
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """A point of the curve without a plan.
+    """A point of the curve for a budget without a plan.
 
-    `proved`: whether the budget is proved infeasible; otherwise the search found no plan.
+    `proved`: whether the budget is proved infeasible; otherwise, the search merely found no plan.
     """
 
     budget_bytes: int
@@ -71,7 +71,7 @@ class RefusedBudget:
 
 @dataclass(frozen=True)
 class Marker:
-    """A plan of another planner, evaluated by the same memory model."""
+    """A plan of another planner, evaluated with the same memory model."""
 
     name: str
     peak_bytes: int
@@ -85,7 +85,7 @@ class Curve:
     Attributes:
         name: The name of the step.
         plain_peak_bytes: The peak of the unchanged step.
-        minimum_bytes: A proven lower bound on the peak of any plan; 0 without one.
+        minimum_bytes: A proven lower bound on the peak of any plan; 0 if none is known.
         holding: The names of the values that determine this bound.
         points: Budgets with a plan, in ascending order.
         refused: Budgets without a plan, in ascending order.
@@ -136,8 +136,8 @@ def curve_of(
         sweep: The outcomes for all budgets.
         markers: Plans of other planners to show along with the curve.
         recomputation_of: Returns the recomputation by segment of a result.
-        holding: The names of the values that determine the lower bound on the peak, if the caller has better names than
-            the problem.
+        holding: The names of the values that determine the lower bound on the peak, if the caller knows better names
+            than the problem.
     """
     least = largest_working_set(sweep.problem)
     pairs = sorted(zip(sweep.budgets, sweep.outcomes, strict=True), key=lambda pair: pair[0])

@@ -40,7 +40,7 @@ def to_png(curves: Sequence[Curve], title: str) -> bytes:
 
 def _draw(curves: Sequence[Curve], title: str, kind: str) -> bytes:
     if not curves:
-        raise ValueError("curves: at least one is needed")
+        raise ValueError("curves: expected at least one curve")
     buffer = BytesIO()
     with style():
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {}

@@ -1,4 +1,4 @@
-"""Interactive chart of a trade-off curve as one HTML file.
+"""Interactive chart of trade-off curves as one HTML file.
 
 The pointer shows the numbers of the nearest point, and its recomputation by segment. The file contains its data and its
 script, and loads nothing from the network.
@@ -97,5 +97,5 @@ if (typeof document !== "undefined")
 
 
 def to_html(curves: Sequence[Curve], title: str) -> str:
-    """Return the text of one HTML page with a chart for each curve."""
+    """Return an HTML page with a chart for each curve."""
     return page(title, to_json(curves), _SCRIPT)

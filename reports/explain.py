@@ -1,4 +1,4 @@
-"""Explanation of a step, as text, as a summary and as JSON: its memory, its saved values, its loops and segments."""
+"""Print the explanation of a step as text, as a summary or as JSON: its memory, saved values, loops and segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..support.units import format_bytes
 from .wrapping import SUMMARY_COLUMNS, wrap_line
 
 LOOPS, SEGMENTS = 4, 8
-"""Maximum numbers of loops and of segments in a summary."""
+"""The maximum numbers of loops and of segments in a summary."""
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
@@ -27,9 +27,9 @@ ROWS_ALONE = (
 )
 
 _RECOMPUTE = "recompute"
-"""The decision on a loop or a segment that is recomputed."""
+"""The decision that is shown for a recomputed loop or segment."""
 _LEAST_NAME = 16
-"""The least number of characters of the name of a loop or a segment in a table."""
+"""The minimum number of characters to which a table shortens the name of a loop or a segment."""
 _POSITION = re.compile(r"[^\s:]+:\d+:\d+")
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
 _SUMMARY_LOOP_COLUMNS = tuple(column for column in _LOOP_COLUMNS if column != "repeated")
@@ -65,8 +65,7 @@ def to_text(explanation: Explanation) -> str:
 
 
 def to_summary(explanation: Explanation) -> str:
-    """Return the explanation in about 25 lines of 100 columns: a verdict, saved bytes, the largest loops and
-    segments."""
+    """Return a summary in about 25 lines of 100 columns: a verdict, saved bytes, and the largest loops and segments."""
     lines = [*wrap_line(_verdict(explanation)), ""]
     lines += wrap_line(
         f"  the plain step saves {format_bytes(explanation.saved_bytes)} for the backward pass, in "
@@ -107,7 +106,7 @@ def _verdict(explanation: Explanation) -> str:
         return f"{plain}; no segment is worth recomputing"
     freed = sum(row.freed_bytes - row.pinned_bytes for row in recomputed)
     freed += sum(row.stack_bytes - row.kept_bytes for row in loops)
-    # Costs other than FLOPs have no counts for the iterations of loops.
+    # Only FLOPs are counted over all iterations of loops.
     repeated = sum(row.extra_flops for row in loops) if explanation.cost == FLOPS else 0
     cost = (sum(row.extra_cost for row in recomputed) + repeated) / max(explanation.step_cost, 1)
     counts = [f"{len(loops)} of {counted(len(explanation.loops), 'loop')}"] if loops else []
@@ -122,8 +121,10 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _peaks(explanation: Explanation) -> str:
-    """Return the peaks of the plain step, each with the name of its quantity: that of the reports, and the prediction
-    for it; without a measurement, the prediction and the peak of an executor that fuses nothing."""
+    """Describe the peak of the plain step: as measured and as predicted.
+
+    Without a measurement, describe the prediction and the peak of an executor that fuses no operations.
+    """
     measured = explanation.measured_bytes
     predicted = format_bytes(explanation.xla_peak_bytes)
     if measured is not None:
@@ -133,14 +134,14 @@ def _peaks(explanation: Explanation) -> str:
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
-    """Return the segments with the most bytes saved for the backward pass, in program order, without those that save
-    none."""
+    """Return the segments that save the most bytes for the backward pass, at most `SEGMENTS`, in program order."""
     largest = sorted((row for row in rows if row.saved_bytes), key=lambda row: -row.saved_bytes)[:SEGMENTS]
     return [row for row in rows if row in largest]
 
 
 def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Sequence[object]) -> list[str]:
-    """Return a line with the number of rows that are not shown; segments that save nothing are named as such."""
+    """Return a line with the number of omitted rows, which states whether they save nothing; empty if none is
+    omitted."""
     if len(rows) == len(shown):
         return []
     others = [row for row in rows if row not in shown]
@@ -158,8 +159,10 @@ def _costs(explanation: Explanation) -> str:
 
 
 def _loop_cells(row: LoopRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
-    """Return the row of a loop, with its extra FLOPs of all iterations. A summary has their share of the step alone,
-    no number of operations, and the base names of files."""
+    """Return the row of a loop, with its extra FLOPs over all iterations.
+
+    In a summary, the row states only the share of the extra FLOPs, no number of operations, and base names of files.
+    """
     share = row.extra_flops / max(explanation.step_flops, 1)
     extra = f"{100 * share:.1f} %" if is_summary else f"{row.extra_flops:.3g} ({share:.1%})"
     repeated = () if is_summary else (str(row.again),)
@@ -185,7 +188,8 @@ def _operation_counts(explanation: Explanation) -> str:
 
 
 def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
-    """Return the row of a segment. A summary has the share of its extra cost alone, and the base names of files."""
+    """Return the row of a segment. In a summary, the row states only the share of the extra cost, and base names of
+    files."""
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
         row.name if is_summary or not BY_STRUCTURE.fullmatch(row.segment) else row.segment,
@@ -199,7 +203,7 @@ def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) 
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the columns of a table: the first and the last one to the left, the others to the right."""
+    """Align the columns of a table: the first and the last column to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     last = len(widths) - 1
 
@@ -210,8 +214,10 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the columns of a table of at most `SUMMARY_COLUMNS` columns. The beginning of a long name is left out, and
-    the reason to keep a row stands below it."""
+    """Align the cells of a table within `SUMMARY_COLUMNS` characters.
+
+    The beginning of a long name is left out, and the reason to keep a row is printed below the row.
+    """
     without_names = len(_table([("", *row[1:-1], _RECOMPUTE) for row in rows])[0]) if rows else 0
     most = max(_LEAST_NAME, SUMMARY_COLUMNS - without_names)
     rows = [(_end_of(row[0], most), *row[1:]) for row in rows]
@@ -221,13 +227,15 @@ def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _end_of(name: str, most: int) -> str:
-    """Return the end of a name, with at most this number of characters."""
+    """Return the end of a name, with at most `most` characters."""
     return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:
-    """Return all numbers of the explanations as JSON. Of the timelines it has only the totals; `-t
-    memory-timeline{format=json}` prints them in full."""
+    """Return all numbers of the explanations as JSON.
+
+    Timelines are reduced to their totals; `-t memory-timeline{format=json}` prints them in full.
+    """
     return json.dumps([_as_dict(explanation) for explanation in explanations], indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The largest values that are live at the peak, by name and source line, with the number and size of the others.
+"""The largest values that are live at the peak, by name and source line, with the number and size of all others.
 
 largest at the peak
   %h   stablehlo.dot_general  block3  train.py:41:9   64.0 MiB   7.5 %
@@ -20,7 +20,7 @@ WIDEST = 44
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """Buffer that is live at the peak. `share`: its share of the peak, from 0 to 1."""
+    """A buffer that is live at the peak. `share`: its share of the peak, from 0 to 1."""
 
     name: str
     operation: str
@@ -34,12 +34,12 @@ class LiveBuffer:
 
 @dataclass(frozen=True)
 class Holding:
-    """Buffers that are live at the peak.
+    """The buffers that are live at the peak.
 
     Attributes:
         largest: The largest buffers, in descending order of size.
-        more: Number of the other buffers. The memory used inside the operation at the peak counts as one of them.
-        more_bytes: Total size of the other buffers.
+        more: The number of other buffers. The memory used inside the operation at the peak counts as one buffer.
+        more_bytes: The total size of the other buffers.
     """
 
     largest: tuple[LiveBuffer, ...]
@@ -50,7 +50,7 @@ class Holding:
 def holding_of(timeline: Timeline, most: int = MAX_ROWS) -> Holding:
     place, peak = timeline.peak_index, timeline.peak_bytes
     live = [buffer for buffer in timeline.buffers if buffer.first <= place <= buffer.last and buffer.bytes]
-    # Stable: of equally large buffers the one defined first comes first.
+    # The sort is stable: of equally large buffers, the one that is defined first comes first.
     live.sort(key=lambda buffer: -buffer.bytes)
     largest = tuple(
         LiveBuffer(

@@ -1,5 +1,5 @@
-"""Frame of the HTML reports: a page that contains its data and its script, in light or dark colours as the browser
-prefers."""
+"""Template of the HTML reports: a page that contains its data and its script, in the browser's preferred colour
+scheme."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ function human(bytes) {
 
 
 def page(title: str, data: str, script: str, body: str = "") -> str:
-    """Return the text of an HTML page.
+    """Return an HTML page.
 
     Args:
         title: Title and heading of the page.

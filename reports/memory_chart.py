@@ -1,4 +1,4 @@
-"""Chart of the memory timeline: live bytes in program order, a panel for each program, all on one scale."""
+"""Chart of memory timelines: live bytes in program order, with one panel for each program, all on the same scale."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 INK, FAINT = "#222222", "#777777"
 LABELS = {BandKind.RECOMPUTED: "recomputed copies", BandKind.GRADIENT: "gradients", BandKind.OTHER: "other temporaries"}
 COLUMNS = 450
-# Minimum share of the width at which a stage is labelled.
+# Stages narrower than this share of the width have no label.
 NARROW = 0.085
 STYLE = {
     "svg.hashsalt": "recompute",
@@ -57,7 +57,7 @@ def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
         ValueError: `timelines` is empty.
     """
     if not timelines:
-        raise ValueError("timelines: at least one is needed")
+        raise ValueError("timelines: expected at least one timeline")
     buffer = BytesIO()
     with style():
         figure(timelines, title).savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -82,11 +82,11 @@ def demand_matplotlib() -> None:
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale, units and colours that all panels share."""
+    """The scale, units and colours that all panels share."""
 
     operations: int
     peak_bytes: int
-    unit: int  # bytes in a unit of the vertical axis
+    unit: int  # bytes per unit of the vertical axis
     unit_name: str
     colours: dict[str, Colour]  # of the segments
     first_name: str
@@ -134,7 +134,8 @@ def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequenc
 
 
 def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -> None:
-    """Draw a legend entry for each kind of band. The segments share one, a strip of their colours in program order."""
+    """Draw a legend entry for each kind of band. All segments share one entry, a strip of their colours in program
+    order."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.patches import Patch
 
@@ -194,20 +195,20 @@ def draw_stages(axes: Axes, timeline: Timeline) -> None:
 
 
 def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: Scale) -> None:
-    """Draw each layer from its upper edge down to zero, the lower layers over it, so that no seams are visible."""
+    """Draw each layer from its upper edge down to zero, and lower layers on top of it, so that no seams are visible."""
     bounds, columns = columns_of(timeline)
     total = [timeline.live_bytes[column] for column in columns]
     for layer in reversed(layers):
         own = [layer.live_bytes[column] for column in columns]
-        # Skip places where it is empty: its colour would be visible along the edge of the layer below.
+        # Skip places where the layer is empty: its colour would be visible along the edge of the layer below.
         heights = [size / scale.unit if part else math.nan for size, part in zip(total, own, strict=True)]
         axes.stairs(heights, bounds, fill=True, color=scale.colour(layer), linewidth=0, zorder=2)
         total = [size - part for size, part in zip(total, own, strict=True)]
 
 
 def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `COLUMNS` columns of operations, and for each column its operation with the most
-    live bytes."""
+    """Return the bounds of at most `COLUMNS` columns of operations, and the operation with the most live bytes in
+    each."""
     count = len(timeline.operations)
     columns = min(count, COLUMNS)
     bounds = [column * count // columns for column in range(columns + 1)]
@@ -216,7 +217,7 @@ def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
 
 
 def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
-    """Draw the peak as a labelled dashed line. If `compared`, the label includes the ratio to the first program's
+    """Draw the peak as a dashed line with a label. If `compared`, the label states the ratio to the first program's
     peak."""
     text = f"peak {format_bytes(timeline.peak_bytes)}"
     if compared:
@@ -228,7 +229,8 @@ def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> N
 
 
 def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
-    """Draw the first program's peak as a dotted line, with a label unless it would overlap the other one."""
+    """Draw the first program's peak as a dotted line, with a label unless it would overlap the label of the other
+    peak."""
     height = scale.first_peak_bytes / scale.unit
     axes.axhline(height, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)), zorder=3)
     if abs(scale.first_peak_bytes - timeline.peak_bytes) > scale.peak_bytes / 8:

@@ -1,6 +1,7 @@
 """Data of a memory chart as JSON: layers with their colours, and the largest values of each layer.
 
-A large step has more operations than a screen has columns, so each column shows its operation with the most live bytes.
+A large step has more operations than a screen has columns. Each column of the chart shows the operation that has the
+most live bytes among its operations.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from .memory_layers import Band, BandKind, bands, kinds_of, shorten_segments, st
 
 COLUMNS = 500
 VALUES = 3000
-"""Maximum number of values on a page; the largest are listed."""
+"""The maximum number of values on a page, which lists the largest ones."""
 
 
 def chart_data(timeline: Timeline) -> dict[str, Any]:
-    """Return the chart as data for JSON. Sizes are in bytes; `bounds` and `shown` are operation numbers."""
+    """Return the chart as data for JSON. Sizes are in bytes; `bounds` and `shown` are operation indices."""
     by_module = _by_module(timeline)
     bounds, shown = columns_of(by_module, COLUMNS)
     layers = bands(by_module)
@@ -40,8 +41,7 @@ def chart_data(timeline: Timeline) -> dict[str, Any]:
 
 
 def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `most` columns of operations, and for each column its operation with the most live
-    bytes."""
+    """Return the bounds of at most `most` columns of operations, and the operation with the most live bytes in each."""
     count = len(timeline.operations)
     columns = min(count, most)
     bounds = [column * count // columns for column in range(columns + 1)] if columns else [0]
@@ -49,7 +49,8 @@ def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
 
 
 def _highest(timeline: Timeline, operations: range) -> int:
-    """Return the operation with the most live bytes; of several, the peak of the timeline, otherwise the first."""
+    """Return the operation with the most live bytes. Of several, prefer the peak of the timeline, then the first
+    one."""
     highest = max(operations, key=timeline.live_bytes.__getitem__)
     peak = timeline.peak_index
     return peak if peak in operations and timeline.live_bytes[highest] == timeline.peak_bytes else highest
@@ -73,14 +74,14 @@ def _name_of(layer: Band) -> str:
 
 
 def _colours(layers: Sequence[Band]) -> list[str]:
-    """Return the colour of each layer: saved values from light to dark in program order, the others by kind."""
+    """Return the colour of each layer: for saved values, from light to dark in program order; for others, by kind."""
     count = max(sum(layer.kind is BandKind.SAVED for layer in layers) - 1, 1)
     blends = [as_hexadecimal(blend(number / count)) for number in range(count + 1)]
     return [BAND_COLOURS.get(layer.kind) or blends[index] for index, layer in enumerate(layers)]
 
 
 def _values(timeline: Timeline, layers: Sequence[Band]) -> list[dict[str, Any]]:
-    """Return the largest values, each with the number of its layer."""
+    """Return the largest values, each with the index of its layer."""
     short = shorten_segments(buffer.segment for buffer in timeline.buffers)
     number = {(layer.kind, layer.segment): at for at, layer in enumerate(layers)}
     rows = list[tuple[Buffer, int]]()

@@ -1,9 +1,8 @@
-"""Memory over a step as one HTML page: verdict, chart of live bytes by layer, values under the pointer, table of
-modules.
+"""Memory over a step as one HTML page: a verdict, a chart of live bytes by layer, and a table of modules.
 
 The page contains its data (`memory_chart_data.py`) and its script, and loads nothing from the network. When the pointer
 is on a layer, the page lists the layer's largest values: bytes, name, type, module and source line. A click on a column
-head sorts a table.
+heading sorts a table.
 """
 
 from __future__ import annotations
@@ -179,9 +178,10 @@ class PageFacts:
     """Text and tables that precede the charts of a page.
 
     Attributes:
-        verdict: One line.
-        numbers: Rows of cells: quantity, before, after, ratio. The first row has the column heads.
-        modules: For each module its name, and the bytes saved by the plain step, saved now, and recomputed.
+        verdict: The verdict, in one line.
+        numbers: Rows of cells: quantity, before, after, ratio. The first row holds the column headings.
+        modules: For each module, its name, and the bytes that the plain step saves, that the rewritten step saves, and
+            that it recomputes.
         remarks: Remarks of the rewrite.
     """
 
@@ -192,7 +192,7 @@ class PageFacts:
 
 
 def to_html(timelines: Sequence[tuple[str, Timeline]], title: str, facts: PageFacts | None = None) -> str:
-    """Return the text of one HTML page with a chart for each (name, timeline), all on one scale."""
+    """Return an HTML page with a chart for each (name, timeline), all on the same scale."""
     data = json.dumps([{"name": name, **chart_data(timeline)} for name, timeline in timelines])
     return page(title, data, _SCRIPT, "" if facts is None else _body(facts))
 
@@ -213,7 +213,7 @@ def _body(facts: PageFacts) -> str:
 
 
 def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
-    """Return an HTML table. Each cell has a text and, where it applies, a number to sort by."""
+    """Return an HTML table. Each cell is a text and, optionally, a number to sort by."""
     names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
     lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'

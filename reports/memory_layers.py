@@ -1,6 +1,6 @@
 """Layers of a memory chart: live bytes by kind of value at each operation.
 
-The kinds are values saved for the backward pass (by segment), recomputed copies, gradients, and others.
+The kinds are values saved for the backward pass (by segment), recomputed copies, gradients, and other values.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ class BandKind(Enum):
 
 @dataclass(frozen=True)
 class Band:
-    """A layer of a chart: the live bytes of one kind of value at each operation. Saved values have a layer for each
-    segment."""
+    """A layer of a chart: the live bytes of one kind of value at each operation.
+
+    Saved values have one layer for each segment.
+    """
 
     kind: BandKind
     segment: str
@@ -35,7 +37,8 @@ class Band:
 
 @dataclass(frozen=True)
 class ProgramStage:
-    """Forward pass, backward pass or update: the operations from `start` up to, but not including, `end`."""
+    """The forward pass, the backward pass or the update: the operations from `start` up to, but not including,
+    `end`."""
 
     name: str
     start: int
@@ -43,10 +46,12 @@ class ProgramStage:
 
 
 def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> list[BandKind]:
-    """Return the kind of each buffer. A forward value counts as saved if a gradient operation of the backward pass runs
-    while it is live; those that the schedule runs early, during the forward pass, do not count.
+    """Return the kind of each buffer.
 
-    `buffers`: buffers of the timeline, by default its temporaries.
+    A forward value counts as saved if a gradient operation of the backward pass runs while the value is live. Gradient
+    operations that the schedule runs early, during the forward pass, are ignored.
+
+    `buffers`: buffers of the timeline; the default is its temporaries.
     """
     gradients_until = list(accumulate((phase == Phase.GRADIENT for phase in timeline.phases), initial=0))
     start = backward_start(timeline)
@@ -64,10 +69,11 @@ def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> lis
 
 
 def backward_start(timeline: Timeline) -> int:
-    """Return the position at which the backward pass begins: the first gradient operation from the place on where the
-    fewest operations are on the wrong side; the end of the last gradient operation if that is earlier.
+    """Return the position at which the backward pass begins.
 
-    A schedule may run gradient operations early that depend on no forward value, and forward operations late.
+    A schedule may run gradient operations early if they depend on no forward value, and forward operations late. So the
+    position is chosen where the fewest operations are on the wrong side: the first gradient operation from there on, or
+    the end of the last gradient operation if that is earlier.
     """
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     end = gradients[-1] + 1 if gradients else len(timeline.phases)
@@ -79,7 +85,7 @@ def backward_start(timeline: Timeline) -> int:
 
 
 def bands(timeline: Timeline) -> list[Band]:
-    """Return the layers from the bottom up; at each operation they add up to the live bytes.
+    """Return the layers from the bottom up; at each operation, they add up to the live bytes.
 
     Values outside segments are drawn above other values of their kind.
     """
@@ -100,23 +106,27 @@ def bands(timeline: Timeline) -> list[Band]:
 
 
 def shorten_segments(segments: Iterable[str]) -> dict[str, str]:
-    """Return each segment path, cut at the outermost level that has two names: `model/block0/mlp` becomes
-    `model/block0`."""
+    """Map each segment path to the path cut at the outermost level with different names.
+
+    For example, `model/block0/mlp` becomes `model/block0`.
+    """
     paths = {segment: segment.split("/") for segment in segments}
     level = dividing_level(paths)
     return {segment: "/".join(path[:level]) for segment, path in paths.items()}
 
 
 def dividing_level(segments: Iterable[str]) -> int:
-    """Return the outermost level of the paths that has two names, counted from 1; the deepest level if none has."""
+    """Return the outermost level, counted from 1, at which the paths differ; the deepest level if they never do."""
     named = [segment.split("/") for segment in segments if segment]
     deepest = max(map(len, named), default=0)
     return next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
 
 
 def stages(timeline: Timeline) -> list[ProgramStage]:
-    """Split a program into stages: forward, backward up to the last gradient operation, then the update. A program
-    without gradient operations is one stage, `step`."""
+    """Split a program into stages: forward pass, backward pass up to the last gradient operation, and update.
+
+    A program without gradient operations is a single stage, `step`.
+    """
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     if not gradients:

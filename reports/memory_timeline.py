@@ -31,7 +31,8 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def to_json(timeline: Timeline, name: str = "") -> str:
-    """Return the timeline, its totals and the values live at its peak as one line of JSON, with sizes in bytes."""
+    """Return the timeline, its totals and the values that are live at its peak as one line of JSON, with sizes in
+    bytes."""
     totals = {total: getattr(timeline, total) for total in ("peak_bytes", "peak_index", "device_bytes")}
     named: dict[str, object] = {"name": name, "at_peak": as_dict(holding_of(timeline))}
     return json.dumps(named | totals | asdict(timeline)) + "\n"
@@ -43,7 +44,7 @@ def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -
     Args:
         timeline: The timeline.
         width: Width of the chart in characters.
-        top_bytes: Upper end of the chart's scale, for several charts on one scale; the peak by default.
+        top_bytes: The upper end of the chart's scale, for several charts on the same scale; the default is the peak.
     """
     if not timeline.operations:
         return "no operations\n"
@@ -65,8 +66,7 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """Yield the lines of a table of live bytes by segment, or by the module in its place, and kind, which add up to the
-    peak."""
+    """Yield the lines of a table of live bytes by kind, and by segment or module. They add up to the peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
@@ -106,7 +106,7 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
 
 
 def ruler(stage: ProgramStage, count: int, columns: int) -> str:
-    """Return the part of the chart's lower edge that belongs to `stage`, up to a mark at its end, with its name if that
+    """Return the part of the chart's lower edge for `stage`: a line up to a mark, with the name of the stage if it
     fits."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first

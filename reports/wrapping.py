@@ -1,4 +1,4 @@
-"""Wrap the lines of reports for people: nothing is cut off."""
+"""Wrap the lines of reports without cutting text off."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _MOST_INDENT = 48
 
 
 def wrap_line(line: str, indent: int = 2) -> list[str]:
-    """Return the line in parts of at most `SUMMARY_COLUMNS` columns, unless a single word is longer.
+    """Split the line into parts of at most `SUMMARY_COLUMNS` columns, unless a single word is longer.
 
-    `indent`: the columns before each part but the first; at most half of the width, so that the parts stay readable.
+    `indent`: the number of columns before each part except for the first. At most half of the width is used, so that
+    the parts stay readable.
     """
     if len(line) <= SUMMARY_COLUMNS:
         return [line]

@@ -1,1 +1,1 @@
-"""The stages of a rewrite in their order, and the passes that run all of them, `recompute` and `recompute-plan`."""
+"""The stages of a rewrite, and the passes `recompute` and `recompute-plan`, which run all of them."""

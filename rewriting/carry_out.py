@@ -1,4 +1,4 @@
-"""Rewrite each step by its best attempt, or by given plans."""
+"""Apply plans to the steps of a module: the plan of the best attempt at each step, or plans that the options give."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from ..transforms.plans.misfits import Misfits
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """The result of carrying out plans.
+    """The result of applying plans.
 
     Attributes:
         steps: The applied plan of each step.
         remarks: Remarks on the choices, and on marks without effect.
-        before: The original peaks of the steps that may be left unchanged instead, by function name.
-        forecasts: The forecast peaks of the same steps.
-        saved_share: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the
-            module as a whole.
+        before: The original peaks, by function name, of the steps that may still be left unchanged.
+        forecasts: The forecast peaks of the same steps, by function name.
+        saved_share: The share of the peak that is saved according to the model of XLA:CPU; None without a forecast for
+            the whole module.
     """
 
     steps: tuple[ClonedStep, ...]
@@ -66,8 +66,8 @@ class CarriedOut:
 def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
     """Return the peaks of an emitted step.
 
-    CSE may extend live ranges beyond the plan. If it raised no peak above the forecast, the peak under the model of
-    XLA:CPU is copied from the forecast.
+    CSE may extend live ranges beyond the plan. If no peak is above the forecast, the peak under the model of XLA:CPU is
+    copied from the forecast.
     """
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
@@ -76,12 +76,12 @@ def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peak
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, has_cut_loops: bool) -> CarriedOut:
-    """Rewrite each step by its best attempt.
+    """Rewrite each step according to its best attempt.
 
     Args:
         module: The module, which is changed in place.
         steps: Its steps.
-        options: The options, whose selection selects the attempts.
+        options: The options, whose selection determines the attempts.
         has_cut_loops: Whether loops of the module have been cut.
 
     Raises:
@@ -103,7 +103,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
         saved_share = _predicted_share(*applied.values())
     optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
     for choice in optional.values() if keeps_barriers else ():
-        # The peak under XLA before the change may be computed after the step has changed.
+        # The original peak under XLA may be computed after the step has changed.
         choice.forecast.detach()
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
     is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
@@ -121,7 +121,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
 
 
 def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:
-    """Choose for each step to which the selection applies. Raises `Refusal` as `Misfits.refuse`."""
+    """Choose an attempt for each step to which the selection applies. Raises `Refusal` as `Misfits.refuse` does."""
     misfits = Misfits()
     choices = {
         function: misfits.try_on(function, partial(choose_for, function, step, options)) for function, step in steps
@@ -136,8 +136,10 @@ def _predicted_share(choice: ChosenAttempt) -> float:
 
 
 def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:
-    """Return the remarks on a step: on its segments, on the choice, and on collectives that prevent copies. Must be
-    computed before marks are written."""
+    """Return the remarks on a step: on its segments, on the choice, and on collectives that prevent copies.
+
+    They must be computed before marks are written.
+    """
     remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
     if choice.refused is None:
         remarks.extend(choice.remarks(function))
@@ -161,8 +163,9 @@ def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> CarriedOut:
-    """Rewrite each step by the plan or the planner of the options, with a remark on each step whose peak the plan does
-    not lower.
+    """Rewrite each step according to the plan or the planner of the options.
+
+    A remark is made on each step whose peak the plan does not lower.
 
     Raises:
         Refusal: For a plan that does not match its step.
@@ -171,7 +174,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
     if options.emission.keeps_barriers:
-        # The peak under XLA before the change is computed after the step has changed.
+        # The original peak under XLA is computed after the step has changed.
         forecasts = [forecast.detach() for forecast in forecasts]
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)
@@ -184,5 +187,5 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
         if not clone_of_step.plan.copies:
             continue
         if (reason := why_worse(forecast.without_copies(), after, forecast.keeps_barriers)) is not None:
-            remarks.append(Remark(function, f"{reason}: the plan is carried out anyway", RemarkKind.ANALYSIS))
+            remarks.append(Remark(function, f"{reason}: the plan is applied anyway", RemarkKind.ANALYSIS))
     return CarriedOut(cloned.steps, tuple(remarks))

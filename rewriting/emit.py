@@ -1,4 +1,4 @@
-"""Emission of a module after its copies have been made: CSE, lower, stagger and verify, as in the pass `recompute`."""
+"""Emit a module that has copies: run CSE, lower, stagger and verify, as in the pass `recompute`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..transforms.verify import verify, verify_input
 
 
 def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
-    """Clean up, verify and lower the module in place. Calls are restored later.
+    """Clean up, verify and lower the module in place. Calls are restored afterwards.
 
     Args:
         module: The module with copies and tokens.
-        origins: The calls that inlined operations come from.
+        origins: The origin of each inlined operation.
         emission: The form of the result.
         before: The steps of the module.
 
@@ -37,7 +37,7 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
         else:
             cse(module, phases_of)
     if not emission.keeps_barriers:
-        # Verify while there are tokens: lowering drops them, and only program order remains.
+        # Verify before lowering, which removes the tokens and leaves only program order.
         with part("verify"):
             verify(module)
     with part("lower"):
@@ -55,7 +55,7 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
 
 
 def replace_content(module: ModuleOp, by: ModuleOp) -> None:
-    """Replace the operations of the module by the operations of another one, which is empty afterwards."""
+    """Replace the operations of the module by the operations of the module `by`, which is empty afterwards."""
     for op in list(module.ops):
         module.body.block.erase_op(op)
     for op in list(by.ops):

@@ -1,4 +1,4 @@
-"""Name the option that prevents recomputation, if no operation of a step is recomputed.
+"""Find the option that prevents recomputation when no operation of a step is recomputed.
 
 recompute{primal-results=1}   result 1 is not the loss, so that nearly all of the step counts as forward pass
 recompute{policy=everything_saveable}   every value is saved
@@ -21,22 +21,22 @@ MARKS_ALONE = "none"
 
 
 def option_at_fault(steps: Steps, selection: Selection) -> str | None:
-    """Return a message with the option that most likely prevents recomputation and its remedy; None if no option
+    """Return a message that names the option that most likely prevents recomputation, and a remedy; None if none
     does."""
     if selection.policy == EVERYTHING:
         return f"policy={EVERYTHING} saves every value: choose another policy"
     if selection.segments == MARKS_ALONE and selection.checkpoints is None:
-        return f"segments={MARKS_ALONE} selects only marked operations: mark some, or choose segments"
+        return f"segments={MARKS_ALONE} selects only marked operations: mark operations, or choose segments"
     if selection.segment_count == 1:
         count = option("segment-count")
-        return f"{count}=1 makes one segment, and the backward pass begins with its values: use {count}=2 or more"
+        return f"{count}=1 makes a single segment, whose values the backward pass reads first: use {count}=2 or more"
     if selection.phase_hint:
         return "; ".join([_phases_by_hint(steps, selection), *_a_scalar_instead(steps, selection)])
     return None
 
 
 def _phases_by_hint(steps: Steps, selection: Selection) -> str:
-    """Return how the hint on the phases divides the steps."""
+    """Describe how the hint at the phases divides the steps."""
     forward = sum(sum(step.graph.forward) for _, step in steps)
     gradient = sum(sum(step.graph.gradient) for _, step in steps)
     return (
@@ -46,7 +46,7 @@ def _phases_by_hint(steps: Steps, selection: Selection) -> str:
 
 
 def _a_scalar_instead(steps: Steps, selection: Selection) -> list[str]:
-    """Return the scalar results, if the hint names results and none of them is a scalar, as a loss is."""
+    """Suggest the scalar results, if the hint names results of which none is a scalar, as a loss would be."""
     named = selection.phase_hint.results
     for function, _ in steps if named else ():
         values = returned_values(function.body.block.last_op) if function.body.block.last_op is not None else ()

@@ -1,4 +1,4 @@
-"""recompute-plan: choose under a budget which operations are recomputed, and mark them without copying.
+"""recompute-plan: choose the operations to recompute under a budget, and mark them without copying them.
 
     recompute-opt step.mlir -p 'recompute-plan{budget=50%}' --emit-plan plan.json
     recompute-opt step.mlir -p 'recompute{plan=plan.json}'
@@ -51,7 +51,7 @@ from .rewrite import rewrite_module
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
-    """Mark the recomputed operations in the prepared module, and return remarks on the copies that free most.
+    """Mark the recomputed operations in the prepared module; return remarks on the copies that free the most memory.
 
     `outcome`: the result of the search, whose plans apply to the prepared module.
     """
@@ -71,7 +71,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
 
 
 def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield remarks on the copies that free most: which operations, where, and how many bytes."""
+    """Yield remarks on the copies that free the most memory: the operations, their place, and the number of bytes."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
     for group in largest[:LISTED_SEGMENTS]:
         names = ", ".join(dict.fromkeys(_noun_for(step.operation(op)) for op in group.operations))
@@ -101,8 +101,7 @@ def _noun_for(op: Operation) -> str:
 
 
 def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteResult) -> list[Remark]:
-    """Mark the operations that the search has decided to recompute, with the loop schedule and the moves to the host
-    that it has chosen.
+    """Mark the operations that the search chose to recompute, given the loop schedule and the moves that it also chose.
 
     `options`: the options of the user.
     """
@@ -115,7 +114,7 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
         remarks.append(
             Remark(
                 module,
-                f"the plan is for loops {description}: carry it out with {loops.pass_option}",
+                f"the plan is for loops {description}: apply it with {loops.pass_option}",
                 RemarkKind.ANALYSIS,
             )
         )

@@ -1,4 +1,4 @@
-"""recompute: the whole pipeline, from a training step as a framework lowers it to the same step in less memory.
+"""recompute: the whole pipeline, which rewrites a training step from a framework so that it needs less memory.
 
 take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -> mark -> clone -> shard-kept -> cse
 -> lower -> stagger -> verify -> restore calls (`transforms/calls`)
@@ -8,7 +8,7 @@ take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -
                                            %c = stablehlo.tanh %x {recompute.copy = 1, …}
                                            %9 = stablehlo.multiply %ct1, %c
 
-A step with gradient regions keeps them.
+If the step has gradient regions, the result has them, too.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Rewrite every step of a module, with and without a budget, by the stages of `stages.py`.
+"""Rewrite every step of a module, with or without a budget, by running the stages in `stages.py`.
 
     rewrite_in_place      in place, for passes
     rewrite_module        a new module, within the budget of the options if they have one
     rewrite_within        a new module, within a given budget
     rewrite_unbudgeted    a new module, without a budget; a budget search measures its results
 
-`rewrite_unbudgeted` repeats a rewrite in three cases: without copies if they lower no peak but loops were cut, with
-functions inlined if their calls cost memory, and with calls left in place if their foreign attributes would be lost.
-`search/vetoes.py` decides the first two.
+`rewrite_unbudgeted` repeats a rewrite in three cases: without copies, if copies lower no peak but loops were cut; with
+    functions inlined, if their calls cost memory; and with calls left in place, if foreign attributes of the calls
+    would be lost. `search/vetoes.py` makes the first two decisions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 
     Raises:
         Refusal: For marks without effect, for a step without a gradient or without the selected segments, for a plan
-            that does not fit, if no plan is within the budget, and if the result breaks an invariant.
+            that does not apply, if no plan is within the budget, and if the result violates an invariant.
         ValueError: For an invalid budget.
     """
     with part("verify"):
@@ -65,8 +65,8 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
 
-    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far. Without numba
-    the default of the limit is `SECONDS_AS_PYTHON`, with a warning.
+    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far. Without numba,
+    the default time limit is `SECONDS_AS_PYTHON`, and a warning is given.
     """
     if options.budget is None:
         return rewrite_unbudgeted(module, options)
@@ -87,7 +87,7 @@ def rewrite_within(
     `stop`: a predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: If no plan keeps the budget.
+        Refusal: If no plan meets the budget.
     """
     require_order_model(module, options.moves, budget)
 
@@ -128,8 +128,10 @@ def _best_or_refusal(module: ModuleOp, options: RecomputeOptions) -> RewriteResu
 
 
 def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:
-    """Rewrite with the calls that have foreign attributes left in place; None without such calls, and if the rewrite is
-    refused."""
+    """Rewrite the module, leaving calls with foreign attributes in place.
+
+    Return None if there are no such calls, or if the rewrite is refused.
+    """
     if all(Names.WHOLE in function.attributes for function in functions_with_attributes(module)):
         return None
     with keep_whole(module) as marked:
@@ -141,8 +143,11 @@ def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> RewriteR
 
 
 def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite the module, or by an alternative that is better: with loops alone if copies lower no peak, and with
-    functions inlined if their calls cost memory."""
+    """Rewrite the module; return an alternative if it is better.
+
+    The alternatives are a rewrite of loops alone, if copies lower no peak, and a rewrite with functions inlined, if
+    their calls cost memory.
+    """
     run = run_stages(module, options)
     if run.loops_alone_remarks is not None:
         options = options.with_planned(plan_nothing)
@@ -162,7 +167,7 @@ def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> Rewr
 def _rewrite_with_functions_inlined(
     module: ModuleOp, options: RecomputeOptions, with_calls: ModuleOp
 ) -> RewriteResult | None:
-    """Rewrite with functions inlined; None if that needs no less memory than the rewritten module `with_calls`."""
+    """Rewrite with functions inlined; return None if the result needs no less memory than `with_calls`."""
     run = run_stages(module, replace(options, calls=False))
     if run.module is None or (veto := why_calls_stay_inlined(with_calls, run.module)) is None:
         return None

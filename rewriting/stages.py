@@ -1,6 +1,6 @@
 """Run the stages of a rewrite once, on a copy of the module: prepare, choose and copy, emit, restore calls.
 
-`rewrite.py` runs them again with other options where an alternative may be better.
+`rewrite.py` runs them again with other options if an alternative may be better.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ from .options_at_fault import option_at_fault
 
 @dataclass(frozen=True)
 class StagesResult:
-    """The result of one run of the stages, with the data by which `rewrite.py` decides on a run with other options.
+    """The result of one run of the stages, with the data that `rewrite.py` needs to decide on another run.
 
     Attributes:
-        module: The new module, whose gradient regions are not outlined yet; None if the step stays unchanged.
-        outcome: The recomputation in it.
+        module: The new module, in which gradient regions are not outlined yet; None if the step stays unchanged.
+        outcome: The recomputation in the new module.
         is_structured: Whether the module had gradient regions.
-        loops_alone_remarks: The remarks for a run that only cuts loops, if its copies lower no peak; None otherwise.
+        loops_alone_remarks: If the copies lower no peak, the remarks for another run that only cuts loops; None
+            otherwise.
         peaks_without_calls: The peak of each function in bytes before calls were restored; empty if no call can raise
             a peak.
     """
@@ -63,12 +64,12 @@ class StagesResult:
 def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
     """Run each stage once on a copy of the module: prepare, choose and copy, emit, restore calls.
 
-    The step stays unchanged if it has copies already, if nothing is recomputed, or if the emitted step is worse.
+    The step stays unchanged if it already has copies, if nothing is recomputed, or if the emitted step is worse.
     """
     cost = cost_option(module, options.cost)
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
-        reason = "the step has copies already, from an earlier run"
+        reason = "the step already has copies from an earlier run"
         return StagesResult(None, _leave_unchanged(module, mark_remarks, reason, (), {}))
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
@@ -77,8 +78,10 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
-    """Copy operations in each step according to its best attempt, or to the plan of the options. Raises `Refusal` if a
-    segment then exceeds its budget."""
+    """Copy operations in each step according to its best attempt or the plan of the options.
+
+    Raises `Refusal` if a segment then exceeds its budget.
+    """
     options = replace(options, selection=prepared.selection)
     if options.planned is None:
         carried_out = carry_out_best(prepared.module, steps, options, prepared.rolled.copies > 0)
@@ -90,7 +93,7 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 @dataclass(frozen=True)
 class _ModuleToEmit:
-    """A prepared module with its copies, which is emitted next if that lowers a peak.
+    """A prepared module with its copies, which is emitted if it lowers a peak.
 
     Attributes:
         original: The module, which stays unchanged.
@@ -144,7 +147,7 @@ class _ModuleToEmit:
     def _restore_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int) -> StagesResult:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
-        # The outlined functions exist only until they are put back.
+        # The outlined functions exist only until they are inlined again.
         containing, runs = prepared.containing, prepared.runs
         prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
         may_cost_memory = options.calls and not options.emission.keeps_barriers
@@ -172,14 +175,14 @@ class _ModuleToEmit:
 
     @property
     def _remarks_of_preparation(self) -> Sequence[Remark]:
-        """The remarks of the preparation; remarks on the selection do not apply to a plan of the options."""
+        """The remarks of the preparation, without those on the selection if the options give a plan."""
         if self.options.planned is None:
             return self.prepared.remarks
         return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
 
 
 def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
-    """Yield a remark on each function whose eager schedule needs much more memory than its program order."""
+    """Yield a remark on each function that needs much more memory under an eager schedule than in program order."""
     for function, peaks_of_function in peaks.items():
         for note in peaks_of_function.notes():
             yield Remark(function, note, RemarkKind.ANALYSIS, Topic.EAGER)
@@ -198,9 +201,9 @@ def _leave_unchanged(
     Args:
         module: The module.
         remarks: The remarks so far.
-        reason: The reason that it is left unchanged, if the last remark does not state it.
+        reason: The reason why it is left unchanged, if the last remark does not state it.
         steps: The steps of the module.
-        containing: The public function around each nested step, as in `Recomputation`.
+        containing: The public function that contains each nested step, as in `Recomputation`.
         topic: The topic of the remark with the reason.
     """
     if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):

@@ -1,4 +1,4 @@
-"""The command line of recompute-opt, parsed to data, with its passes and its target resolved."""
+"""Parse the command line of recompute-opt into data, with passes and target resolved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .usage_error import UsageError
 
 @runtime_checkable
 class ChecksOptions(Protocol):
-    """A target that checks its options before any work is done."""
+    """A target that validates its options before any work is done."""
 
     def check_options(self) -> None: ...
 
@@ -39,8 +39,8 @@ class Instrumentation:
         dumps: The IR before and after passes.
         statistics: "text" or "json".
         timing: "tree", "list" or "json".
-        pipeline: Print the pipeline.
-        stacktrace: Print the traceback of a pass that fails.
+        pipeline: Whether to print the pipeline.
+        stacktrace: Whether to print the traceback of a pass that fails.
     """
 
     dumps: DumpRequest = field(default_factory=DumpRequest)
@@ -57,7 +57,7 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None for all.
-        details: Whether remarks are requested: remarks on recomputed operations are reported, too.
+        details: Whether to report remarks on recomputed operations, too, because remarks were requested explicitly.
         file: The file for remarks; None for standard error.
     """
 
@@ -73,8 +73,8 @@ class Reproducers:
 
     Attributes:
         on_failure: The file for a reproducer if a pass fails; None for none.
-        always: The file for a reproducer in any case; None for none.
-        is_local: Whether reproducers contain only the failing pass.
+        always: The file for a reproducer whether or not a pass fails; None for none.
+        is_local: Whether a reproducer contains only the failing pass.
     """
 
     on_failure: str | None = None
@@ -95,21 +95,21 @@ class CommandLine:
         output: The output file; None for standard output.
         passes: The passes to run.
         target: The target that writes the output; None for MLIR.
-        split: The marker between the modules of the input; None for one module.
+        split: The marker between the modules of the input; None if the input is a single module.
         output_split_marker: The marker between the modules of the output.
-        generic: Print the generic form.
-        debuginfo: Print locations; None to print them if the input has some.
-        proof: Prove the result equal.
-        verify: Verify the module after each pass.
+        generic: Whether to print the generic form.
+        debuginfo: Whether to print locations; None to print them if the input has locations.
+        proof: Whether to prove that the result equals the input.
+        verify: Whether to verify the module after each pass.
         verify_diagnostics: "all" or "only-expected"; None to report diagnostics.
         instrumentation: The output on standard error while passes run.
         remarks: The output of remarks.
         reproducers: The reproducers to write.
         runs_reproducer: Whether to run the passes that the input names.
         emit_plan: The file for the plan; None for none.
-        bytecode: Write MLIR bytecode.
-        rules: The files with declarations of operations.
-        cache: Use the disk cache.
+        bytecode: Whether to write MLIR bytecode.
+        rules: The files that declare operations.
+        cache: Whether to use the disk cache.
         quiet: Show no progress.
         answer: A text to print instead of running passes, such as a list of passes; None to run passes.
     """
@@ -148,7 +148,8 @@ class CommandLine:
 def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
     """Parse the command line of recompute-opt.
 
-    Raises `UsageError`. For unknown options argparse ends the process with exit code 2."""
+    Raises `UsageError`. For unknown options, argparse ends the process with exit code 2.
+    """
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     try:
@@ -195,7 +196,8 @@ def _command_line(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 def passes_to_run(request: CommandLine, pipeline: str | None) -> tuple[ScheduledPass, ...]:
     """Return the passes to run: from the command line, or from the pipeline that the input names.
 
-    Raises `UsageError` if the input must name a pipeline and does not, or an invalid one."""
+    Raises `UsageError` if the input must name a pipeline but names none or an invalid one.
+    """
     if not request.runs_reproducer:
         return request.passes
     if pipeline is None:
@@ -271,7 +273,7 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 
 
 def _target(text: str, targets: TargetClasses) -> Target:
-    """Make the target with its options, checked before any work is done."""
+    """Construct the target with its options, which are validated before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
     target: Target = resolve(spec, targets, "target")
     if isinstance(target, ChecksOptions):

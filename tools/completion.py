@@ -1,4 +1,4 @@
-"""`--completion SHELL`: a script for a shell that completes the options of a tool and the names of passes.
+"""`--completion SHELL`: print a shell script that completes the options of a tool and the names of passes.
 
 Example:
 
@@ -40,7 +40,7 @@ def completion(parser: argparse.ArgumentParser, shell: str, values: Mapping[str,
     Args:
         parser: The options of the tool.
         shell: One of `SHELLS`.
-        values: The values that may follow an option in addition to its choices, by the name of the option.
+        values: For each option, by its name, values that may follow it in addition to its choices.
     """
     if shell == "fish":
         return _fish(parser, values)
@@ -52,7 +52,7 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the values that may follow an option; empty for an option without a value or with any value."""
+    """Return the values that may follow an option; empty if it takes no value or an arbitrary value."""
     choices: Iterable[str] = action.choices or ()
     return [*choices, *(word for name in action.option_strings for word in values.get(name, ()))]
 

@@ -1,4 +1,4 @@
-"""Files of `recompute-plan --sweep`: curves (`--curve F.json`), and plans of other planners (`--beside`)."""
+"""Files of `recompute-plan --sweep`: curves (`--curve F.json`), and plans of other planners (`--beside F`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ PICTURE_FORMATS = (".svg", ".png")
 
 
 def demand_format(path: str) -> None:
-    """Raise `ValueError` if the suffix of the path names no format, or a format for which matplotlib is missing."""
+    """Raise `ValueError` if the suffix of the path is not a known format, or if its format needs matplotlib, which is
+    missing."""
     if Path(path).suffix not in _FORMATS:
         raise ValueError(f"--curve {path}: the suffix selects the format, one of {', '.join(_FORMATS)}")
     if Path(path).suffix not in PICTURE_FORMATS:
@@ -56,7 +57,8 @@ def demand_format(path: str) -> None:
 def write_curves(path: str, curves: Sequence[Curve]) -> None:
     """Write curves in the format that the suffix of the path names, which `demand_format` has checked.
 
-    Raises `FileError`."""
+    Raises `FileError`.
+    """
     write_bytes(path, _FORMATS[Path(path).suffix](curves))
 
 
@@ -64,7 +66,7 @@ def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:
     """Return the plans of other planners as markers of a curve.
 
     Args:
-        problem: The problem, whose model evaluates orders.
+        problem: The problem, by whose model orders are evaluated.
         paths: Files with an order of execution, as for `--evaluate`, or, with the suffix .json, with a list of
             `{"tag": name, "peak_bytes": n, "rec_cost": n}`, with costs in the units of the graph.
 
@@ -84,14 +86,14 @@ def _markers(problem: Problem, path: str) -> Iterable[Marker]:
 
 
 def evaluate_order(problem: Problem, text: str, name: str) -> tuple[int, int]:
-    """Return the peak in bytes and the extra cost of an order, with the copies of views that it names."""
+    """Return the peak in bytes and the extra cost of an order, which may name copies of views."""
     widened = with_named_views(problem, text)
     evaluation = evaluate(widened, read_order(widened, text, name))
     return evaluation.peak_bytes, evaluation.cost - problem.total_cost
 
 
 def with_named_views(problem: Problem, text: str) -> Problem:
-    """Return the problem with copies of the views that an order names."""
+    """Return the problem, extended by copies of the views that an order names."""
     labels = {line.split("#")[0].strip() for line in text.splitlines()}
     return with_copies(problem, [view for view in problem.views if f"copy:{view.label}" in labels])
 

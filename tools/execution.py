@@ -1,4 +1,4 @@
-"""Run programs from the command line, on inputs from a file or from a seed, and compare their results."""
+"""Run programs on inputs from a file or from a seed, and compare their results, for the command-line tools."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--inputs", metavar="IN.npz", help="run on these arrays, one for each argument, in order")
     source.add_argument("--seed", type=int, default=0, metavar="N", help="run on inputs drawn from this seed (0)")
     parser.add_argument(
-        "--function", metavar="NAME", help="the function to run; 'main' or the only public one if absent"
+        "--function", metavar="NAME", help="the function to run; by default 'main' or the only public function"
     )
 
 
 def inputs_from(path: str, function: FuncOp) -> list[Array]:
-    """Read the inputs of a function from a file. Raises `FileError` if it cannot be read or does not fit."""
+    """Read the inputs of a function from a file. Raises `FileError` if it cannot be read or has unsuitable arrays."""
     try:
         return check_inputs(function, load_inputs(path, function))
     except OSError as error:
@@ -38,7 +38,7 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The comparisons of two programs for each kind of inputs, up to the first difference."""
+    """The comparison of two programs for each kind of inputs, up to the first difference."""
 
     runs: tuple[tuple[str, Equality], ...]
 
@@ -59,12 +59,12 @@ def run_both(before: ModuleOp, after: ModuleOp, path: str | None, seed: int, nam
     Args:
         before: The first program.
         after: The second program.
-        path: The file with the inputs; None for inputs of every kind drawn from the seed.
+        path: The file with the inputs; None to draw inputs of each kind from the seed.
         seed: The seed.
         name: The name of the function; None for `main` or the only public function.
 
     Raises:
-        FileError: For a file that cannot be read or does not fit.
+        FileError: For a file that cannot be read or has unsuitable arrays.
         Refusal: For a program that cannot be executed.
     """
     runs = list[tuple[str, Equality]]()

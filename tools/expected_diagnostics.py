@@ -1,9 +1,9 @@
 """Check diagnostics against comments in the input: `// expected-error {{words}}`, `-warning`, `-remark`.
 
-A comment applies to its own line; `@+1` and `@-2` to a line further down or up, `@above` and `@below` to the adjacent
-lines, and `@unknown` to any line. The text in braces must occur in the message. In `// expected-error-re {{…}}`, the
-text between inner `{{` and `}}` is a regular expression. Every expected diagnostic must be reported, and every reported
-one expected, as with `mlir-opt --verify-diagnostics`.
+A comment applies to its own line. With `@+1` or `@-2`, it applies to a line further down or up; with `@above` or
+`@below`, to an adjacent line; and with `@unknown`, to any line. The text in braces must occur in the message. In `//
+expected-error-re {{…}}`, the text between inner `{{` and `}}` is a regular expression. Every expected diagnostic must
+be reported, and every reported diagnostic must be expected, as with `mlir-opt --verify-diagnostics`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .reporting import Diagnostic
 
-# The pattern matches any kind and any place, so that a misspelt comment is an error: no diagnostic matches it.
+# The pattern matches any kind and any place, so that a misspelt comment is an error: it matches no diagnostic.
 _COMMENT = re.compile(
     r"//.*?expected-(?P<kind>\w[\w-]*?)(?P<pattern>-re)?(?:@(?P<where>[^\s{]*))?\s*"
     r"\{\{(?P<words>(?:(?!\{\{|\}\}).|\{\{.*?\}\})*)\}\}"
@@ -49,7 +49,7 @@ class Expected:
 
 
 def expectations_in(text: str) -> Iterator[Expected]:
-    """Yield the diagnostics that the comments of a text expect."""
+    """Yield the diagnostics that the comments in a text expect."""
     for number, line in enumerate(text.splitlines(), 1):
         for match in _COMMENT.finditer(line):
             pattern = _pattern(match["words"], is_pattern=match["pattern"] is not None)
@@ -67,7 +67,7 @@ def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
 
 
 def _line(where: str, number: int) -> int | None:
-    """Return the line that `@where` in line `number` refers to; None for any."""
+    """Return the line to which `@where` in line `number` refers; None for any line."""
     if where == "unknown":
         return None
     if where in _OFFSETS:
@@ -78,16 +78,17 @@ def _line(where: str, number: int) -> int | None:
 def mismatches(
     text: str, name: str, reported: Sequence[Diagnostic], *, only_expected: bool = False
 ) -> list[Diagnostic]:
-    """Return an error for each expected diagnostic that was not reported, and for each unexpected one that was.
+    """Return an error for each expected diagnostic that was not reported, and for each reported one that was not
+    expected.
 
     Args:
         text: The input, with its comments.
         name: The name of the input.
         reported: The reported diagnostics.
-        only_expected: Ignore unexpected diagnostics.
+        only_expected: Whether to ignore unexpected diagnostics.
     """
     unmatched, missing = list(reported), list[Diagnostic]()
-    # Comments for a line are matched before comments for any line.
+    # Comments for a specific line are matched before comments for any line.
     for expected in sorted(expectations_in(text), key=lambda comment: comment.line is None):
         match = next((diagnostic for diagnostic in unmatched if expected.matches(diagnostic)), None)
         if match is None:

@@ -1,5 +1,6 @@
-"""Files of the command-line tools: errors in one line, atomic replacement, and files with several programs
-(`--split-input-file`).
+"""File access of the command-line tools: one-line errors, atomic replacement, and files with several programs.
+
+`--split-input-file` selects the latter.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=CHUNK,
         metavar="MARKER",
-        help=f"split the input at lines '{CHUNK}' (or at this marker), and process each part by itself",
+        help=f"split the input at lines '{CHUNK}' (or at this marker), and process each part separately",
     )
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """Yield the parts of a text, each after blank lines instead of the text before it, which keep its line numbers.
+    """Yield the parts of a text. Blank lines replace the text before each part, so that line numbers stay the same.
 
     Args:
         text: The text of the file.
         marker: The line between two parts; None for a file with one part.
     """
     line = 0
-    # The marker ends its line: `// -----// IR Dump After …` is a header of a dump.
+    # The marker must end its line: `// -----// IR Dump After …` is the header of a dump.
     for chunk in re.split(rf"{re.escape(marker)}(?=[ \t]*(?:\r?\n|\Z))", text) if marker else [text]:
         yield "\n" * line + chunk
         line += chunk.count("\n")
@@ -57,13 +58,14 @@ TEMPORARY = ".recompute-tmp"
 
 
 class FileError(Exception):
-    """A file that cannot be read or written; `str()` is the line for the user."""
+    """A file that cannot be read or written; `str()` returns the error message, in one line."""
 
 
 def read_text(path: str | None) -> tuple[str, str]:
     """Return the text of a file and its name for diagnostics. MLIR bytecode is converted to text.
 
-    `path`: None or `-` for standard input. Raises `FileError`."""
+    `path`: None or `-` for standard input. Raises `FileError`.
+    """
     name = "<stdin>" if path in (None, "-") else str(path)
     try:
         data = sys.stdin.buffer.read() if path in (None, "-") else Path(path or "").read_bytes()
@@ -97,13 +99,13 @@ def write_bytes(path: str, data: bytes) -> None:
 
 
 def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
-    """Write several outputs together. Files are replaced atomically, after all other outputs are written.
+    """Write several outputs together. Files are replaced atomically, after all other outputs have been written.
 
     Args:
         outputs: Paths and contents. None and `-` mean standard output. Devices and pipes are written directly.
 
     Raises:
-        FileError: If an output cannot be written. No file is changed then.
+        FileError: If an output cannot be written. In that case, no file is changed.
     """
     staged = list[tuple[str, Path, Path]]()
     try:
@@ -126,16 +128,16 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
 
 
 def demand_different_files(outputs: Mapping[str, str | None]) -> None:
-    """Raise `ValueError` if two options name the same file, also through links.
+    """Raise `ValueError` if two options name the same file, possibly through links.
 
-    `outputs`: the path by option. Standard output may be named once, devices several times.
+    `outputs`: the path for each option. Standard output may be named only once, but devices several times.
     """
     earlier = list[tuple[str, str | None]]()
     for option, path in outputs.items():
         for other_option, other_path in earlier:
             if _is_same(other_path, path):
                 name = "standard output" if path in (None, "-") else f"'{path}'"
-                raise ValueError(f"{other_option} and {option} both name {name}: give each a file of its own")
+                raise ValueError(f"{other_option} and {option} both name {name}: give each option a file of its own")
         earlier.append((option, path))
 
 
@@ -152,7 +154,7 @@ def _is_same(first: str | None, second: str | None) -> bool:
 
 
 def _regular(path: str) -> Path | None:
-    """Return the file behind the links of a path, which need not exist; None for a device or a pipe."""
+    """Resolve the links of a path and return the file, which need not exist; return None for a device or a pipe."""
     target = Path(path)
     with _errors_of(path):
         return None if target.exists() and not target.is_file() else target.resolve()
@@ -166,7 +168,7 @@ def _errors_of(path: str) -> Generator[None]:
     except OSError as error:
         raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
     except RuntimeError as error:
-        # pathlib raises it for a loop of symbolic links.
+        # pathlib raises this error for a loop of symbolic links.
         raise FileError(f"{path}: error: cannot be written: {error}") from error
 
 
@@ -180,15 +182,15 @@ def _print(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # Redirect the stream: Python would fail again when it flushes the buffer at exit.
+        # The stream is redirected, because Python would fail again when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise FileError(f"<stdout>: error: cannot be written: {error.strerror}") from error
 
 
 def _stage(target: Path, data: bytes) -> Path:
-    """Write the data to a temporary file in the folder of `target`, flushed to disk, with the permissions of `target`.
+    """Write the data to a temporary file in the directory of `target`, with its permissions, and flush it to disk.
 
-    Only a process that is killed leaves the file behind, as `.<name>.<random>.recompute-tmp`.
+    The file, `.<name>.<random>.recompute-tmp`, is left behind only if the process is killed.
     """
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=TEMPORARY)
     try:

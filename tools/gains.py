@@ -1,4 +1,4 @@
-"""The gain of the passes on a module as a whole: the remark at the end of a run, and the last line of a long one.
+"""The gain of the passes on a module as a whole: the remark at the end of a run, and the last line of a long run.
 
 step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations run
 again, 12.1 % of the FLOPs more; proved equal
@@ -30,7 +30,7 @@ class FunctionTotals:
     Attributes:
         peak_bytes: The peak of temporaries in program order; None for dynamic shapes.
         copies: The number of copies of operations.
-        copied_flops: Their FLOPs.
+        copied_flops: The FLOPs of the copies.
         flops: The FLOPs of all operations.
     """
 
@@ -55,7 +55,7 @@ Totals = Mapping[str, FunctionTotals]
 
 
 def totals_of(module: ModuleOp) -> Totals:
-    """Return the totals of each public function by its name."""
+    """Return the totals of each public function, by function name."""
     return {function.sym_name.data: FunctionTotals.of(function) for function in functions_of(flat(module))}
 
 
@@ -65,8 +65,8 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
     Args:
         module: The module after the passes.
         before: The totals before the passes.
-        after: The totals after them.
-        proof: The proof that the module is equal; None without one.
+        after: The totals after the passes.
+        proof: The proof that the result is equal; None if there is no proof.
     """
     functions = {function.sym_name.data: function for function in functions_of(module)}
     return [
@@ -77,8 +77,10 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 
 
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
-    """Return a sentence on the gain; "" without copies. It has no peaks, since computing them would take a tenth of the
-    time of a run."""
+    """Return a phrase on the gain; "" without copies.
+
+    It states no peaks, since their computation would take a tenth of the time of a run.
+    """
     copies = sum(map(is_copy, every_operation(module)))
     return f"{_again(copies)}; {_verdict(proof)}" if copies else ""
 

@@ -1,4 +1,5 @@
-"""Information that recompute-opt prints instead of running passes: lists of passes and dialects, help, completion."""
+"""Information that recompute-opt prints instead of running passes: lists of passes and dialects, help and
+completion."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ TargetClasses = Mapping[str, Callable[[], type[Target]]]
 def information(
     parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes, targets: TargetClasses
 ) -> str | None:
-    """Return the text that the options request instead of a run; None if they request a run.
+    """Return the text that the options request instead of running passes; None if they request a run.
 
     Raises:
         UsageError: `--help-pass` names neither a pass nor a target.

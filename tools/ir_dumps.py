@@ -23,7 +23,7 @@ from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
 WHOLE_PASS = "recompute"
-"""The pass that does the work of several others."""
+"""The pass that combines several other passes."""
 SINGLE_PASSES = (
     "recompute-take-marks,recompute-inline,recompute-inline-gradient,recompute-inline-segments,recompute-phase,"
     "recompute-loops,recompute-mark,recompute-clone,recompute-shard-kept,recompute-cse,recompute-lower,"
@@ -46,7 +46,7 @@ class DumpRequest:
         after_change: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that changes the
             IR.
         after_failure: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that fails.
-        folder: The folder for the dumps; None for standard error.
+        folder: The directory for the dumps; None for standard error.
     """
 
     before: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class DumpRequest:
         return not any((*names_or_flags, self.after_failure, self.folder))
 
     def without_effect(self, passes: Iterable[str]) -> list[str]:
-        """Return a warning for each requested pass that is not in the pipeline."""
+        """Return a warning for each pass whose dump is requested although it is not in the pipeline."""
         running = frozenset(passes)
         inside = (
             f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
@@ -94,12 +94,12 @@ class DumpRequest:
 
 @dataclass
 class Dumps:
-    """A writer of the requested dumps of one module.
+    """Writer of the requested dumps of one module.
 
     Attributes:
         request: The requested dumps.
-        prefix: The prefix of file names, such as the number of the module in the input.
-        debuginfo: Print locations.
+        prefix: The prefix of file names, such as the index of the module in the input.
+        debuginfo: Whether to print locations.
     """
 
     request: DumpRequest
@@ -109,7 +109,7 @@ class Dumps:
     _text_before: str = field(default="", init=False)
 
     def before(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the requested dump before a pass; must be called before each pass."""
+        """Write the dump before a pass, if it is requested; must be called before each pass."""
         self._number += 1
         if self.request.after_change:
             self._text_before = print_module(module, debuginfo=True)
@@ -117,13 +117,13 @@ class Dumps:
             self._write("before", f"Before {_title(scheduled)}", scheduled, module)
 
     def after(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the requested dump after a pass that has succeeded."""
+        """Write the dump after a pass that has succeeded, if it is requested."""
         changed = self.request.after_change and print_module(module, debuginfo=True) != self._text_before
         if self.request.is_after(scheduled.name, changed=changed):
             self._write("after", f"After {_title(scheduled)}", scheduled, module)
 
     def after_failure(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the requested dump after a pass that has failed."""
+        """Write the dump after a pass that has failed, if it is requested."""
         if not self.request.is_empty and self.request.is_after_failure(scheduled.name):
             self._write("failed", f"After {_title(scheduled, ' Failed')}", scheduled, module, generic=True)
 

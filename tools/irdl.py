@@ -1,4 +1,4 @@
-"""`--emit-irdl`: the dialect of this project in IRDL, which `mlir-opt --irdl-file` and compilers in C++ load.
+"""`--emit-irdl`: print this project's dialect in IRDL, which `mlir-opt --irdl-file` and C++ compilers load.
 
     irdl.dialect @recompute {
       irdl.operation @token {
@@ -9,9 +9,9 @@
       }
     }
 
-The syntax follows MLIR 19. Types are in a module `@types` of their own: in IRDL a type and an operation of one name are
-two symbols that clash. IRDL has no traits, so that no operation is a terminator or pure, and all values of a variadic
-list must have one type (docs/driver.md).
+The syntax follows MLIR 19. Types are in a separate module `@types`, since in IRDL the symbols of a type and an
+operation of the same name clash. IRDL has no traits, so no operation is a terminator or pure, and all values of a
+variadic list must have the same type (docs/driver.md).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _word(name: str) -> str:
 
 def _type(attribute: type[Attribute], word: str) -> Iterator[str]:
     if getattr(attribute, "__annotations__", {}):
-        raise ValueError(f"{attribute.name} has parameters, which this tool does not write as IRDL")
+        raise ValueError(f"{attribute.name} has parameters, which this tool cannot write as IRDL")
     yield from (f"      irdl.type @{word} {{", "      }")
 
 
@@ -106,7 +106,7 @@ def _value(
 
 
 def _of_one(constraint: Any) -> Any:
-    """Return the constraint of each value in the constraint of a range of values."""
+    """Return the constraint on each single value, given the constraint on a range of values."""
     while type(constraint) in (RangeOf, RangeLengthConstraint):
         constraint = constraint.constr if type(constraint) is RangeOf else constraint.constraint
     return constraint
@@ -120,7 +120,7 @@ def _constraint(constraint: object, dialect: str, types: dict[type[Attribute], s
 
 
 def _classes(constraint: object) -> Iterable[type[Attribute]]:
-    """Return the class that a constraint demands; empty if it demands none."""
+    """Return the attribute class that a constraint requires; empty if it requires none."""
     match constraint:
         case BaseAttr(attr=kind):
             return (kind,)

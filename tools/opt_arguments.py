@@ -1,5 +1,5 @@
-"""The options of recompute-opt, in its own spelling and in the spelling of `mlir-opt`, which argparse does not fully
-accept."""
+"""The options of recompute-opt, in its own spelling and in the spelling of `mlir-opt`, parts of which argparse
+rejects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
 
 
 def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> list[str]:
-    """Return arguments with two dashes before long options, and with the default of an optional value after `=`.
+    """Return the arguments with two dashes before long options, and with defaults written out for optional values.
 
     `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`: the file is not the option's value.
 
@@ -49,15 +49,17 @@ def _normalize(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Ite
 MLIR = "mlir"
 EPILOG = (
     "Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. The pages that messages "
-    "name, such as docs/driver.md, are in the folder that `python -m recompute docs` prints."
+    "name, such as docs/driver.md, are in the directory that `python -m recompute docs` prints."
 )
-CACHED = "reuse the result of an earlier run with the same input, from the folder RECOMPUTE_CACHE_DIR or the user's"
+CACHED = (
+    "reuse the result of an earlier run with the same input, from RECOMPUTE_CACHE_DIR or the user's cache directory"
+)
 STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
 DISPLAYS = ("tree", "list", "json")
 
 
 class _OptParser(ToolParser):
-    """The parser of recompute-opt, which knows that `mlir-opt` has a flag for each pass."""
+    """The parser of recompute-opt. It suggests `-p NAME` for the flags that `mlir-opt` has for passes."""
 
     @override
     def remedy_for(self, option: str) -> str:
@@ -81,20 +83,20 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("input_file", nargs="?", help="MLIR, as text or bytecode; standard input if absent or '-'")
+    add("input_file", nargs="?", help="the input, MLIR text or bytecode; by default, or with '-', standard input")
     add("-t", "--target", default=MLIR, help=f"{MLIR}, {', '.join(UNIVERSE.all_targets)}; --help-pass explains them")
-    add("-o", "--output-file", help="file to write; standard output if absent")
+    add("-o", "--output-file", help="the file to write; standard output by default")
     add_split_options(parser)
     add("--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form")
     add(
         "--print-debuginfo",
         "--mlir-print-debuginfo",
         action=Flag,
-        help="print locations; by default if the input has some",
+        help="print locations; the default is to print them if the input has locations",
     )
     add("--emit-bytecode", action="store_true", help="write MLIR bytecode, with locations; needs jaxlib")
     add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
-    add("--allow-unregistered-dialect", action="store_true", help="accepted for scripts of mlir-opt: always on")
+    add("--allow-unregistered-dialect", action="store_true", help="always on; accepted for mlir-opt scripts")
 
 
 def _add_passes(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +106,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         "--passes",
         action="append",
         default=[],
-        help="passes as 'a,b{option=value}'; --list-passes names them; given twice, the passes run in this order",
+        help="passes as 'a,b{option=value}', see --list-passes; if repeated, the passes run in the given order",
     )
     add("--pass-pipeline", default="", help="the passes in MLIR's syntax: 'builtin.module(a,func.func(cse))'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
@@ -133,7 +135,12 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     add(change, f"--mlir{change[1:]}", action="store_true", help=f"{group} after passes that changed it")
     add(failure, f"--mlir{failure[1:]}", action="store_true", help=f"{group} after a pass that failed")
     tree = "--mlir-print-ir-tree-dir"
-    add("--dump-dir", tree, metavar="DIR", help="write the printed IR to files in this folder; alone, after each pass")
+    add(
+        "--dump-dir",
+        tree,
+        metavar="DIR",
+        help="write the printed IR to files in this directory; by itself, after each pass",
+    )
     add(
         "--timing",
         "--mlir-timing",
@@ -183,20 +190,20 @@ def _add_reproducers(parser: argparse.ArgumentParser) -> None:
         "--crash-reproducer",
         "--mlir-pass-pipeline-crash-reproducer",
         metavar="FILE",
-        help="if a pass fails, write the IR before the passes and their names, for --run-reproducer",
+        help="if a pass fails, write a reproducer, the original IR and the names of the passes, for --run-reproducer",
     )
     local = "--local-reproducer"
     add(
         local,
         "--mlir-pass-pipeline-local-reproducer",
         action="store_true",
-        help="reproducers have only the failing pass, and the IR before it",
+        help="write only the failing pass, and the IR before it, to reproducers",
     )
     add(
         "--generate-reproducer",
         "--mlir-generate-reproducer",
         metavar="FILE",
-        help="write a reproducer, whether or not a pass fails",
+        help="write a reproducer whether or not a pass fails",
     )
     add("--run-reproducer", action="store_true", help="run the passes that the input names in its reproducer section")
 
@@ -206,9 +213,9 @@ def _add_information(parser: argparse.ArgumentParser) -> None:
     add(
         "--list-passes",
         action="store_true",
-        help="list the passes in a line each, those of this project first, and exit",
+        help="list the passes, one per line, those of this project first, and exit",
     )
-    add("--show-dialects", action="store_true", help="list the dialects with operations of their own, and exit")
+    add("--show-dialects", action="store_true", help="list the dialects that define operations, and exit")
     add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass or a target and its options, and exit")
     add_completion_option(parser)

@@ -1,9 +1,9 @@
-"""The options of passes and targets, with their descriptions from the docstrings of the classes.
+"""Read the options of passes and targets, with descriptions from the docstrings of their classes.
 
     segments: `auto`, or a shell-style pattern for scopes (`block*`).
     outputs: recompute the outputs of segments too.
 
-A description starts on the line that begins with the name of the option, and ends before the next option or at an empty
+A description starts on the line that begins with the name of the option, and ends before the next option or an empty
 line. A class inherits the descriptions of its bases, and of the classes whose options it declares (`has_options`).
 """
 
@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"([a-z]\w*): (.+)")
 
 @dataclass(frozen=True)
 class Option:
-    """An option.
+    """An option of a pass or a target.
 
     Attributes:
         name: The name of the field.
@@ -44,7 +44,7 @@ class Option:
 
 
 def options_of(kind: type[Any]) -> list[Option]:
-    """Return the options of a pass or a target in the order of its fields."""
+    """Return the options of a pass or a target, in the order of its fields."""
     meanings = dict[str, str]()
     for source in option_sources(kind):
         meanings |= _meanings(source)

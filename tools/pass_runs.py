@@ -1,4 +1,4 @@
-"""Run passes on one module, with verification, instrumentation and remarks after each, and a proof at the end."""
+"""Run passes on one module, with verification, instrumentation and remarks after each pass, and a proof at the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PassCrash(DiagnosticException):
     def __init__(self, name: str, error: Exception):
         words = " ".join(str(error).split())
         super().__init__(
-            f"{name} failed: {type(error).__name__}{f': {words}' if words else ''} (a fault of the pass; "
+            f"{name} failed: {type(error).__name__}{f': {words}' if words else ''} (a bug in the pass; "
             "--crash-reproducer=FILE writes a reproducer, --print-stacktrace-on-diagnostic prints the traceback)"
         )
 
@@ -60,8 +60,8 @@ class ModuleRun:
         file: The name of the input file, for diagnostics.
         prefix: The prefix of the names of dump files.
         context: The context of the passes.
-        remarks: The remarks of the passes, also if one of them fails.
-        result: The gain of the passes, for the last line of a long run; "" without one.
+        remarks: The remarks of the passes, even if one of them fails.
+        result: The gain of the passes, for the last line of a long run; "" if there is none.
         notes: The notes of the tool itself.
     """
 
@@ -77,17 +77,18 @@ class ModuleRun:
     _text: str = field(default="", init=False)
     """The text of the module."""
     _input: str = field(default="", init=False)
-    """The module in a reproducer: its text before all passes, or before the current one."""
+    """The module for a reproducer: its text before all passes, or before the current pass."""
 
     @property
     def pass_name(self) -> str:
-        """The name of the current or last pass; "" before the first one."""
+        """The name of the current or last pass; "" before the first pass."""
         return "" if self._running is None else self._running.name
 
     def process(self, text: str) -> str:
         """Run the passes on a module, and return the text of the result.
 
-        Raises `ParseError`, `DiagnosticException`, `UsageError` and `FileError`."""
+        Raises `ParseError`, `DiagnosticException`, `UsageError` and `FileError`.
+        """
         statistics, timing = self.request.instrumentation.statistics, self.request.instrumentation.timing
         if statistics is None and timing is None:
             return self._process(text)
@@ -105,7 +106,7 @@ class ModuleRun:
         with part("parse"):
             module = parse_module(text, self.file, self.context)
         dumps = Dumps(request.instrumentation.dumps, self.prefix, debuginfo)
-        # Locations that only the passes have made repeat what the attributes of the copies say.
+        # If only the passes have added locations, these repeat the attributes of the copies.
         loses_paths = not debuginfo and any(path_of(op.location) for op in every_operation(module))
         self._keep_input(module)
         if request.reproducers.always is not None:
@@ -125,7 +126,7 @@ class ModuleRun:
         if loses_paths:
             self.notes.append(Diagnostic("note", self.file, 1, 1, LOCATIONS_NOT_PRINTED))
         with part("print"):
-            # MLIR writes the bytecode, and does not have the custom forms of this project's dialect.
+            # MLIR writes the bytecode, and cannot read the custom forms of this project's dialect.
             return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
 
     def _report_result(self, module: ModuleOp, before: Totals | None, proof: Proof | None) -> None:
@@ -143,7 +144,7 @@ class ModuleRun:
         self._report(first, "")
 
     def _totals(self, module: ModuleOp) -> Totals | None:
-        """Return the totals of the module before the passes, if their gain is reported."""
+        """Return the totals of the module before the passes; None if the gain will not be reported."""
         request = self.request
         return totals_of(module) if request.remarks.details and request.passes and request.target is None else None
 
@@ -171,13 +172,13 @@ class ModuleRun:
         dumps.after(scheduled, module)
 
     def _report(self, first: int, pass_name: str) -> None:
-        """Record the remarks from number `first` on as diagnostics of a pass."""
+        """Record the remarks from index `first` on as diagnostics of a pass."""
         source = InputText(self.file, self._text)
         self.remarks.extend(of_remark(remark, source, pass_name) for remark in self.context.remarks[first:])
 
     @contextmanager
     def _failures(self, module: ModuleOp, dumps: Dumps) -> Generator[None]:
-        """Dump the IR and write a reproducer if a pass, the verifier after it or the proof fails in the context."""
+        """Dump the IR and write a reproducer if a pass, the verifier after it or the proof fails within the context."""
         try:
             yield
         except Exception:

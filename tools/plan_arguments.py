@@ -1,4 +1,4 @@
-"""The command line of recompute-plan, with the exit codes and the output that its modes share."""
+"""The command line of recompute-plan, and the exit codes and output that its modes share."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from .start import version_of
 from .tool_parser import ToolParser
 
 PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes. `REFUSED`: it is proved that no plan exists. `UNPROVED`: none was found, but that proves nothing."""
+"""Exit codes. `REFUSED`: it is proved that no plan exists. `UNPROVED`: no plan was found, which proves nothing."""
 WORSE = (PLANNED, REFUSED, UNPROVED, BAD_INPUT, INTERRUPTED)
-"""The exit codes in the order in which one replaces another, for a file with several steps."""
+"""The exit codes in order of precedence, for a file with several steps."""
 FIT_SECONDS = 300.0
-"""The default time limit of `--fit` of a step: the search for a tight budget of a large step would take much longer,
-and its later candidates rarely fit."""
+"""The default time limit of `--fit` for a step, in seconds.
+
+The search for a tight budget of a large step would take much longer, and its later candidates rarely fit.
+"""
 
 
 def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line of recompute-plan. For wrong usage argparse ends the process with exit code 2."""
+    """Parse the command line of recompute-plan. For wrong usage, argparse ends the process with exit code 2."""
     options = parser.parse_args(arguments)
     modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
     if len(modes) != 1 and not (options.evaluate and not modes):
@@ -37,7 +39,7 @@ def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[st
     if (options.curve is not None or options.beside) and options.sweep is None:
         parser.error("--curve and --beside require --sweep")
     if options.split_input_file and options.curve is not None:
-        parser.error("--curve writes the file of one step: remove --split-input-file")
+        parser.error("--curve writes a file for a single step: remove --split-input-file")
     if options.time_limit is not None and not options.time_limit >= 0:
         parser.error(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
     files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
@@ -56,7 +58,7 @@ def sweep_count(options: argparse.Namespace) -> int:
 
 
 def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
-    """Return the effort of the search. `default`: its name without the option."""
+    """Return the effort of the search. `default`: the name of the effort if the option is absent."""
     return EFFORTS[options.effort or default]()
 
 
@@ -79,7 +81,8 @@ def shown_progress(options: argparse.Namespace, task: str) -> Generator[Progress
 
 
 def print_lines(lines: Iterable[str], aside: bool = False) -> None:
-    """Print lines on standard output; with `aside` on standard error, because a file is written to standard output."""
+    """Print lines on standard output, or with `aside` on standard error, because a file is written to standard
+    output."""
     text = "".join([f"{line}\n" for line in lines])
     if aside:
         print(text, end="", file=sys.stderr, flush=True)
@@ -101,12 +104,12 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         action="append",
         default=[],
-        help="with --sweep: add the plans in FILE, by another planner, to the curve; may be repeated",
+        help="with --sweep: add the plans in FILE, made by another planner, to the curve; may be repeated",
     )
     parser.add_argument(
         "--fit",
         metavar="BUDGET",
-        help="report whether it fits; for a step, in bytes of the device",
+        help="report whether the step fits; the budget of a training step is in bytes of the device",
     )
     parser.add_argument(
         "--memory-model",
@@ -126,11 +129,11 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="seconds after which the search stops with its best plan; for --fit of a step 300 by default",
     )
-    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="allow copies of views too")
+    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="also allow copies of views")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the copies as JSON; '-' is standard output")
     parser.add_argument("--sequence", metavar="ORDER.txt", help="write the order of execution, one node id per line")
     parser.add_argument("--evaluate", metavar="ORDER.txt", help="evaluate peak and cost of this order, and exit")
     add_split_option(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
     return parser

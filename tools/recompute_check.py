@@ -52,7 +52,8 @@ _ACCEPTED: dict[str, Callable[[Proof], bool]] = {
     "not-proved": lambda proof: not proof.proved,
     "equal": lambda proof: True,
 }
-"""For each value of `--expect`: whether the proof is accepted. Programs that are executed must also agree."""
+"""The predicate on the proof for each value of `--expect`. If the programs are executed, their results must also
+agree."""
 
 
 @rare_collections()
@@ -94,10 +95,12 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         print(of_exception(error, sources[len(modules)]).to_text(), file=sys.stderr)
         return BAD_INPUT
     except RecursionError:
-        print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
+        print(
+            f"{options.before}, {options.after}: error: the programs are nested too deeply to be read", file=sys.stderr
+        )
         return BAD_INPUT
     before, after = modules
-    # Compare the texts first: a resource has another name in each module that is parsed.
+    # Compare the texts first, since a resource gets a different name in each module that is parsed.
     proof = (
         proof_of_identity(before)
         if texts[0] == texts[1]
@@ -154,7 +157,7 @@ def verdict(proof: Proof) -> str:
 
 
 def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
-    """Return the hint to declare the unregistered operations that the reason of a failed proof names, or ""."""
+    """Return a hint to declare the unregistered operations that the reason of a failed proof names, or ""."""
     if proof.proved:
         return ""
     words = set(_OPERATION.findall(proof.reason))
@@ -178,7 +181,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--flattened-results",
         action="store_true",
-        help="accept the elements of a tuple instead of a tuple that A returns; the verdict counts them",
+        help="accept that B returns the elements of a tuple that A returns; the verdict counts them",
     )
     parser.add_argument(
         "--repeatable",
@@ -186,7 +189,7 @@ def argument_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="assume that custom calls of these targets (my_kernel, other_*) are functions of their operands, as the "
-        "option repeatable of recompute-opt does; recompute.repeatable counts in A alone; the verdict lists them",
+        "option repeatable of recompute-opt does; recompute.repeatable is read only in A; the verdict lists them",
     )
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser)

@@ -5,9 +5,9 @@
     recompute-opt step.mlir -p 'recompute{plan=plan.json}'
     recompute-opt step.mlir -t explain
 
-Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are on standard error,
-`file:line:col: error: ...`, with the line of the input and a caret below; the output file is replaced in one step or
-stays unchanged.
+Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are printed to standard
+    error as `file:line:col: error: ...`, followed by the line of the input and a caret. The output file is replaced
+    atomically or stays unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .command_line import CommandLine, parse_arguments, passes_to_run
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, format_diagnostic, of_categories, of_exception
+from .reporting import Diagnostic, InputText, format_diagnostic, of_exception, remarks_of_categories
 from .reproducer import pipeline_in
 from .rule_files import load_rules
 from .run_cache import Answer, RunCache
@@ -37,7 +37,7 @@ from .usage_error import UsageError
 
 
 class Failed(Exception):
-    """Diagnostics that end the run; `main` prints them."""
+    """Raised with the diagnostics that end the run; `main` prints them."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], form: str = "text"):
         self.diagnostics = list(diagnostics)
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(request: CommandLine) -> int:
-    """Carry out a parsed command line, and return the exit code. Raises `UsageError`, `FileError` and `Failed`."""
+    """Execute a parsed command line, and return the exit code. Raises `UsageError`, `FileError` and `Failed`."""
     if request.answer is not None:
         write_text(request.output, request.answer)
         return 0
@@ -92,7 +92,7 @@ def run(request: CommandLine) -> int:
 
 
 def _bytecode(text: str) -> bytes:
-    """Return the module as bytecode. Raises `FileError`."""
+    """Convert the text of a module to bytecode. Raises `FileError`."""
     try:
         return bytecode_of_text(text)
     except BytecodeError as error:
@@ -101,7 +101,7 @@ def _bytecode(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Processed:
-    """The result of one module: its text, its plan with `--emit-plan`, and its diagnostics."""
+    """The output for one module: its text, its plan if `--emit-plan` is given, and its diagnostics."""
 
     text: str = ""
     plan: str | None = None
@@ -110,13 +110,13 @@ class Processed:
 
 
 def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
-    """Process one module of the input. With `--verify-diagnostics`, the errors are the mismatches.
+    """Process one module of the input. With `--verify-diagnostics`, the errors are the mismatches with the comments.
 
     Args:
         request: The command line.
         text: The module.
         name: The name of the file.
-        number: The number of the module in the file.
+        number: The index of the module in the file.
     """
     cache = RunCache.of(request, text, name)
     if (answer := cache.get()) is not None:
@@ -135,7 +135,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
         details = request.remarks.details
         reported = [*(remark for remark in module_run.remarks if details or not remark.is_detail), *errors]
         return Processed(errors=tuple(mismatches(text, name, reported, only_expected=only_expected)))
-    selected = of_categories(module_run.remarks, request.remarks.categories, details=request.remarks.details)
+    selected = remarks_of_categories(module_run.remarks, request.remarks.categories, details=request.remarks.details)
     remarks = (*selected, *module_run.notes)
     if errors:
         return Processed(result, None, remarks, tuple(errors))
@@ -155,9 +155,9 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
 
 
 def _plan_of(request: CommandLine, plan: str | None) -> str | None:
-    """Return the plan to write with `--emit-plan`, from the last pass that made one; otherwise None."""
+    """Return the plan of the last pass that made one, if `--emit-plan` is given; otherwise None."""
     if request.emit_plan is not None and plan is None:
-        raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
+        raise UsageError("--emit-plan: none of the passes makes a plan; use the pass 'recompute'")
     return None if request.emit_plan is None else plan
 
 

@@ -12,14 +12,14 @@
 A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/graphs.md). A
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
 
-A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
-extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
-execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
+A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output states the peak,
+the extra cost in percent of the step, a proven lower bound on this cost, and the difference of the two. ORDER.txt is
+the order of execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
 
 `--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
 
 Without `--time-limit` the search is deterministic, except that `--fit` of a step ends after five minutes. Ctrl-C ends
-it with the best plan so far.
+the search with the best plan so far.
 
 Exit codes: 0 a plan was found, or the step fits; 1 it is proved that no plan exists; 2 wrong usage or bad input; 3 no
 plan was found, and none is proved impossible; 130 interrupted without a plan.
@@ -69,7 +69,7 @@ from .plan_output import fit_line, marker_lines, peak_line, refusal_lines, resul
 
 @dataclass(frozen=True)
 class _GraphTask:
-    """A graph to plan, with the command line."""
+    """A graph for which to make a plan, with the command line."""
 
     options: argparse.Namespace
     name: str
@@ -79,13 +79,13 @@ class _GraphTask:
     line: ProgressLine
 
     def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = (), prefix: str = "") -> Outcome:
-        """Solve for a budget in bytes. `prefix`: the beginning of each text of the progress line."""
+        """Solve for a budget in bytes. `prefix`: the prefix of each progress message."""
         options, views = self.options, self.options.view_copies == "on"
         best = Incumbent(
             self.problem, budget, options.time_limit, lambda text: self.line.at(prefix + text), self.interrupt.is_set
         )
         solver = WITH_VIEWS if views else options.solver
-        # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
+        # With copies of views, operation indices differ between plans, so plans cannot serve as starts for each other.
         return solve(self.problem, budget, solver, best, () if views else starts, effort_of(options))
 
 
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLANNED
     except KeyboardInterrupt:
-        # The second Ctrl-C, or the first one in a mode without intermediate results.
+        # This is the second Ctrl-C, or the first one in a mode without intermediate results.
         print("recompute-plan: interrupted: nothing is written", file=sys.stderr)
         return INTERRUPTED
     except (BadGraph, FileError, ValueError) as error:
@@ -117,7 +117,7 @@ def _plan(options: argparse.Namespace) -> int:
         demand_format(options.curve)
     text, name = read_text(options.graph)
     if not _is_graph(text, name):
-        # Imported late: the modules that read MLIR are slow to import.
+        # Imported here, because the modules that read MLIR are slow to import.
         from .planned_step import plan_step
 
         codes = [plan_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
@@ -144,7 +144,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _is_graph(text: str, name: str) -> bool:
-    """Return whether the input is a graph: a JSON object, by its suffix or its first character."""
+    """Return whether the input is a graph, which is a JSON object, according to its suffix or first character."""
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 

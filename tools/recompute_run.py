@@ -1,11 +1,11 @@
-"""recompute-run: run a program on numpy arrays, operation by operation, and meter the memory that it uses.
+"""recompute-run: run a program on numpy arrays, operation by operation, and measure the memory that it uses.
 
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
 
-Prints type and checksum of each result, the peak of temporaries measured in allocated buffers, and the peak of the
-static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage. Errors are one
-line on standard error, `file:line:col: error: ...`; files are replaced in one step or stay unchanged.
+Prints the type and checksum of each result, the peak of temporaries as measured in allocated buffers, and the peak of
+the static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage. An error is a
+single line on standard error, `file:line:col: error: ...`. Files are replaced atomically or stay unchanged.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.split_input_file and (options.results is not None or options.trace is not None):
-        parser.error("--results and --trace write the file of one program: leave --split-input-file out")
+        parser.error("--results and --trace write a file for a single program: remove --split-input-file")
     if options.results is not None and options.trace is not None:
         try:
             demand_different_files({"--results": options.results, "--trace": options.trace})
@@ -64,14 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _Failed as error:
         print(error.diagnostic.to_text(), file=sys.stderr)
     except RecursionError:
-        print(f"{options.module}: error: nested too deeply to be read", file=sys.stderr)
+        print(f"{options.module}: error: the program is nested too deeply to be read", file=sys.stderr)
     except BrokenPipeError:
         sys.stderr.close()
     return 1
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry out a parsed command line, and return the exit code. Raises `FileError`."""
+    """Execute a parsed command line, and return the exit code. Raises `FileError`."""
     with load_rules(options.load_rules):
         text, name = read_text(options.module)
         for chunk in chunks(text, options.split_input_file):
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Failed(Exception):
-    """The diagnostic that ends the run."""
+    """Raised with the diagnostic that ends the run."""
 
     def __init__(self, diagnostic: Diagnostic):
         self.diagnostic = diagnostic
@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace, function: FuncOp) -> None:
 
 
 def load_function(text: str, file_name: str, name: str | None) -> FuncOp:
-    """Parse and verify a module, and return a function of it with all calls inlined.
+    """Parse and verify a module, and return one of its functions with all calls inlined.
 
     Args:
         text: The module.
@@ -126,7 +126,7 @@ def load_function(text: str, file_name: str, name: str | None) -> FuncOp:
 
 
 def summary(function: FuncOp, results: Sequence[Array], metered: Metering, modelled: Timeline) -> str:
-    """Return the output: type and checksum of each result, and the peaks, metered and modelled."""
+    """Return the output: the type and checksum of each result, and the measured and modelled peaks."""
     types = [str(type_) for type_ in function.function_type.outputs]
     width = max(map(len, types), default=0)
     counts = f"{counted(len(metered.operations), 'operation')}, {counted(len(results), 'result')}"
@@ -147,7 +147,7 @@ def checksum(array: Array) -> str:
 
 
 def archive(results: Sequence[Array]) -> bytes:
-    """Return the results as an `.npz` file, `result_0` first."""
+    """Return the contents of an `.npz` file with the results, `result_0` first."""
     stream = BytesIO()
     named: dict[str, Any] = {f"result_{number}": result for number, result in enumerate(results)}
     np.savez(stream, **named)
@@ -155,7 +155,7 @@ def archive(results: Sequence[Array]) -> bytes:
 
 
 def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
-    """Return live bytes after each operation as JSON."""
+    """Return the live bytes after each operation as JSON."""
     columns = (metered.operations, metered.live_bytes, modelled.live_bytes, metered.constant_bytes)
     names = ("operation", "metered_bytes", "modelled_bytes", "constant_bytes")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -179,7 +179,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--kind",
         choices=INPUT_KINDS,
         default="random",
-        help="how inputs are generated from the seed (random)",
+        help="the kind of inputs to generate from the seed (random)",
     )
     parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
     parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")

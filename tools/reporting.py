@@ -1,5 +1,7 @@
-"""Errors and remarks of the command-line tools: a position and a message, one line each; remarks also as JSON and as
-YAML, selected by kind. Errors in the input are followed by the line of the input and a caret, as in `mlir-opt`:
+"""Errors and remarks of the command-line tools, each with a position and a message in one line.
+
+Remarks can be selected by kind, and printed as JSON or YAML. Errors in the input are followed by the line of the input
+and a caret, as in `mlir-opt`:
 
     step.mlir:2:23: error: %b is used but not defined
       %0 = stablehlo.tanh %b : tensor<4xf32>
@@ -38,7 +40,7 @@ _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """An error, a remark or a note. Line and column count from 1.
+    """An error, a remark or a note. Lines and columns are counted from 1.
 
     Attributes:
         kind: "error", "remark" or "note".
@@ -49,11 +51,11 @@ class Diagnostic:
         category: The `RemarkKind` of a remark; "failure" for errors.
         pass_name: The pass that reports the diagnostic; "" outside passes.
         function: The symbol of the function that contains the operation; "" if there is none.
-        source_line: The line of the input at which the diagnostic points; "" for none.
+        source_line: The line of the input to which the diagnostic points; "" for none.
         is_detail: Whether the diagnostic is printed only on request.
-        amounts: The quantities in the message by name, in bytes or FLOPs or as counts.
+        amounts: The quantities in the message, by name: bytes, FLOPs or counts.
         count: The number of diagnostics with this message that are merged into this one.
-        others: The positions of the other remarks with the same text.
+        others: The positions of the other diagnostics with the same message.
     """
 
     kind: str
@@ -78,7 +80,7 @@ class Diagnostic:
         return f"{self.file}:{self.line}:{self.column}"
 
     def to_json(self) -> str:
-        """Return the diagnostic as an object of JSON in one line, without empty parts."""
+        """Return the diagnostic as a JSON object in one line, without empty fields."""
         parts = {name: getattr(self, name) for name in _IN_JSON}
         more = {"count": self.count, "others": self.others} if self.count > 1 else {}
         amounts = {"amounts": dict(self.amounts)} if self.amounts else {}
@@ -86,18 +88,19 @@ class Diagnostic:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Diagnostic:
-        """Return the diagnostic of a record that `dataclasses.asdict` returned and JSON has stored."""
+        """Return the diagnostic that a record from `dataclasses.asdict`, stored as JSON, describes."""
         facts = dict(record)
         amounts, others = facts.pop("amounts"), facts.pop("others")
         pairs = tuple([(str(name), int(amount)) for name, amount in amounts])
         return cls(**facts, amounts=pairs, others=tuple(map(str, others)))
 
     def to_text(self) -> str:
-        """Return the diagnostic in a line, and the source line with a caret below it, if there is one."""
+        """Return the diagnostic as a line of text, followed by the source line and a caret if there is a source
+        line."""
         if not self.source_line.strip():
             return str(self)
         line, column = _shorten(self.source_line, self.column - 1)
-        # A tab has the width that the terminal gives it, also below the source line.
+        # Tabs are repeated before the caret, since the terminal determines their width.
         indent = re.sub(r"[^\t]", " ", line[:column])
         return f"{self}\n{line}\n{indent}^"
 
@@ -105,12 +108,13 @@ class Diagnostic:
 _IN_JSON = ("kind", "file", "line", "column", "message", "category", "pass_name", "function")
 
 LONGEST_SOURCE_LINE = 160
-"""The maximum number of characters of a source line that is printed; of longer lines, the part around the caret is."""
+"""The maximum number of characters to print of a source line; of a longer line, only the part around the caret is
+printed."""
 ELLIPSIS = "…"
 
 
 def _shorten(line: str, column: int) -> tuple[str, int]:
-    """Return the part of a source line that is printed, and the place of the caret in it, from 0."""
+    """Return the part of a source line to print, and the index of the caret in it."""
     if len(line) <= LONGEST_SOURCE_LINE:
         return line, column
     start = max(0, min(column - LONGEST_SOURCE_LINE // 2, len(line) - LONGEST_SOURCE_LINE))
@@ -121,7 +125,7 @@ def _shorten(line: str, column: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class InputText:
-    """The input that diagnostics point into. Without its text, functions are located at 1:1."""
+    """The input to which diagnostics point. Without its text, functions are located at 1:1."""
 
     file: str
     text: str = ""
@@ -129,12 +133,12 @@ class InputText:
     def position_of(self, op: Operation, *, is_request: bool = False) -> str:
         """Return the position of an operation, `file:line:col`.
 
-        A module or a function without a position of its own is reported at its definition in the input, not at the line
-        of the model that an operation inside it has.
+        A module or a function without a position is reported at its definition in the input, not at the source line of
+        an operation inside it.
 
         Args:
             op: The operation.
-            is_request: Whether the diagnostic is about the request, which is always reported in the input.
+            is_request: Whether the diagnostic is about the request; such diagnostics are always reported in the input.
         """
         position = source_position(op.location)
         is_here = position is not None and position[0] == self.file
@@ -144,7 +148,7 @@ class InputText:
         return position_of(op)
 
     def line_at(self, diagnostic: Diagnostic) -> str:
-        """Return the line of the input at which a diagnostic points; "" if it points into another file."""
+        """Return the line of the input to which a diagnostic points; "" if it points to another file."""
         lines = self.text.split("\n") if diagnostic.file == self.file else []
         return lines[diagnostic.line - 1].rstrip("\r") if diagnostic.line <= len(lines) else ""
 
@@ -179,7 +183,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the remarks; remarks that differ only in their position are merged."""
+    """Merge the remarks that differ only in their position, and return all remarks."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
@@ -188,7 +192,7 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Return the first of several remarks that differ only in their position, with the number and places of all."""
+    """Merge remarks that differ only in their position: return the first one, with their number and positions."""
     places = list(dict.fromkeys(remark.position for remark in group))
     return replace(group[0], count=len(group), others=tuple(places[1:]))
 
@@ -196,7 +200,8 @@ def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
     """Return an error as a diagnostic. An error without a position is reported at 1:1.
 
-    Errors in the text have its line; errors about the request, a whole function or the module have none."""
+    Errors in the text have its line; errors about the request, a whole function or the module have none.
+    """
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
         diagnostic = replace(diagnostic, source_line=source.line_at(diagnostic))
@@ -223,7 +228,7 @@ def _function_around(op: Operation | None) -> str:
 
 
 def _of_parse_error(error: ParseError) -> Diagnostic:
-    """Return the position and the message, without the source excerpt that xDSL prints."""
+    """Return a parse error as a diagnostic, without the source excerpt that xDSL prints."""
     source = error.span.input
     text = source.content if isinstance(source.content, str) else source.content.decode("utf-8", "replace")
     start = min(error.span.start, len(text))
@@ -243,11 +248,13 @@ FORMATS = ("text", "json", "yaml")
 CATEGORIES = tuple(kind.value for kind in RemarkKind)
 
 
-def of_categories(
+def remarks_of_categories(
     remarks: Iterable[Diagnostic], categories: Sequence[str] | None, *, details: bool = True
 ) -> list[Diagnostic]:
-    """Return the remarks of these categories, merged; None for all. `details`: include remarks that are printed on
-    request."""
+    """Return the remarks of these categories, merged; None selects all categories.
+
+    `details`: whether to include remarks that are printed only on request.
+    """
     selected = (remark for remark in remarks if categories is None or remark.category in categories)
     return merge_remarks(remark for remark in selected if details or not remark.is_detail)
 
@@ -260,7 +267,7 @@ def format_diagnostic(diagnostic: Diagnostic, form: str) -> str:
 
 
 def to_yaml(diagnostic: Diagnostic) -> str:
-    """Return the diagnostic as a YAML document of LLVM's optimization remarks."""
+    """Return the diagnostic as a YAML document in the format of LLVM's optimization remarks."""
     category = diagnostic.category or "analysis"
     place = f"{{ File: {_quote(diagnostic.file)}, Line: {diagnostic.line}, Column: {diagnostic.column} }}"
     entries = {
@@ -277,7 +284,7 @@ def to_yaml(diagnostic: Diagnostic) -> str:
 
 
 def _key(name: str) -> str:
-    """Return the name of an amount as keys of LLVM's remarks are spelt: `FreedBytes`."""
+    """Return the name of an amount, spelt like the keys of LLVM's remarks: `FreedBytes`."""
     return "".join(word.title() for word in name.split("_"))
 
 

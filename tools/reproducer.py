@@ -48,6 +48,6 @@ def reproducer(module: str, passes: Sequence[ScheduledPass], verify_each: bool) 
 
 
 def pipeline_in(text: str) -> str | None:
-    """Return the pipeline in the section of a reproducer; None for a text without one."""
+    """Return the pipeline that a reproducer contains; None if the text has no reproducer section."""
     match = _PIPELINE.search(text)
     return None if match is None else _ESCAPED.sub(r"\1", match[1])

@@ -1,7 +1,7 @@
 """`--load-rules FILE.py`: a Python file of the user that declares operations of other dialects.
 
-The file is executed with the rights of the user; only files named on the command line are. Its declarations end with
-the tool, and its errors are reported with its name and line.
+The file is executed with the rights of the user. Only files that the command line names are executed. The declarations
+are removed when the tool ends. Errors are reported with file name and line.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ def add_rules_option(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def load_rules(paths: Sequence[str]) -> Generator[None]:
-    """Register the declarations of the files within the context. Raises `FileError` for a file that is missing, is not
-    Python, or raises an exception."""
+    """Register the declarations of the files within the context.
+
+    Raises `FileError` for a file that is missing, is not Python, or raises an exception.
+    """
     sources_undone = phase_sources.registrations_undone()
     with (
         rules.registrations_undone(),
@@ -51,7 +53,8 @@ def _run(path: str) -> None:
         code = compile(text, name, "exec")
         exec(code, {"__name__": "recompute_rules", "__file__": name})
     except SyntaxError as error:
-        raise FileError(f"{name}:{error.lineno or 1}:{error.offset or 1}: error: not Python: {error.msg}") from error
+        position = f"{name}:{error.lineno or 1}:{error.offset or 1}"
+        raise FileError(f"{position}: error: invalid Python: {error.msg}") from error
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == name), 1)

@@ -1,4 +1,4 @@
-"""`recompute-opt --cache`: reuse the output of an earlier run with the same text, passes and files."""
+"""`recompute-opt --cache`: reuse the output of an earlier run on the same text, with the same passes and files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reporting import Diagnostic
 
 @dataclass(frozen=True)
 class Answer:
-    """The output of a run for one module: its text, its plan if a pass made one, and the remarks."""
+    """The stored output for one module: its text, its plan if a pass made one, and the remarks."""
 
     text: str
     plan: str | None
@@ -26,12 +26,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunCache:
-    """The cache of the run on one module.
+    """The cache entry for one module and one request.
 
     Attributes:
-        key: The key of the run; None if nothing is stored.
-        disk: The cache on disk; None if it is off.
-        interrupts: The number of interrupts before the run.
+        key: The key of the entry; None if the output must not be stored.
+        disk: The disk cache; None if it is off.
+        interrupts: The number of interrupts (Ctrl-C) before the run.
     """
 
     key: str | None
@@ -40,10 +40,10 @@ class RunCache:
 
     @classmethod
     def of(cls, request: CommandLine, text: str, name: str) -> RunCache:
-        """Make the cache of a run.
+        """Return the cache entry for a module.
 
-        Nothing is stored without `--cache`, for passes of other packages, and for runs that write more than the module,
-        its plan and remarks.
+        Nothing is stored without `--cache`, for passes of other packages, and for runs that write other outputs than
+        the module, its plan and remarks.
 
         Args:
             request: The command line.
@@ -59,7 +59,7 @@ class RunCache:
         return cls(cache_key("run", text, name, request.passes, files, form), disk_cache())
 
     def get(self) -> Answer | None:
-        """Return the stored answer; None without one."""
+        """Return the stored output; None if there is none."""
         entry = None if self.key is None or self.disk is None else self.disk.get(self.key)
         if entry is None:
             return None
@@ -67,7 +67,7 @@ class RunCache:
         return Answer(entry.attachment.decode(), entry.record["plan"], diagnostics)
 
     def put(self, answer: Answer) -> None:
-        """Store the answer, unless an interrupt has ended its search."""
+        """Store the output, unless an interrupt ended its search early."""
         if self.key is not None and self.disk is not None and Interrupt.count == self.interrupts:
             diagnostics = [asdict(diagnostic) for diagnostic in answer.diagnostics]
             self.disk.put(self.key, Entry({"plan": answer.plan, "diagnostics": diagnostics}, answer.text.encode()))
@@ -79,14 +79,17 @@ def _writes_more(request: CommandLine) -> bool:
 
 
 def _is_repeatable(module_pass: ModulePass) -> bool:
-    """Return whether a pass has no time limit, and is of this project or of xDSL, whose versions are in each key."""
+    """Return whether a pass is deterministic: it has no time limit, and belongs to this project or xDSL.
+
+    Each key contains the versions of these two packages.
+    """
     if getattr(module_pass, "time_limit", None) is not None:
         return False
     return type(module_pass).__module__.partition(".")[0] in VERSIONED
 
 
 def _texts(module_pass: ModulePass) -> Iterator[str]:
-    """Yield the options of a pass that may name files, such as its plan and its costs."""
+    """Yield the string options of a pass, which may name files, such as a plan or costs."""
     if is_dataclass(module_pass):
         values = (getattr(module_pass, field.name) for field in fields(module_pass))
         yield from (value for value in values if isinstance(value, str))

@@ -1,4 +1,4 @@
-"""The output of `--pass-statistics` after each pass: operations before and after, and copies."""
+"""The output of `--pass-statistics` after each pass: the number of operations before and after, and of copies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..support.counted import counted
 
 @dataclass(frozen=True)
 class Counts:
-    """The number of operations in a module, nested ones included, and the number of copies among them."""
+    """The number of operations in a module, including nested ones, and the number of copies among them."""
 
     operations: int
     copies: int
@@ -26,7 +26,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics on one run of a pass."""
+    """The statistics of one run of a pass."""
 
     name: str
     operations_before: int
@@ -38,5 +38,5 @@ class Statistics:
         return f"{self.name}: {self.operations_before} -> {operations}, {copies}"
 
     def to_text(self, form: str) -> str:
-        """Return the statistics in a line of the form "text" or "json"."""
+        """Return the statistics as one line, in the form "text" or "json"."""
         return json.dumps(asdict(self)) if form == "json" else str(self)

@@ -60,7 +60,7 @@ class MemoryTimelineTarget(Target):
 
     format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
     model: `order` (program order, with every result stored) or `xla` (the fusion and the schedule of XLA:CPU).
-    before: a file with the original step, which is shown first and on the same scale.
+    before: a file with the original step, which is shown first, on the same scale.
     """
 
     name = "memory-timeline"
@@ -70,7 +70,8 @@ class MemoryTimelineTarget(Target):
     before: str = ""
 
     def check_options(self) -> None:
-        """Raise `UnknownChoice` for an invalid option, and `ImportError` for a picture without matplotlib."""
+        """Raise `UnknownChoice` for an invalid option, and `ImportError` for a format that needs matplotlib if it is
+        missing."""
         if self.format not in _TIMELINE_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
@@ -86,7 +87,7 @@ class MemoryTimelineTarget(Target):
         output.write(_TIMELINE_FORMATS[self.format](timelines))
 
     def _timelines(self, module: ModuleOp) -> Timelines:
-        """Return the timelines of all functions, including functions of inner modules."""
+        """Return the timelines of all functions, including those of inner modules."""
         return [
             (f"{prefix}{name}", timeline)
             for prefix, named in named_modules(module)
@@ -103,7 +104,8 @@ def _parse_file(path: str, ctx: Context) -> ModuleOp:
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
     """Return the timelines of each function before and after the rewrite.
 
-    Raises `ValueError` for a function without a timeline in `before`."""
+    Raises `ValueError` for a function without a timeline in `before`.
+    """
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
         raise ValueError(f"the original step has no function @{missing[0]}; it has @{', @'.join(plain)}")
@@ -120,13 +122,14 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """The values that a step saves, and for each segment the bytes and the cost of recomputation, or why it is saved.
+    """The values that a step saves, and for each segment, the bytes and the cost of recomputation or the reason to save
+    it.
 
-    format: `text`, or `json`, which has the reason of each saved value.
+    format: `text`, or `json`, which gives the reason for each saved value.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     checkpoints: names of values that cut the step into segments, as in recompute-mark.
     cost: the cost model: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
-    primal_results: numbers of the results of the forward pass, for a step whose operations do not state their phase.
+    primal_results: indices of the results of the forward pass, for a step whose operations do not state their phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
     """
 
@@ -150,7 +153,7 @@ class ExplainTarget(Target):
         output.write(_EXPLAIN_FORMATS[self.format](self._explanations(ctx, module)))
 
     def _explanations(self, ctx: Context, module: ModuleOp) -> list[Explanation]:
-        """Return the explanations of all steps. Raises `NoGradient` if no module has one."""
+        """Return the explanations of all steps. Raises `NoGradient` if no module has a gradient."""
         selection = Selection(
             self.segments,
             checkpoints=self.checkpoints,

@@ -1,4 +1,5 @@
-"""The time of each part of a run, for `--timing` in the form of MLIR's `--mlir-timing`, and for `--pass-statistics`."""
+"""Print the time of each part of a run, for `--timing` (in the form of MLIR's `--mlir-timing`) and
+`--pass-statistics`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from ..support.timing import TimedPart
 _RULE = f"==={'-' * 73}==="
 _TITLE = "... Execution time report ..."
 _REST_OF_WHOLE = 0.001
-"""The share of the whole run above which the remainder of a part gets a row in the timing report."""
+"""The minimum share of the whole run at which the timing report shows the remainder of a part as a row."""
 
 
 def timing_report(whole: TimedPart, display: str) -> str:
@@ -19,7 +20,7 @@ def timing_report(whole: TimedPart, display: str) -> str:
 
     Args:
         whole: The measured run.
-        display: "tree" for parts below the parts that contain them, "list" for parts in the order of their own time.
+        display: "tree" for parts below the parts that contain them, "list" for parts sorted by their own time.
     """
     seconds = whole.seconds or 1e-9
     rows = _tree(whole, 0, seconds) if display == "tree" else _list(whole)
@@ -45,7 +46,7 @@ def _tree(part: TimedPart, depth: int, whole: float) -> Iterator[tuple[float, st
 
 
 def _list(whole: TimedPart) -> list[tuple[float, str]]:
-    """Return the time of each part without its inner parts, the longest first."""
+    """Return the time of each part, excluding its inner parts, the longest first."""
     seconds = dict[str, float]()
 
     def collect(part: TimedPart) -> None:
@@ -59,12 +60,12 @@ def _list(whole: TimedPart) -> list[tuple[float, str]]:
 
 
 _REST_OF_PART = 0.01
-"""The share of a part above which its remainder gets a row in the statistics."""
+"""The minimum share of a part at which the statistics show its remainder as a row."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A part with its path from the whole run. `percent`: its time in percent of the whole."""
+    """A part, with its path from the whole run. `percent`: its time in percent of the whole run."""
 
     path: tuple[str, ...]
     seconds: float
@@ -80,7 +81,7 @@ class _Row:
 
 
 def times(whole: TimedPart, form: str) -> str:
-    """Return the statistics on time, a row for each part: seconds, percent of the whole, and name.
+    """Return the time statistics, with a row for each part: seconds, percent of the whole run, and name.
 
     Args:
         whole: The measured run.

@@ -1,5 +1,4 @@
-"""The parser of the arguments of the tools: errors in one line, with the closest option, and no option whose value
-replaces an earlier one."""
+"""The argument parser of the tools: errors are one line and name the closest option, and no option may be repeated."""
 
 from __future__ import annotations
 
@@ -15,13 +14,15 @@ _UNRECOGNIZED = "unrecognized arguments: "
 
 
 class ToolParser(argparse.ArgumentParser):
-    """argparse's parser, which prints an error in one line instead of all options, and refuses an option that is given
-    twice unless its values are collected."""
+    """An argparse parser that prints errors in one line instead of listing all options.
+
+    It rejects an option that is given twice, unless the option collects its values.
+    """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.given = dict[str, str]()
-        """The spelling of each option that the arguments have had so far, by its destination."""
+        """The spelling of each option that was given so far, by destination."""
         self.register("action", None, _Store)
         self.register("action", "store", _Store)
 
@@ -39,7 +40,8 @@ class ToolParser(argparse.ArgumentParser):
     def remedy_for(self, option: str) -> str:
         """Return the remedy for an unknown option, after a semicolon; "" if no option has a similar name.
 
-        `option`: the option with its dashes."""
+        `option`: the option with its dashes.
+        """
         return did_you_mean(option, [name for action in self._actions for name in action.option_strings])
 
     def _why_unrecognized(self, argument: str) -> str:
@@ -50,7 +52,7 @@ class ToolParser(argparse.ArgumentParser):
 
 
 class _Value(argparse.Action):
-    """Store one value."""
+    """An action that stores one value."""
 
     @override
     def __call__(
@@ -64,7 +66,7 @@ class _Value(argparse.Action):
 
 
 class _Once(argparse.Action):
-    """A mixin for options whose repetition is an error, as in `mlir-opt`."""
+    """A mixin for options that must not be repeated, as in `mlir-opt`."""
 
     @override
     def __call__(
@@ -80,16 +82,16 @@ class _Once(argparse.Action):
 
 
 class _Store(_Once, _Value):
-    """Store the value of an option that is given once."""
+    """An action that stores the value of an option that may be given only once."""
 
 
 class Flag(_Once, argparse.BooleanOptionalAction):
-    """A flag `--x` with its opposite `--no-x`, one of which may be given once."""
+    """A flag `--x` with its opposite `--no-x`, only one of which may be given, and only once."""
 
 
 def demand_once(parser: ToolParser, destination: str, option: str) -> None:
     """End the tool with an error if an option with this destination was given before."""
     if (earlier := parser.given.get(destination)) is not None:
-        other = "" if earlier == option else f", and {option} sets the same"
-        parser.error(f"{earlier} may be given once{other}")
+        other = "" if earlier == option else f", and {option} sets the same value"
+        parser.error(f"{earlier} may be given only once{other}")
     parser.given[destination] = option

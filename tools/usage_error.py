@@ -1,7 +1,7 @@
-"""The error of a wrong command line."""
+"""The error for an invalid command line."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """The command line is wrong: exit code 2."""
+    """An invalid command line, for which the exit code is 2."""

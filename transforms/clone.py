@@ -116,7 +116,7 @@ class Cloned:
 
 
 def clone(module: ModuleOp, copying: CloneOptions = DEFAULT_COPYING, steps: Steps | None = None) -> Cloned:
-    """Copy the marked values that the backward pass reads, each copy group behind a token.
+    """Copy the marked values that the backward pass reads; each copy group waits for a token.
 
     Args:
         module: The module, which is changed in place.
@@ -169,15 +169,18 @@ def clone_as_planned(
         verify_attributes(every_operation(function))
         applied.append(_apply(function, step, step_plan.plan, numbers))
     if plans:
-        raise Refusal(module, _for_another_program(f"there is no step @{next(iter(plans))} here"))
+        raise Refusal(
+            module,
+            _for_another_program(f"the module has no step @{next(iter(plans))}, for which the plan has an entry"),
+        )
     return Cloned(tuple(applied), ())
 
 
 def _for_another_program(difference: str) -> str:
-    """Return the reason to refuse a plan that was made for another program."""
+    """Return the message that a plan was made for another program."""
     return (
-        f"the plan is for another program: {difference}; make a plan of this program, with the options with which it "
-        "is applied"
+        f"the plan is for another program: {difference}; make a plan for this program, with the options with which "
+        "it will be applied"
     )
 
 
@@ -191,10 +194,10 @@ def _different_step(name: str, step: Step, plan: Plan) -> str:
     """Describe a step that has the name of an entry of the plan, but another graph."""
     operations = len(step.numbered.operations)
     named = [op for group in plan.groups for op in group.operations]
-    difference = f"@{name} is not the step that it was made for"
+    difference = f"@{name} is not the step for which it was made"
     if named and max(named) >= operations:
         return f"{difference}: it has {counted(operations, 'operation')}, and the plan names operation {max(named)}"
-    return f"{difference}: its {operations} operations, their sizes or their order differ"
+    return f"{difference}: its {operations} operations differ in kind, size or order"
 
 
 def clone_by(
@@ -230,7 +233,7 @@ def _apply(function: FuncOp, step: Step, plan: Plan, numbers: FreeNumbers) -> Cl
     record = ClonedStep(name, step.graph, plan, tuple(notes_of(step)), recomputed)
     apply_plan(step, plan, numbers)
     for op, difference in wrong_reads(step, plan):
-        raise Refusal(op, f"{name_of(op)} does not read what was planned: {difference}")
+        raise Refusal(op, f"{name_of(op)} does not read the value that the plan prescribes: {difference}")
     return record
 
 
@@ -247,7 +250,7 @@ def _remove_refused_marks(step: Step, permission: Permission) -> Iterator[Remark
 
 
 def _remarks_on_kept(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield remarks on marked values that are kept, and correct the marks of operations with other results that are
+    """Yield a remark for each marked value that is kept, and correct the mark if other results of its operation are
     copied."""
     yield from ineffective_marks(step, plan)
     for op, index, reason in list(kept_results(step, plan)):

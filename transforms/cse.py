@@ -40,14 +40,14 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 
 @dataclass
 class ValueNumbers:
-    """Value numbering: operations with the same number compute the same, by structural comparison.
+    """Value numbering: operations with the same number compute the same values, by structural comparison.
 
     An operation is numbered after its operands have been merged, so its operands are final.
 
     Attributes:
-        by_key: The first operation of each number, by a key that equal operations share.
+        by_key: The first operation with each number, by a key that equal operations share.
         attribute_numbers: The number of each attribute, by id.
-        values: The number of each attribute, by value.
+        values: The number of each attribute, by the attribute itself.
         same: For each result of an unmerged twin, the corresponding result of the first operation.
         count: The largest number so far.
     """
@@ -81,7 +81,8 @@ class ValueNumbers:
         return name_of(op), _in_order(attributes), _in_order(named), tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
-        """Return a number that is equal for equal attributes, by id if possible, because comparing by value is slow."""
+        """Return a number that is equal for equal attributes. It is looked up by id first, since comparing attributes
+        is slow."""
         if (entry := self.attribute_numbers.get(id(attribute))) is None:
             entry = attribute, self.values.setdefault(attribute, len(self.values))
             self.attribute_numbers[id(attribute)] = entry
@@ -106,9 +107,10 @@ def cse(
 
     Args:
         module: The module, which is changed in place.
-        phases_of: The phases of functions from before operations were inserted that wait for the gradient.
-        call_of: The inlined call that an operation comes from. Except for constants, twins from different calls are not
-            merged, and neither are operations in the loops of a call; otherwise the call could not be outlined again.
+        phases_of: The phases of functions before operations that wait for the gradient were inserted.
+        call_of: Maps an operation to the inlined call that it comes from. Twins from different calls are not merged
+            unless they are constants, and operations in the loops of a call are not merged; otherwise the call could
+            not be outlined again.
 
     Returns:
         The number of removed operations.
@@ -130,7 +132,7 @@ def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> i
 
     Args:
         module: The module, which is changed in place.
-        may_go: Whether an operation may be replaced by an earlier twin, which extends the twin's live range.
+        may_go: Returns whether an operation may be replaced by an earlier twin, which extends the twin's live range.
 
     Returns:
         The number of removed operations.
@@ -143,7 +145,7 @@ def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> i
 
 
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
-    """Return a function that gives the phase within which an operation is merged.
+    """Return a function that maps an operation to the phase within which it may be merged.
 
     Merging across phases would extend live ranges from the forward pass to the gradient.
     """
@@ -167,10 +169,10 @@ def _merge_twins(
     call_of: Callable[[Operation], object],
     may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
-    """Merge equal operations of a block; return the value numbers of the remaining operations that may be merged."""
+    """Merge equal operations of a block; return the value numbers of the remaining operations that could be merged."""
     kinds, kind_of = ValueNumbers(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
-        # At most one operation and its terminator, as in most reductions.
+        # The block has at most one operation and its terminator, as in most reductions.
         return kind_of
     first = dict[tuple[int, str, object], Operation]()
     for op in operations_in(block):
@@ -197,7 +199,7 @@ def _merge_twins(
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
     """Return whether only one of two twins is recomputed, and the backward pass reads the other one.
 
-    Then the merged value would be saved, and the copy would free nothing.
+    In that case the merged value would be saved, and the copy would free no memory.
     """
     if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False
@@ -208,7 +210,7 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
 
 
 def _keep_marks(kept: Operation, merged: Operation) -> None:
-    """Transfer the attributes that concern readers and copies from a merged operation to the remaining one."""
+    """Transfer the attributes about readers and copies from the merged operation to the operation that remains."""
     for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - kept.attributes.keys())):
         if name in merged.attributes:
             kept.attributes[name] = merged.attributes[name]

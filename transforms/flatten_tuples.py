@@ -1,4 +1,4 @@
-"""recompute-flatten-tuples: return the elements of a tuple instead of the tuple, and read no element from a tuple.
+"""recompute-flatten-tuples: return the elements of a tuple instead of the tuple, and read elements directly.
 
     func.func @main(%a: A, %b: B) -> tuple<A, B> {             func.func @main(%a: A, %b: B) -> (A, B) {
       %t = stablehlo.tuple %a, %b : tuple<A, B>                  %c = stablehlo.add %b, %b : B
@@ -8,8 +8,8 @@
       return %u
     }
 
-Older exporters, PyTorch/XLA among them, return one tuple. The interface of a function changes, except for functions
-that are called; the proof treats the elements as the tuple, and reports it.
+Older exporters, such as PyTorch/XLA, return a single tuple. The pass changes the results of functions, except for
+functions that are called. The proof treats the elements as equal to the tuple, and reports this.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from ..support.operations import block_of, every_operation, terminator_of
 
 
 def flatten_tuples(module: ModuleOp) -> int:
-    """Flatten the tuples that functions return, unless the functions are called, and return the number of these
-    functions.
+    """Flatten the tuples that functions without calls return, and return the number of functions that were changed.
 
     Raises:
         Refusal: Attributes of a tuple would be lost.
@@ -72,9 +71,9 @@ def _has_attributes(op: Operation) -> bool:
 
 
 def _element(op: GetTupleElementOp) -> SSAValue | None:
-    """Return the value that the operation extracts from a tuple.
+    """Return the value that the operation extracts from a tuple; None if it is unknown.
 
-    None if it is not known, or if an attribute or a type would be lost.
+    Also return None if an attribute or a type would be lost.
     """
     owner = op.operand.owner
     if not isinstance(owner, TupleOp) or _has_attributes(op) or _has_attributes(owner):
@@ -85,7 +84,7 @@ def _element(op: GetTupleElementOp) -> SSAValue | None:
 
 def _flatten_results(function: FuncOp) -> None:
     if any(_attributes_of_result(function)):
-        raise Refusal(function, "the attributes of a result that is a tuple would be lost; remove them first")
+        raise Refusal(function, "a result that is a tuple has attributes, which would be lost; remove them first")
     return_op = terminator_of(single_block(function))
     returned = [leaf for value in return_op.operands for leaf in _leaves(value, return_op)]
     return_op.operands = returned
@@ -109,7 +108,10 @@ def _leaves(value: SSAValue, return_op: Operation) -> Sequence[SSAValue]:
         return [value]
     if isinstance(value, OpResult) and isinstance(value.op, TupleOp):
         if _has_attributes(value.op):
-            raise Refusal(value.op, "the attributes of a tuple that is returned would be lost; remove them first")
+            raise Refusal(
+                value.op,
+                "the operation that creates a returned tuple has attributes, which would be lost; remove them first",
+            )
         elements: Sequence[SSAValue] = value.op.operands
     else:
         elements = [_read(value, index, return_op) for index in range(len(value.type.types))]

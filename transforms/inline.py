@@ -5,9 +5,9 @@
 becomes the body of `@_where`, each operation with the call's path before its own:
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
 residuals between the two become visible only after inlining. Private functions without calls are dropped. Functions
-whose name a consumer looks for (`dialects/reserved_names.py`) stay unchanged, and so do their calls. So do calls with
-attributes that inlining would lose, such as the attributes that JAX's `compute_on` writes; the pipeline `recompute`
-inlines them to decide, since it outlines them again.
+whose names have a meaning for a consumer (`dialects/reserved_names.py`) and their calls stay unchanged. Calls with
+attributes that inlining would lose, such as the attributes of JAX's `compute_on`, stay too; only the pipeline
+`recompute` inlines them for planning, since it outlines them again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .calls.origins import Origins
 from .write_attributes import mark_result, propagate_names
 
 MAX_OPERATIONS = 1_000_000
-"""Maximum number of operations of a function after inlining: functions that call each other twice double at each
-level."""
+"""Maximum number of operations of a function after inlining: if each function calls the next one twice, the size
+doubles at each level."""
 
 
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:
@@ -45,7 +45,7 @@ def inline(module: ModuleOp, origins: Origins | None = None) -> int:
 
     Args:
         module: The module, which is changed in place.
-        origins: A table to fill with the origin of each operation.
+        origins: A table that receives the origin of each operation.
 
     Returns:
         The number of inlined calls.
@@ -79,7 +79,7 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
             continue
         entry = reserved_name(name)
         others = others_on.get(functions[name])
-        why = "it is recompute.whole" if others is None else f"{others} would be lost"
+        why = "it has the attribute recompute.whole" if others is None else f"{others} would be lost"
         why = why if entry is None else f"{entry.reader}, by its name"
         first[name] = Remark(call, f"the call of '{name}' is neither inlined nor recomputed: {why}")
     return list(first.values())
@@ -152,7 +152,7 @@ class _Inliner:
         return inlined
 
     def _callee(self, call: CallOp) -> FuncOp | None:
-        """Return the function whose body replaces the call; None if the call stays."""
+        """Return the function whose body will replace the call; None if the call stays."""
         name = call.callee.string_value()
         callee = self.functions.get(name)
         if callee is None or name in self.staying or not is_private(callee) or not callee.body.blocks:
@@ -196,8 +196,8 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
 
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
-    """Erase private functions without references, be they calls, decompositions or comparators."""
-    # By id, since operations share attributes, and keep them alive.
+    """Erase private functions that no call, decomposition or comparator refers to."""
+    # Keyed by id: operations share attributes, and they keep them alive.
     attributes = {
         id(attribute): attribute
         for op in every_operation(module)

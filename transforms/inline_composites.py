@@ -2,8 +2,8 @@
 
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
-A composite is an operation of another library, and is never copied: a consumer that replaces it by a kernel of its own
-would compute a copy differently. If the consumer has no such kernel, its decomposition can be recomputed.
+A composite is an operation of another library. It is never copied, because a consumer that replaces it by its own
+kernel could compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ def call_decompositions(module: ModuleOp) -> int:
     for op in composites:
         name = op.composite_name.data
         if op.regions:
-            raise Refusal(op, f"composite '{name}' has regions, which its decomposition does not take")
+            raise Refusal(
+                op, f"composite '{name}' cannot be inlined: it has regions, which its decomposition cannot take"
+            )
         if op.callee is None:
-            raise Refusal(op, f"the decomposition of '{name}' is not in the module")
+            raise Refusal(op, f"composite '{name}' cannot be inlined: its decomposition is not in the module")
         call = CallOp(op.decomposition, op.operands, op.result_types)
         call.attributes, call.location = op.attributes, op.location
         Rewriter.replace_op(op, call)

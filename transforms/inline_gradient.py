@@ -1,4 +1,4 @@
-"""recompute-inline-gradient: replace every `recompute.gradient` by its operations, and write their phase.
+"""recompute-inline-gradient: replace each `recompute.gradient` by its operations, with their phase as an attribute.
 
     %g = recompute.gradient {
       %h = stablehlo.multiply %ct, %a : tensor<8xf32>          %h = stablehlo.multiply %ct, %a
@@ -6,7 +6,7 @@
     } : tensor<8xf32>
 
 Forward operations before the first gradient stay unchanged. If a later gradient depends on operations between the two,
-f1 b1 f2 b2, the phases of the whole function are written, since they do not follow from positions.
+as in f1 b1 f2 b2, the phases of the whole function are written, since they do not follow from positions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def inline_gradient(module: ModuleOp) -> int:
     for gradient in gradients:
         _check_place(gradient)
     for block in dict.fromkeys(op.parent for op in gradients):
-        assert block is not None, "a gradient region stands in a block"
+        assert block is not None, "a gradient region is in a block"
         _write_phases_between(block)
     for gradient in gradients:
         for op in splice(gradient):
@@ -46,7 +46,7 @@ def inline_gradient(module: ModuleOp) -> int:
 
 
 def _check_place(gradient: GradientOp) -> None:
-    """Verify the place of the region again, because inlining may have moved it to an invalid one.
+    """Verify the place of the region again, because inlining may have moved it to an invalid place.
 
     Raises:
         Refusal: The place is invalid.
@@ -74,7 +74,7 @@ def _write_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """Return the operations on which gradients depend, without constant expressions, which may run anywhere."""
+    """Return the operations on which gradients depend, except for constant expressions, which may run anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):

@@ -1,4 +1,4 @@
-"""recompute-inline-segments: replace every `recompute.segment` by its operations, with marks.
+"""recompute-inline-segments: replace each `recompute.segment` by its operations, with marks.
 
     %y = recompute.segment "block0" {                   %a = stablehlo.sine %x
       %a = stablehlo.sine %x : tensor<8xf32>                {recompute.segment = "block0", recompute.recompute = true}
@@ -42,7 +42,7 @@ KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomput
 
 @dataclass(frozen=True)
 class FlattenedSegment:
-    """A flattened segment: its attributes, and its operations without the operations of nested segments."""
+    """A flattened segment: its attributes, and its operations except for those of nested segments."""
 
     attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]
@@ -62,7 +62,7 @@ class FlattenedSegment:
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten and mark every segment, including segments that scopes mark, and return the number of flattened ones.
+    """Flatten and mark every segment, including segments that scopes mark, and return the number of flattened segments.
 
     Raises:
         Refusal: A scope is malformed, or the phases of a function contradict each other.
@@ -115,7 +115,7 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedS
 
 
 def _unique_name(segment: SegmentOp, outer: str, taken: set[str]) -> str:
-    """Return a unique name for the segment, with the path of the segments around it."""
+    """Return a unique name for the segment, prefixed by the path of the enclosing segments."""
     name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
     number, segment_name = 0, path
@@ -142,7 +142,7 @@ def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
 
 
 def _all_forward(function: FuncOp) -> Phases:
-    """Return the phases of a function without a gradient, which is a forward pass."""
+    """Return the phases of a function without a gradient: all of its operations are forward operations."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
     return Phases(order, dict.fromkeys(operations, Phase.PRIMAL) | {terminator: Phase.UPDATE})

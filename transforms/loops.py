@@ -63,10 +63,10 @@ class LoopRecomputation:
     """The result of the pass.
 
     Attributes:
-        copies: The number of repeated operations.
-        extra_flops: The FLOPs of these over all iterations, those of the loops around them included.
-        remarks: Remarks on loops that were cut, and on loops that were not.
-        replaced: For each result of an erased loop, its replacement.
+        copies: The number of copied operations.
+        extra_flops: The FLOPs of the copies over all iterations, including the iterations of enclosing loops.
+        remarks: Remarks on loops that were cut, and on loops that were left unchanged.
+        replaced: The replacement of each result of an erased loop.
     """
 
     copies: int
@@ -86,8 +86,8 @@ def recompute_loops(
     Args:
         module: The module, which is changed in place.
         selection: The operations that may be recomputed.
-        loops: The schedule: `False` for none; with "periodic(8)" or "periodic(auto)", the pairs that remain save their
-            carries at intervals of iterations.
+        loops: The schedule; `False` for none. With "periodic(8)" or "periodic(auto)", pairs that were not cut save
+            their carries at intervals of iterations.
 
     Raises:
         UnknownPolicy: The selection names a policy that does not exist.
@@ -129,7 +129,8 @@ class _Cutter:
             drop_dead_carries(block, self.replaced)
 
     def _cut_block(self, block: Block, crossings: Crossings, cut_of: CutOf) -> None:
-        """Cut the loops of the block, then those of the blocks inside it, while equal branches are joined."""
+        """Cut the loops of the block, then the loops of nested blocks. Meanwhile, forward branches are joined with
+        gradients."""
         self.remarks.extend(remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
         pairs = partial(crossings.loop_pairs, block)
         whole = loops_recomputed_whole(pairs(), cut_of, self.selection)
@@ -146,7 +147,7 @@ class _Cutter:
             split_branches(joined, self.copies > copies_before, self.replaced)
 
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
-        """Replace the stacks of the remaining pairs of loops by saved carries, where that needs fewer bytes."""
+        """Replace the stacks of the remaining pairs of loops by saved carries where those need fewer bytes."""
         for saved in self._pairs_with_saved_carries(block, crossings):
             self.extra_flops += saved.extra_flops * runs_of(saved.pair.writer.op)
             if isinstance(saved, Chunks):
@@ -154,13 +155,14 @@ class _Cutter:
             else:
                 assert isinstance(saved, Slots), "chunks or slots"
                 self.copies += save_in_slots(saved, self.numbers, self.replaced)
-            erase_loop(saved.pair.reader)  # First: it reads results of the writer.
+            erase_loop(saved.pair.reader)  # The reader comes first, since it reads results of the writer.
             erase_loop(saved.pair.writer)
 
     def _pairs_with_saved_carries(self, block: Block, crossings: Crossings) -> Iterator[SavedCarries]:
         """Yield the schedule of each pair of loops that needs fewer bytes with saved carries, outer loops first.
 
-        The caller must replace each pair before it requests the next one. Loops that this creates are skipped.
+        The caller must replace each pair before it requests the next one. Loops that the replacement creates are
+        skipped.
         """
         visited, pending = set[Operation](), [block]
         while pending:
@@ -193,7 +195,7 @@ def _inner_blocks(operations: Iterable[Operation]) -> list[Block]:
 def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
     """Return the next worthwhile cut of the block; None if there is none.
 
-    The cuts are searched again each time, since each one replaces its loops.
+    The cuts are computed anew each time, since each cut replaces its loops.
     """
     cuts = (cut_of(pair) for pair in pairs if pair.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)

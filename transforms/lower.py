@@ -33,7 +33,7 @@ NO_TOKENS = "nothing is lowered: there is no recompute.token and no copy; run re
 
 
 def lower(module: ModuleOp, target: str) -> None:
-    """Replace every operation of the recompute dialect by operations of the target.
+    """Replace each operation of the recompute dialect by operations of the target.
 
     Raises:
         ValueError: The target is unknown.
@@ -44,7 +44,7 @@ def lower(module: ModuleOp, target: str) -> None:
     for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
         block = block_of(token)
         if block not in orders:
-            # Lowering keeps the operations in their order, so positions stay comparable.
+            # Lowering preserves the order of the operations, so positions stay comparable.
             orders[block] = Order.of(block)
         _LOWERINGS[target](token, orders[block])
         Rewriter.erase_op(token)
@@ -60,7 +60,7 @@ def _to_stablehlo(token: TokenOp, order: Order) -> None:
 
 
 def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
-    """Replace the `recompute.depend` by a barrier; return the gates that later readers read."""
+    """Replace a `recompute.depend` by a barrier; return the gates that later readers must read."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
     barrier.location = depend.location

@@ -1,4 +1,4 @@
-"""recompute-mark: translate a selection to marks, which `recompute-clone` carries out.
+"""recompute-mark: translate a selection to marks, which `recompute-clone` applies.
 
 `segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth recomputing:
 
@@ -43,7 +43,7 @@ LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
-# Shared by all marked operations: constructors of xDSL verify each attribute.
+# All marked operations share these, since xDSL verifies each attribute when it is constructed.
 _FLAGS = {flag: BoolAttr.from_bool(flag) for flag in (False, True)}
 _UNIT = UnitAttr()
 
@@ -128,10 +128,9 @@ def _no_segments(selection: Selection) -> str:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Yield a remark for each value that is saved because operations of a later segment read it, although it is no
-    checkpoint.
+    """Yield a remark for each value that is saved only because operations of a later segment read it.
 
-    Such a value can be avoided by placing the checkpoints differently.
+    Such a value is not a checkpoint, and checkpoints at other values could avoid saving it.
     """
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
@@ -141,7 +140,7 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
 
 
 def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
-    """Return the attributes of an operation with its mark."""
+    """Return the attributes that express a mark."""
     op = mark.operation
     attributes = dict(mark.operation.attributes)
     if mark.source is MarkSource.REFUSED_PREFERENCE:

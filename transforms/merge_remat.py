@@ -53,7 +53,7 @@ def merge_remat(module: ModuleOp) -> int:
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:
         _remove(barrier)
-    # Twins are equal now as expressions, and the first stands before the other in the same block or around it.
+    # Twins are now equal as expressions, and the first one precedes the other in the same block or an enclosing one.
     merged = merge_into_first(module, _may_be_merged)
     for function in functions_of(module):
         _move_to_the_first(single_block(function))
@@ -61,21 +61,21 @@ def merge_remat(module: ModuleOp) -> int:
 
 
 def without_remat(module: ModuleOp) -> ModuleOp:
-    """Return a copy of the module without the second forward passes of `jax.checkpoint`."""
+    """Return a copy of the module without second forward passes by `jax.checkpoint`."""
     merged = clone_of(module)
     merge_remat(merged)
     return merged
 
 
 def is_of_remat(op: Operation) -> bool:
-    """Return whether the operation is the barrier that `jax.checkpoint` puts before a second forward pass."""
+    """Return whether the operation is a barrier that `jax.checkpoint` inserts before a second forward pass."""
     return isinstance(op, OptimizationBarrierOp) and split_path(path_of(op.location))[-1] in _PRIMITIVES
 
 
 def _may_be_merged(op: Operation) -> bool:
     """Return whether the operation may be replaced by an earlier twin.
 
-    It may if it belongs to a second forward pass, or if it is a constant, whose live range costs nothing.
+    It may if it belongs to a second forward pass, or if it is a constant, whose live range costs no memory.
     """
     return is_constant(op) or _runs_again(op)
 
@@ -85,9 +85,9 @@ def _runs_again(op: Operation) -> bool:
 
 
 def _move_to_the_first(block: Block) -> None:
-    """Move operations of the second forward pass that read only the first one to the first one, after their operands.
+    """Move operations of the second forward pass that read only values of the first one after these operands.
 
-    Only pure operations without branches and loops move: a branch or loop would run there for a third time.
+    Only pure operations without regions move: a branch or loop would run there for a third time.
     """
     late, places = set[Operation](), _Places(block)
     for op in list(block.ops):
@@ -131,7 +131,8 @@ class _Places:
         for producer in producers(op):
             if producer in self._floating and self._place[producer] > where:
                 self._put(producer, where)
-        # The last operation of a place never moves: floating ones are put there for an operation that follows them.
+        # The last operation of a place never moves: floating ones are put there only for an operation that follows
+        # them.
         op.detach()
         last, first = self._last.get(where), self._block.first_op
         assert first is not None, "a block has a terminator"
@@ -160,4 +161,4 @@ class MergeRematPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not merge_remat(op):
-            tell(ctx, [Remark(op, "nothing is merged: the step has no copies by jax.checkpoint that locations name")])
+            tell(ctx, [Remark(op, "nothing is merged: no location in the step names a copy by jax.checkpoint")])

@@ -10,9 +10,10 @@ becomes
     %d = stablehlo.custom_call @annotate_device_placement(%h) {… "device" …, recompute.recompute = true}
     %9 = stablehlo.multiply %ct, %d            // gradient
 
-Fetching a value is treated as recomputing an operation whose operand uses no device memory: `recompute-clone` copies it
-behind a token to where the gradient reads it, like any other operation, and plans and proofs treat it the same. A move
-to the host is removed if no copy fetches the value (`remove_unused_moves`, which `recompute-cse` calls).
+Fetching a value is treated as recomputing an operation whose operand uses no device memory. Like any other operation,
+`recompute-clone` copies the fetch to where the gradient reads the value, gated by a token; plans and proofs treat it
+the same. A move to the host is removed if no copy fetches the value (`remove_unused_moves`, which `recompute-cse`
+calls).
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ from .write_attributes import mark_result
 
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
-CONSTANT = "'offload' has no effect here: constant expressions take no memory"
+CONSTANT = "'offload' has no effect here: constant expressions need no memory"
 NOT_FORWARD = "'offload' has no effect here: only values that the forward pass computes on the device are moved"
-UNPLACED = "it is not moved: an earlier operation of unknown effect may place it outside device memory"
+UNPLACED = "it is not moved: an earlier operation with unknown effects may have placed it outside device memory"
 NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
-"""The dialects whose tensors can be moved."""
+"""The dialects whose tensors can be moved to the host."""
 NOTHING_OFFLOADED = (
     "nothing is offloaded: no value has the mark 'offload', and no policy such as save_and_offload_only_these_names "
     "selects one"
@@ -73,13 +74,13 @@ def why_not_moved(
     constant: Set[SSAValue] = frozenset(),
     unplaced: Set[SSAValue] = frozenset(),
 ) -> str | None:
-    """Return the reason that a value stays in device memory; None if it can be moved.
+    """Return the reason why a value stays in device memory; None if it can be moved.
 
     Args:
         value: The value.
         phases: The phases of the step.
         constant: The values that are computed only from constants.
-        unplaced: The values whose memory is unknown.
+        unplaced: The values whose memory space is unknown.
     """
     if value in constant:
         return CONSTANT
@@ -106,7 +107,7 @@ def _is_read_late(value: SSAValue, phases: Phases) -> bool:
 
 
 def is_view(op: Operation) -> bool:
-    """Return whether the operation is a view: its operand may be moved itself."""
+    """Return whether the operation is a view, whose operand may be moved instead."""
     facts = facts_of(op)
     return facts is not None and facts.view is not None
 
@@ -117,8 +118,8 @@ class Moves:
 
     Attributes:
         values: The number of offloaded values.
-        there: Bytes moved to the host.
-        back: Bytes moved back, which may be more.
+        there: The bytes moved to the host.
+        back: The bytes moved back. They are more if a value is fetched several times.
     """
 
     values: int = 0
@@ -126,20 +127,20 @@ class Moves:
     back: int = 0
 
     def cost(self, speed: int) -> int:
-        """Return the cost in picoseconds; each move back is charged for both directions.
+        """Return the cost of the transfers in picoseconds; each move back is charged for both directions.
 
-        `speed`: bytes per second, 0 if transfers are free.
+        `speed`: bytes per second; 0 if transfers are free.
         """
         return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
 
     def waiting(self, speed: int, forward: int, backward: int) -> int:
-        """Return the picoseconds that computation waits for transfers.
+        """Return the time that computation waits for transfers, in picoseconds.
 
         Transfers to the host overlap with the forward pass, and transfers back with the backward pass.
 
         Args:
             speed: The speed of a transfer in bytes per second.
-            forward, backward: The picoseconds that the two passes compute.
+            forward, backward: The computation times of the two passes, in picoseconds.
         """
         if not speed:
             return 0
@@ -160,9 +161,10 @@ def insert_host_moves(
 
     Args:
         module: The module, which is changed in place.
-        selection: Its offloading policy selects values, as the mark `offload` does. These are always moved.
-        offload: Whether marked values are moved, and at which cost.
-        offered: Other values of each step, which are moved only if that saves memory.
+        selection: The selection, whose offloading policy selects values in addition to marked values. Both are always
+            moved.
+        offload: The option that states whether marked values are moved, and the speed of transfers.
+        offered: For each step, other values, which are moved only if that saves memory.
 
     Returns:
         Remarks on marks without effect.
@@ -177,7 +179,7 @@ def insert_host_moves(
         constant = constants_only(phases.order)
         unplaced = unplaced_values(function, phases.order)
         for value in _values_to_offload(phases, selected or frozenset()) if offload.marked else ():
-            assert isinstance(value.owner, Operation), "marks are on operations"
+            assert isinstance(value.owner, Operation), "only results of operations are marked"
             if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
                 forced.append(value)
             else:
@@ -211,7 +213,7 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
     Args:
         values: Results of operations.
         speed: The speed of a transfer in bytes per second; 0 if transfers cost nothing.
-        forced: Fetch the value in the backward pass even if that saves nothing.
+        forced: Fetch the values in the backward pass even if that saves no memory.
     """
     count = 0
     for value in values:
@@ -221,14 +223,14 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
         if forced:
             back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
         value.replace_uses_with_if(back.results[0], lambda use, on_host=on_host: use.operation is not on_host)
-        assert isinstance(value.owner, Operation), "arguments are not offered"
+        assert isinstance(value.owner, Operation), "only results of operations are offered"
         Rewriter.insert_op([on_host, back], InsertPoint.after(value.owner))
         count += 1
     return count
 
 
 def remove_unused_moves(module: ModuleOp) -> Moves:
-    """Remove the moves to the host whose value no copy fetches, so that its readers read the value itself.
+    """Remove the moves to the host whose value no copy fetches; readers then read the value itself.
 
     Returns:
         The moves that remain.

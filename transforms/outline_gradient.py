@@ -1,4 +1,4 @@
-"""recompute-outline-gradient: put each run of consecutive gradient operations into a `recompute.gradient`.
+"""recompute-outline-gradient: move each sequence of consecutive gradient operations into a `recompute.gradient`.
 
     %h = stablehlo.multiply %ct, %a                          %g = recompute.gradient {
         {recompute.phase = "gradient"}                 ->      %h = stablehlo.multiply %ct, %a : tensor<8xf32>
@@ -31,7 +31,7 @@ from .inline_gradient import inline_gradient
 
 
 def outline_gradient(module: ModuleOp) -> int:
-    """Group the gradient operations of every function in regions, and return the number of regions.
+    """Move the gradient operations of each function into regions, and return the number of regions.
 
     Raises:
         Refusal: The phases of a function contradict each other.
@@ -72,7 +72,7 @@ def _outline(run: Sequence[Operation], order: Order) -> None:
 
 
 def _read_outside(value: SSAValue, result: SSAValue, inside: set[Operation], order: Order) -> None:
-    """Redirect uses outside the region to the region's result."""
+    """Redirect uses of the value outside the region to the result of the region."""
     for use in list(value.uses):
         if order.owner_here(use.operation) not in inside:
             use.operation.operands[use.index] = result

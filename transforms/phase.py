@@ -43,19 +43,19 @@ NO_LOCATIONS = (
     "the forward pass ({results}=0), or set the attribute"
 )
 FORWARD_ONLY = (
-    "no gradient found: the locations name {forward} of a forward pass and none of its gradient; "
+    "no gradient found: the locations name {forward} of a forward pass, but no operations of its gradient; "
     "differentiate first (JAX: lower jax.grad or jax.value_and_grad of the function)"
 )
 FORWARD_OVER_REVERSE = (
     "the gradient is taken inside a derivative in forward mode (jax.jvp or jax.linearize of jax.grad, as in a "
-    "Hessian-vector product), and all of it runs in the forward pass of that derivative: nothing is recomputed there; "
+    "Hessian-vector product), and all of it runs in the forward pass of that derivative, where nothing is recomputed; "
     "put jax.checkpoint around the blocks of the function, or take the derivative in reverse mode "
     "(jax.vjp of jax.grad), which is recomputed"
 )
 NOT_DIFFERENTIATED = (
-    "no gradient found: the locations name operations, and none of them under jvp or transpose: nothing here was "
-    "differentiated by JAX; lower jax.grad or jax.value_and_grad of the function, or name the results of the forward "
-    "pass ({results}=0)"
+    "no gradient found: the locations name operations, but none of them is under jvp or transpose, so JAX has not "
+    "differentiated this program; lower jax.grad or jax.value_and_grad of the function, or name the results of the "
+    "forward pass ({results}=0)"
 )
 
 
@@ -70,7 +70,7 @@ GUESSED_TURN = (
 )
 NO_FORWARD_OPERATION = (
     "no gradient found: with {hint} no operation belongs to the forward pass, because it names an argument or a "
-    "constant, not a result of an operation: give the number of the loss among the results"
+    "constant, not a result of an operation: give the index of the loss among the results"
 )
 NO_GRADIENT_OPERATION = (
     "no gradient found: with {hint} the forward pass ends with {name}, and nothing after it reads a value of the "
@@ -79,11 +79,12 @@ NO_GRADIENT_OPERATION = (
 
 
 class NoGradient(Refusal):
-    """A refusal because the module contains no gradient."""
+    """Refusal of a module that contains no gradient."""
 
 
 class ForwardOverReverse(NoGradient):
-    """The gradient is inside a derivative in forward mode, and belongs to the forward pass of that derivative."""
+    """Refusal of a gradient that is inside a forward-mode derivative, and so belongs to the forward pass of the
+    latter."""
 
     def __init__(self, op: Operation):
         super().__init__(op, FORWARD_OVER_REVERSE)
@@ -132,9 +133,9 @@ def numbered_steps(
 
     Args:
         module: The module.
-        bare: Omit the data that only planners read.
-        costs: The recomputation costs that planners minimise, as in `graph_of`.
-        graphs: The graphs of functions for which they are known, apart from the phases.
+        bare: Whether to omit the data that only planners read.
+        costs: The recomputation costs that planners minimize, as in `graph_of`.
+        graphs: The graphs, without phases, of functions for which they are known.
 
     Raises:
         Refusal: There is no gradient, a storage has an unknown size, or an operation has no cost.
@@ -179,14 +180,14 @@ def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
     """Return the operations that define the values that the hint names."""
     named = matches_of(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
-        raise BadRequest(function, f"{option('primal-values')}: no value has the name '{unknown}'")
+        raise BadRequest(function, f"{option('primal-values')}: no value is named '{unknown}'")
     return [op for ops in named.values() for op in ops]
 
 
 def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
     """Write the phases of a function.
 
-    `primal`: operations of the forward pass, in addition to the operations of the hint.
+    `primal`: operations that belong to the forward pass in addition to the operations that the hint names.
     """
     order = _move_late_operations(Order.of(single_block(function)), hint, primal)
     op_phases = phases_by_results(order, hint, primal)
@@ -212,7 +213,7 @@ def _move_late_operations(order: Order, hint: PhaseHint, primal: Sequence[Operat
 
 
 def _no_gradient_by_hint(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> NoGradient:
-    """Return the refusal of a hint after which no gradient operation is left. `primal`: the forward pass, in order."""
+    """Return the refusal of a hint that leaves no gradient operation. `primal`: the forward pass, in program order."""
     if not primal:
         return NoGradient(function, NO_FORWARD_OPERATION.format(hint=hint))
     last, values = primal[-1], option("primal-values")
@@ -233,9 +234,9 @@ def annotate_phases(module: ModuleOp) -> None:
 @dataclass(frozen=True)
 class PhasePass(ModulePass):
     """
-    primal_results: numbers of the results of the forward pass, for steps whose operations do not state their phase.
+    primal_results: indices of the results of the forward pass, for steps whose operations do not state their phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
-    cotangents: numbers of the arguments that are cotangents, an alternative to primal_results.
+    cotangents: indices of the arguments that are cotangents, an alternative to primal_results.
     """
 
     name = "recompute-phase"

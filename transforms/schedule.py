@@ -38,7 +38,7 @@ def schedule(module: ModuleOp) -> list[Remark]:
             _write(result.order)
             words = f"this order lowers the peak from {given} to {format_bytes(result.peak_bytes)}"
         else:
-            words = f"the order stays: none was found with a peak below {given}"
+            words = f"the order stays unchanged: no order with a peak below {given} was found"
         kind = RemarkKind.PASSED if result.is_new else RemarkKind.MISSED
         amounts = ("given_peak_bytes", result.given_peak_bytes), ("peak_bytes", result.peak_bytes)
         remarks.append(Remark(function, words, kind, amounts=amounts))

@@ -3,9 +3,9 @@
     %x1 = recompute.depend %x after %0          %k = sdy.sharding_constraint %x <@mesh, [{?}, {"model", ?}]>
                                           ->    %x1 = recompute.depend %k after %0
 
-This applies to segments with `recompute.recompute_slice_activation`, a switch of MindSpore. The forward pass continues
-to read `%x`; copies gather their operands. Mesh axes that already shard the batch, which is the first dimension of an
-argument with the same number of rows, are not used.
+The pass applies to segments with `recompute.recompute_slice_activation`, a switch of MindSpore. The forward pass
+continues to read `%x`; copies gather their operands. Mesh axes that already shard the batch, which is the first
+dimension of an argument with the same number of rows, are not used.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation
 
 NO_MESH = "recompute_slice_activation has no effect: the module has no mesh over whose devices values could be sharded"
-INSIDE = "recompute_slice_activation has no effect in a loop, and where each device has values of its own (shard_map)"
-NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides any of its dimensions except the first"
+INSIDE = "recompute_slice_activation has no effect in loops and in per-device functions (shard_map)"
+NOT_DIVISIBLE = "it is kept unsharded: no free axis of the mesh divides any of its dimensions after the first"
 
 
 @dataclass(frozen=True)
 class _MeshAxes:
-    """The symbol of a mesh, and its axes of more than one device with their sizes."""
+    """The symbol of a mesh, and the sizes of its axes that have more than one device."""
 
     symbol: str
     axes: Mapping[str, int]
@@ -48,10 +48,10 @@ def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Re
 
     Args:
         module: The module, which is changed in place.
-        per_device: Functions that are outlined per-device bodies, in which a mesh must not be used.
+        per_device: The functions that are outlined per-device bodies, in which a mesh must not be used.
 
     Returns:
-        Remarks on values that are kept whole.
+        Remarks on values that are kept unsharded.
     """
     remarks = list[Remark]()
     for function in functions_of(module):
@@ -91,7 +91,7 @@ def _mesh_of(module: ModuleOp) -> _MeshAxes | None:
 def _saved_operands(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
-    """Yield the operands that copies of these segments read behind tokens: value, `recompute.depend` and operand index.
+    """Yield the operands of copies of these segments that wait for tokens: value, `recompute.depend` and operand index.
 
     Arguments are left out, because they are live in any case.
     """
@@ -106,12 +106,13 @@ def _saved_operands(
 
 
 def _owner(value: SSAValue) -> Operation:
-    assert isinstance(value.owner, Operation), "arguments are not sharded again"
+    assert isinstance(value.owner, Operation), "only results of operations are sharded"
     return value.owner
 
 
 def _sharding(value: SSAValue, function: FuncOp, mesh: _MeshAxes) -> ShardingAttr | None:
-    """Return a sharding of one dimension over all free axes, or over one of them; None if no dimension is divisible."""
+    """Return a sharding of one dimension over all free axes or over one free axis; None if no dimension is
+    divisible."""
     shape = _shape(value)
     free = [axis for axis in mesh.axes if axis not in _axes_in_use(value, shape, function)]
     for axes in filter(None, (free, *([axis] for axis in free))):

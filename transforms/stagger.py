@@ -1,12 +1,12 @@
-"""recompute-stagger: delay operations of a segment that could run long before it, such as the generation of random
-bits.
+"""recompute-stagger: delay operations of a segment that could run long before the others, such as random bit
+generation.
 
     %bits = f(%key)                         %x1, %key1 = stablehlo.optimization_barrier %x, %key
     %y = g(%x, %bits)           ->          %bits = f(%key1)
                                             %y = g(%x1, %bits)
 
-where `%x` comes from the previous segment. In program order nothing changes. An executor that runs the program breadth
-first, as XLA:CPU does, would otherwise compute the bits of all layers before the first layer.
+Here, `%x` comes from the previous segment. In program order, the pass has no effect. An executor that runs the program
+breadth first, such as XLA:CPU, would otherwise compute the bits of all layers before the first layer.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def stagger(
     phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
     unchanged: dict[FuncOp, NumberedGraph] | None = None,
 ) -> list[EarlyPart]:
-    """Insert a barrier before each part of a segment that an executor could run too early, and return these parts.
+    """Insert a barrier before each part of a segment that an executor could run too early; return these parts.
 
     Args:
         module: The module, which is changed in place.
         segments: `auto`, or a shell-style pattern for scopes.
-        phases_of: The phases that the functions had before copies, which wait for the gradient, were inserted.
+        phases_of: The phases of the functions before copies, which wait for the gradient, were inserted.
         unchanged: A dictionary that receives the bare graph of each function without such a part.
 
     Raises:
@@ -76,7 +76,8 @@ def stagger(
 def _hold_back(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
     """Insert the barrier of an early part.
 
-    `newest`: for each value, the result of the latest barrier over it, which later segments read too; extended.
+    `newest`: for each value, the result of its latest barrier, which later segments also read; the new barrier is
+        added.
     """
     values = step.numbered.values_of(part.waiting)
     start = part.operations[0]

@@ -11,7 +11,7 @@ becomes
     %4 = stablehlo.multiply %1, %1
 
 The calls, `recompute.save`, `recompute.again`, `recompute.offload` and `recompute.name`, return their operand. A mark
-on an argument of a private function applies to the operands of the function's calls.
+on an argument of a private function applies to the corresponding operands of the function's calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and
 
 @dataclass(frozen=True)
 class ImportedMarks:
-    """The number of marks that were turned into attributes, and remarks on them, one for each reason."""
+    """The number of marks that were turned into attributes, and one remark for each reason why marks have no effect."""
 
     marks: int
     remarks: tuple[Remark, ...]
@@ -99,12 +99,12 @@ def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: in
     """Name the operations that define the checkpoints of a mark.
 
     Args:
-        mark: The mark: its text has the names of checkpoints, its further operands are checkpoints without a name.
+        mark: The mark. Its string holds the names of checkpoints, and its further operands are unnamed checkpoints.
         definitions: The definitions of values.
-        earlier: The number of checkpoints of earlier marks, by which unnamed ones are numbered.
+        earlier: The number of checkpoints of earlier marks, from which the numbering of unnamed checkpoints continues.
 
     Returns:
-        The names of the checkpoints, and the reasons for which values are no checkpoints.
+        The names of the checkpoints, and the reasons why values are not checkpoints.
     """
     names = [name for name in name_in(mark).split(",") if name]
     reasons = list[str]()
@@ -115,13 +115,13 @@ def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: in
             add_names(definition.op, [name])
         if resolution.results:
             names.append(name)
-        reasons += [f"a checkpoint cuts nothing here: {reason}" for reason in resolution.reasons]
+        reasons += [f"a checkpoint has no effect here: {reason}" for reason in resolution.reasons]
     return names, reasons
 
 
 @dataclass(frozen=True)
 class _Resolution:
-    """The operation results for which a marked value stands, and the reasons for which it stands for none."""
+    """The operation results that a marked value refers to, and the reasons why it refers to none."""
 
     results: tuple[OpResult, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class _Definitions:
         return cls(calls_of)
 
     def resolve(self, value: SSAValue) -> _Resolution:
-        """Find the definitions of a value: an argument of a function stands for the operands of its calls."""
+        """Find the definitions of a value. An argument of a function refers to the operands of the function's calls."""
         while isinstance(value, OpResult) and is_mark(value.op):
             value = value.op.operands[0]
         if isinstance(value, OpResult):
@@ -154,10 +154,12 @@ class _Definitions:
         assert isinstance(value, BlockArgument), "a value is a result or an argument"
         function = value.block.parent_op()
         if not isinstance(function, FuncOp):
-            return _Resolution(reasons=("the value is an argument of a region, which has a new value in each run",))
+            return _Resolution(
+                reasons=("the value is an argument of a region, and has a new value in each run of the region",)
+            )
         calls = self.calls_of.get(function.sym_name.data, ())
         if not calls:
-            return _Resolution(reasons=("the value is an argument of the step, which is live anyway",))
+            return _Resolution(reasons=("the value is an argument of the step, and is live anyway",))
         resolutions = [self.resolve(call.operands[value.index]) for call in calls]
         return _Resolution(
             tuple([result for resolution in resolutions for result in resolution.results]),
@@ -166,7 +168,7 @@ class _Definitions:
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Drop the remarks on values that are not moved to the host, if `moved`."""
+    """Return the remarks; if `moved`, leave out those on values that are not moved to the host."""
     return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
 
 

@@ -44,8 +44,8 @@ DECISIONS = {
 
 @dataclass(frozen=True)
 class _Scopes:
-    """The marked calls that apply to an operation: the call that gives its segment, and the call that keeps or
-    recomputes it."""
+    """The marked calls that apply to an operation: one determines its segment, the other whether it is kept or
+    recomputed."""
 
     segment: MarkedCall | None
     decision: MarkedCall | None
@@ -93,7 +93,7 @@ def _scopes_of(op: Operation) -> _Scopes | None:
 
 
 def _calls(op: Operation) -> Iterator[MarkedCall]:
-    """Yield the marked calls whose scopes contain the operation, from the outside in."""
+    """Yield the marked calls whose scopes contain the operation, the outermost first."""
     if ":" not in path_of(op.location):
         return
     scope = scope_of(op.location)

@@ -1,4 +1,4 @@
-"""recompute-verify: check invariants of a rewritten step that its results do not reveal.
+"""recompute-verify: check invariants of a rewritten step whose violation would not change its results.
 
     %x = recompute.depend %0 after %t
     %c = stablehlo.tanh %0 {recompute.copy = 1, …}     error: this copy of stablehlo.tanh reads … without waiting …
@@ -104,7 +104,7 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
             for op, violation in violations(step):
                 raise Refusal(op, violation)
         elif (copy := next((op for op in function.walk() if is_copy(op)), None)) is not None:
-            raise Refusal(copy, "a copy in a function without gradient operations")
+            raise Refusal(copy, "a copy is in a function without gradient operations")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`recompute.jax`: `jax.jit` for training steps, in less memory.
+"""`recompute.jax`: compile training steps as `jax.jit` does, with less memory.
 
     step = recompute.jax.jit(train_step, donate_argnums=0)  # instead of jax.jit
     state, loss = step(state, batch)
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# Eager: `import recompute.jax` reports a missing JAX, and models name values with `jax.ad_checkpoint.checkpoint_name`.
+# Imported eagerly: `import recompute.jax` must report a missing JAX, and models use
+# `jax.ad_checkpoint.checkpoint_name`.
 from jax import ad_checkpoint as _ad_checkpoint  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 from ...support.lazy_names import lazy_names

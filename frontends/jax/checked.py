@@ -6,7 +6,7 @@ from __future__ import annotations
 def a_callable(caller: str, value: object) -> None:
     """Raise `TypeError` if the value is not callable."""
     if not callable(value):
-        raise TypeError(f"{caller} takes a function, or a module of flax or equinox, not {type(value).__name__}")
+        raise TypeError(f"{caller}: expected a function, or a module of flax or equinox, not {type(value).__name__}")
 
 
 def flags(caller: str, **switches: object) -> None:

@@ -1,4 +1,4 @@
-"""`recompute.eqx`: `equinox.filter_jit` for training steps, in less memory.
+"""`recompute.eqx`: compile training steps as `equinox.filter_jit` does, with less memory.
 
     @recompute.eqx.filter_jit(donate="all")     # instead of eqx.filter_jit
     def train_step(model, state, x, y):
@@ -7,8 +7,8 @@
         return eqx.apply_updates(model, updates), state, loss
 
 `eqx.filter_jit` partitions its arguments, jits a function of the arrays with everything else static, and combines the
-results into modules. Here `recompute.jax.jit` takes the place of the `jax.jit` inside. Everything else is equinox's own
-code. While the step is traced, its modules are named scopes (`scopes.py`), so that reports have their names.
+results into modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. Everything else is equinox's own code.
+While the step is traced, its modules are named scopes (`scopes.py`), so that reports show their names.
 """
 
 from __future__ import annotations
@@ -50,10 +50,12 @@ OF_EQUINOX = frozenset({"donate"})
 DECIDED_BY_EQUINOX = frozenset(
     {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings"}
 )
-"""Keywords of `jax.jit` that `eqx.filter_jit` lacks: it partitions the arguments itself."""
+"""Keywords of `jax.jit` that `eqx.filter_jit` lacks, because it partitions the arguments itself."""
 OF_LIBRARY, MODELS = "equinox.", "equinox.nn."
-"""The modules of equinox, and the modules with layers. The other modules have the transformations, whose calls are no
-layers."""
+"""The Python package of equinox, and its modules that define layers.
+
+Its other modules define transformations, whose calls are not layers.
+"""
 
 
 class EqxJitted(ModuleStep[P, R]):
@@ -69,8 +71,8 @@ class EqxJitted(ModuleStep[P, R]):
         self._eqx = private.with_jitted_of_equinox(wrapper, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises the errors of `eqx.filter_jit` and `recompute.jax.jit`. Warns `NothingSaved` if the
-        plain step runs."""
+        """Run the step. Raises as `eqx.filter_jit` and `recompute.jax.jit` do. Warns `NothingSaved` if the plain step
+        runs."""
         try:
             return cast(R, self._eqx(*args, **kwargs))
         except Exception as error:
@@ -97,8 +99,10 @@ class EqxJitted(ModuleStep[P, R]):
 
 
 class _Scoped(_EQX.Module):
-    """A function or module whose modules run in named scopes while it is traced. Its arrays stay arrays of a pytree,
-    like the arrays of a jitted method or module."""
+    """A function or module whose modules run in named scopes while it is traced.
+
+    It is a pytree, so that its arrays are traced like the arrays of a jitted method or module.
+    """
 
     function: Any
 
@@ -108,12 +112,12 @@ class _Scoped(_EQX.Module):
 
     @property
     def __wrapped__(self) -> Any:
-        """The function, whose name and signature equinox reads."""
+        """The wrapped function, whose name and signature equinox reads."""
         return self.function
 
 
 def _is_layer(kind: type[Any]) -> bool:
-    """Return whether a class is a layer of a model, not one of equinox's transformations."""
+    """Return whether a class is a layer of a model rather than one of equinox's transformations."""
     return not f"{kind.__module__}.".startswith(OF_LIBRARY) or kind.__module__.startswith(MODELS)
 
 
@@ -124,7 +128,7 @@ class _StandIn(np.ndarray[Any, Any]):
 
 
 def _stand_in(leaf: Any) -> Any:
-    """Return an array that replaces a shape; any other leaf unchanged."""
+    """Return an array that replaces a shape, or any other leaf unchanged."""
     if not isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
     array = np.zeros(()).view(_StandIn)
@@ -133,7 +137,7 @@ def _stand_in(leaf: Any) -> Any:
 
 
 def _shape_of(leaf: Any) -> Any:
-    """Return the shape that a stand-in represents; any other leaf itself."""
+    """Return the shape that a stand-in represents, or any other leaf unchanged."""
     return leaf.shape_of_argument if isinstance(leaf, _StandIn) else leaf
 
 
@@ -145,7 +149,7 @@ def filter_jit(
 ) -> Callable[[Callable[P, R]], EqxJitted[P, R]]: ...
 @shortened
 def filter_jit(*fun: Any, **keywords: Any) -> Any:
-    """Wrap a training step, gradient and update included, as `eqx.filter_jit` does, in less memory.
+    """Wrap a training step, including gradient and update, as `eqx.filter_jit` does, but with less memory.
 
     Args:
         fun: The step. All arrays of its arguments are traced, everything else is static. Without it, `filter_jit` is a

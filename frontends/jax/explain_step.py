@@ -29,24 +29,24 @@ source_info_util.register_exclusion(__file__)
 
 @shortened
 def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, **kwargs: Any) -> Report:
-    """Report on the memory of a step, plain and recomputed; both are compiled.
+    """Report on the memory of the plain step and of the rewritten step, both of which are compiled.
 
     The first line of the report is the answer: `fits`, `does not fit` or `unknown`.
 
-    With a budget, the report is on the step that a call of `recompute.jax.jit(step, budget=...)` runs: the plain step
-    if it fits, otherwise the result of a search for plans, which takes the time of such a call. If no plan keeps the
-    budget, the report is on the step without a budget, with the reason.
+    With a budget, the report is on the step that a call of `recompute.jax.jit(step, budget=...)` would run: the plain
+    step if it fits, otherwise the result of a search for plans, which takes as long as such a call. If no plan meets
+    the budget, the report is on the step without a budget, and states the reason.
 
     Args:
         step: A function, or the result of `jax.jit`, `recompute.jax.jit`, `recompute.eqx.filter_jit` or
             `recompute.nnx.jit`.
         *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
         budget: As for `recompute.jax.jit`: bytes of the device such as `"16GB"`, a share of the temporaries of the
-            plain step, or `"min"`; by default the memory of the device, for which no plans are searched.
+            plain step, or `"min"`; the default is the memory of the device, for which no search is made.
         **kwargs: The keyword arguments of the step.
 
     Returns:
-        The report, which `print` shows. Its `fit` is the answer; None for the budget `"min"`.
+        The report, which `print` shows. Its attribute `fit` is the answer; None for the budget `"min"`.
 
     Raises:
         TypeError: For a budget of another type, and for the result of `nnx.jit` or `eqx.filter_jit`.
@@ -59,7 +59,7 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
     jitted: Any = step
     if not isinstance(step, Jitted):
         _demand_no_jit_of_modules(step)
-        # Static arguments count in the numbers that `donate_argnums` takes.
+        # The indices in `donate_argnums` include static arguments.
         static = {"static_argnums": statics_of(step).numbers} if hasattr(step, "trace") else {}
         jitted = Jitted(step, options_of(static), step if hasattr(step, "trace") else None)
     return _explain(jitted, text, *args, **kwargs)
@@ -69,11 +69,11 @@ _OF_MODULES = (
     ("flax.nnx.", "nnx.jit", "recompute.nnx.jit"),
     ("equinox.", "eqx.filter_jit", "recompute.eqx.filter_jit"),
 )
-"""Of each framework with modules: the beginning of the names of its modules in Python, its jit, and ours for it."""
+"""For each framework with modules: the prefix of its Python modules, its own jit, and the corresponding jit here."""
 
 
 def _demand_no_jit_of_modules(step: Any) -> None:
-    """Raise `TypeError` for the result of another framework's jit, which hides the jitted function of arrays."""
+    """Raise `TypeError` for the result of a framework's own jit, which hides the jitted function of arrays."""
     for library, theirs, ours in _OF_MODULES:
         if type(step).__module__.startswith(library) and hasattr(step, "lower"):
             name = getattr(step, "__name__", "step")
@@ -84,7 +84,7 @@ def _demand_no_jit_of_modules(step: Any) -> None:
 
 
 def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
-    """Explain as `explain` does. `budget`: the checked budget."""
+    """Make the report of `explain`. `budget`: the checked budget."""
     if budget is None:
         without = report(jitted.lower_quietly(*args, **kwargs))
         return _answered(without, without.budget)
@@ -106,19 +106,18 @@ def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwar
 
 
 def _limit_of(lowered: Lowered, budget: str) -> int | None:
-    """Return the bytes of the device that a budget allows the step; None for the budget `min`. Raises
-    `UnknownMemory`."""
+    """Return the bytes of the device that the step may use within a budget; None for `min`. Raises `UnknownMemory`."""
     return device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_measured)
 
 
 def _answered(of_step: Report, limit: int | None, least: int | None = None, *, searched: bool = False) -> Report:
-    """Return the report with the answer.
+    """Return the report, extended by the answer.
 
     Args:
         of_step: The report.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
-        least: The temporaries of the smallest candidate of a search that failed.
-        searched: Whether a search found no plan for the budget.
+        least: The temporaries of the smallest candidate of a failed search, in bytes.
+        searched: Whether a search was made and found no plan for the budget.
     """
     plain = of_step.plain
     fixed = plain.arguments + plain.results - plain.aliased

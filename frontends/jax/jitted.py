@@ -1,4 +1,4 @@
-"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once for calls of equal types."""
+"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once per combination of types."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
-# Operations come from the user's lines, not from the one here that has JAX trace the function.
+# Operations get the location of the user's line, not of the line here that makes JAX trace the function.
 source_info_util.register_exclusion(__file__)
 
 
@@ -49,7 +49,7 @@ _OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", def
 
 
 class Jitted(Generic[P, R]):
-    """The result of `recompute.jax.jit`: a callable like the function, which holds the compiled steps of its calls."""
+    """The result of `recompute.jax.jit`: a callable like the function, which stores the compiled steps of its calls."""
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -62,7 +62,7 @@ class Jitted(Generic[P, R]):
         Args:
             function: The step.
             options: The checked options.
-            jitted: The result of `jax.jit` that is lowered and run; by default `jax.jit` of the function.
+            jitted: The result of `jax.jit` that is lowered and run; the default is `jax.jit` of the function.
             package: The package that progress lines name.
         """
         self._options = options
@@ -91,7 +91,7 @@ class Jitted(Generic[P, R]):
             raise
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
-        """Serve a call that is not in the cache of JAX's dispatch."""
+        """Handle a call that is not in the cache of JAX's dispatch."""
         call = Call.of(self._statics, args, kwargs)
         key = key_of(call)
         if call.is_traced:
@@ -130,7 +130,7 @@ class Jitted(Generic[P, R]):
             The lowered step, which has `compile`, `as_text`, the remarks and the rewrite.
 
         Raises:
-            ValueError: For a selection that does not fit the step.
+            ValueError: For a selection that does not apply to the step.
             Refusal: For a budget that no candidate meets, and with `strict` or a plan, for a step that cannot be
                 rewritten.
             NotProved: With `strict` or a plan, for a result that is not proved equal.
@@ -141,9 +141,10 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, without the warning, which is in `why`.
+        """Lower as `lower` does, but without the warning, whose text is in the attribute `why`.
 
-        Calls, `report` and `lower` share the result for arguments of equal types."""
+        Calls, `report` and `lower` share the result for arguments of equal types.
+        """
         if is_disabled():
             return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
@@ -155,19 +156,21 @@ class Jitted(Generic[P, R]):
         return self._lowered[key]
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """Return the same step with a budget, instead of a plan, a planner or a pipeline."""
+        """Return the same step with a budget in place of its plan, planner or pipeline."""
         rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
         options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
         return Jitted(self.__wrapped__, options, self._plain, self._package)
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Explain which values the step saves, and the effect of recomputing each segment. The segments are those that
-        scopes name; if a call does not recompute them as they are, those of its choice. For a step on several devices,
-        the bytes are the bytes of one device. The plain step is compiled for its temporaries, once for all
-        explanations and reports.
+        """Explain which values the step saves, and the effect of recomputing each segment.
 
-        Raises `Refusal` for a step without a gradient."""
+        The segments are those that scopes name, or those that a call chooses if it does not recompute the former as
+        they are. For a step on several devices, the bytes are those of one device. The plain step is compiled for its
+        temporaries, once for all explanations and reports.
+
+        Raises `Refusal` for a step without a gradient.
+        """
         traced = self.trace(*args, **kwargs)
         selection = self._options.rewrite.selection
         options = self._options.rewrite if self._options.chooses_segments else None
@@ -190,15 +193,17 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Compile the plain step and the rewritten one, and report the memory and the work of both, the saved values
-        with the reasons, and the recomputed operations."""
+        """Compile the plain and the rewritten step, and report on their memory and work.
+
+        The report also lists the saved values, with reasons, and the recomputed operations.
+        """
         with progress(f"{self._package}: {self._name}") as line:
             line.at("tracing")
             return report(self.lower_quietly(*args, **kwargs))
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace as `jax.jit` does. If it rejects a module among the arguments, the error names the remedy."""
+        """Trace as `jax.jit` does. If it rejects a module among the arguments, the error states the remedy."""
         token = _OUTER.set(self._name)
         try:
             return self._plain.trace(*args, **kwargs)
@@ -222,8 +227,10 @@ class Jitted(Generic[P, R]):
         self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Run the step under another transformation of JAX, which traces the caller. In another step it is a part of
-        that step."""
+        """Run the step under another transformation of JAX, which traces the caller.
+
+        Inside another step, it becomes a part of that step.
+        """
         if (outer := _OUTER.get()) is not None:
             if not self._options.are_default:
                 warn(why_plain.options_are_ignored(self._name, outer), OptionsIgnored)
@@ -242,10 +249,10 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> Jitted[P, R]:
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """Wrap a training step, gradient included, as `jax.jit` does, in less memory.
+    """Wrap a training step, including its gradient, as `jax.jit` does, but with less memory.
 
-    The rewritten step is proved to compute each result by the same operations on the same values as the plain one, so
-    that the results are equal bit for bit if operations run one by one. Compiled code may round the two steps
+    It is proved that the rewritten step computes each result by the same operations on the same values as the plain
+    step. So the results are equal bit for bit if operations run one by one. Compiled code may round the two steps
     differently, as with `jax.checkpoint` (docs/bits.md).
 
     Args:
@@ -262,8 +269,8 @@ def jit(*fn: Any, **keywords: Any) -> Any:
             or as objects. Each replaces the selection. At most one of these and `budget` may be given.
         copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,
             `offload` has no effect, and a remark reports that.
-        measure: Whether to compile the plain step too, and to run the variant with fewer bytes of temporaries: `True`,
-            `False`, or `"auto"` for steps with a small predicted saving.
+        measure: Whether to also compile the plain step, and run the variant with fewer bytes of temporaries: `True`,
+            `False`, or `"auto"`, which does so if the predicted saving is small.
         search: The number of attempts to compile; the attempt with the fewest bytes of temporaries, then FLOPs, runs.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
@@ -284,5 +291,5 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     return Jitted(fn[0], options) if fn else partial(Jitted, options=options)
 
 
-# The implementation takes any keywords, so that `options_of` can name a misspelt one.
+# The implementation accepts any keyword, so that `options_of` can report a misspelt one.
 cast(Any, jit).__signature__ = signature()

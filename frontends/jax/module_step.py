@@ -1,5 +1,6 @@
-"""The common part of `recompute.nnx.jit` and `recompute.eqx.filter_jit`: the framework splits modules into arrays, and
-`recompute.jax.jit` takes the place of the `jax.jit` inside.
+"""The common part of `recompute.nnx.jit` and `recompute.eqx.filter_jit`.
+
+The framework splits modules into arrays, and `recompute.jax.jit` replaces its inner `jax.jit`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class ModuleStep(ABC, Generic[P, R]):
         """
 
     def in_its_terms(self, report: Report) -> Report:
-        """Return the report on the inner step, with advice that names the options of this step."""
+        """Return the report on the inner step with advice in terms of the options of this step."""
         return report
 
     @property
@@ -74,14 +75,15 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Return the report on a call, as `report` of a `recompute.jax.jit` step. Modules are left unchanged."""
+        """Return the report on a call, as `report` of a `recompute.jax.jit` step does. Modules are left unchanged."""
         with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
             lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
             return self.in_its_terms(report(lowered))
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Return the explanations of a call, as `explain` of a `recompute.jax.jit` step. Modules are left unchanged."""
+        """Return the explanations of a call, as `explain` of a `recompute.jax.jit` step does. Modules are left
+        unchanged."""
         return self.of_arrays(self._inner.explain, args, kwargs)
 
     def clear_cache(self) -> None:
@@ -91,6 +93,6 @@ class ModuleStep(ABC, Generic[P, R]):
 
 @dataclass(frozen=True)
 class Lowering:
-    """A replacement for a jitted function, with another method `lower`."""
+    """A replacement for a jitted function, whose method `lower` is given."""
 
     lower: Callable[..., Any]

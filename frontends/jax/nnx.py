@@ -1,4 +1,4 @@
-"""`recompute.nnx`: `flax.nnx.jit` for training steps, in less memory.
+"""`recompute.nnx`: compile training steps as `flax.nnx.jit` does, with less memory.
 
     @recompute.nnx.jit(donate_argnames=("model", "optimizer"))     # instead of nnx.jit
     def train_step(model, optimizer, x, y):
@@ -7,9 +7,9 @@
         return loss
 
 `nnx.jit` splits its arguments into a graph and arrays, jits a function of the arrays, and writes the new arrays back
-into the modules. Here `recompute.jax.jit` takes the place of the `jax.jit` inside. Everything else is flax's own code:
+into the modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. Everything else is flax's own code:
 updates in place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its
-modules are named scopes (`scopes.py`), so that reports have their names.
+modules are named scopes (`scopes.py`), so that reports show their names.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ class NnxJitted(ModuleStep[P, R]):
         self._flax.jitted_fn = self._inner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises the errors of `nnx.jit` and `recompute.jax.jit`. Warns `NothingSaved` if the plain step
-        runs."""
+        """Run the step. Raises as `nnx.jit` and `recompute.jax.jit` do. Warns `NothingSaved` if the plain step runs."""
         try:
             return cast(R, self._flax(*args, **kwargs))
         except Exception as error:
@@ -92,7 +91,7 @@ class NnxJitted(ModuleStep[P, R]):
 def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the function so that its modules run in named scopes while it is traced."""
     if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
-        return function  # nnx.jit raises the error.
+        return function  # The error is left to `nnx.jit`.
 
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:
@@ -114,7 +113,7 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> NnxJitted[P, 
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
 @shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """Wrap a training step, gradient and update included, as `nnx.jit` does, in less memory.
+    """Wrap a training step, including gradient and update, as `nnx.jit` does, but with less memory.
 
     Args:
         fn: The step, which updates modules, optimizers, metrics and streams of random numbers among its arguments in

@@ -1,7 +1,7 @@
-"""The private attributes of JAX, and one of equinox, on which this package depends. No other module uses any.
+"""The private attributes of JAX and equinox on which this package depends. No other module uses private attributes.
 
-The public API of JAX offers no way to replace the module of a `jax.stages.Lowered`, or to read which arguments of a
-jitted function are static.
+With the public API of JAX, it is not possible to replace the module of a `jax.stages.Lowered`, or to read which
+arguments of a jitted function are static.
 """
 
 from __future__ import annotations
@@ -45,21 +45,25 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes of modules that make calls as fast as calls of `jax.jit`; without them calls are slower."""
+"""Attributes of modules that make calls as fast as calls of `jax.jit`. Without them, calls are slower."""
 
 
 OF_EQUINOX = "_cached"
-"""The attribute of a result of `eqx.filter_jit` with its jitted function."""
+"""The attribute of an `eqx.filter_jit` result that holds its jitted function."""
 OF_PROPAGATION = ("jaxlib.mlir.passmanager", "PassManager")
-"""The attribute that runs passes of MLIR, for reports on steps of several devices."""
+"""The attribute that runs MLIR passes, for reports on steps that run on several devices."""
 PROPAGATION = "sdy-add-data-flow-edges,sdy-aggressive-propagate"
-"""Shardy's passes that propagate shardings. They add edges for values of loops and barriers, and leave the operations
-as they are."""
+"""Shardy's passes that propagate shardings.
+
+They add edges for values of loops and barriers, and do not change the other operations.
+"""
 
 
 class UnsupportedJax(RuntimeError):
-    """The installed JAX lacks a private attribute that this package needs. The message names the attribute, and the
-    version of JAX to install."""
+    """Raised if the installed JAX lacks a private attribute that this package needs.
+
+    The message names the attribute and the version of JAX to install.
+    """
 
     def __init__(self, missing: str):
         tried = ", ".join(TRIED_VERSIONS)
@@ -71,7 +75,7 @@ class UnsupportedJax(RuntimeError):
 
 @dataclass(frozen=True)
 class Statics:
-    """The numbers and the names of static arguments, which `jax.jit` completes from one another."""
+    """The indices and the names of static arguments, each of which `jax.jit` derives from the other."""
 
     numbers: tuple[int, ...]
     names: tuple[str, ...]
@@ -84,17 +88,17 @@ def statics_of(jitted: Any) -> Statics:
 
 
 def trace_context() -> Any:
-    """Return the settings of JAX that the lowering of a step depends on, such as precision, x64 and mesh; hashable."""
+    """Return, as a hashable value, the settings of JAX on which lowering depends, such as precision, x64 and mesh."""
     return _of_module(*OF_MODULES[0])()
 
 
 def is_under_a_trace() -> bool:
-    """Return whether JAX traces the caller."""
+    """Return whether JAX is tracing the caller."""
     return not _of_module(*OF_MODULES[1])()
 
 
 def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """Lower a step with these lowering rules of primitives instead of JAX's own."""
+    """Lower a step with these lowering rules, which replace JAX's own rules for the same primitives."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 
@@ -105,18 +109,20 @@ def _with_rules(rules: Any) -> Any:
 
 
 Missed = tuple[Any, Any, bool]
-"""The answer to a cache miss of JAX's dispatch: the results, the data with which C++ serves equal calls, and whether to
-drop these data again."""
+"""The answer to a cache miss of JAX's dispatch.
+
+It consists of the results, the data with which C++ code handles equal calls, and whether to drop these data again.
+"""
 
 
 def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
     """Return a function that dispatches as `jax.jit` does; None if the installed JAX has no such dispatch.
 
-    It looks the compiled step up by the tree structure, types, shardings and settings of the call.
+    It looks up the compiled step by the tree structure, types, shardings and settings of the call.
 
     Args:
         name: The name of the step.
-        miss: The function that serves a call that is not in the cache.
+        miss: The function that handles a call that is not in the cache.
         statics: The static arguments.
     """
     try:
@@ -129,7 +135,8 @@ def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
 def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
     """Call a compiled step, and return the answer for `dispatched`.
 
-    C++ cannot serve steps with effects, mutable arrays or constants as arguments."""
+    The C++ code cannot handle steps with effects, mutable arrays, or constants as arguments.
+    """
     whole: Any = compiled
     try:
         executable, params = whole._executable, whole._params
@@ -157,7 +164,7 @@ def demand_attributes(lowered: jax.stages.Lowered) -> None:
 
 
 def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles this module of MLIR, with the same arguments and results.
+    """Return a copy of `lowered` that compiles this MLIR module, with the same arguments and results.
 
     JAX shares one lowering among equal calls and caches the compiled step in it. The copy has no compiled step.
     """
@@ -170,50 +177,54 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
 
 
 def propagated(module: Any) -> Any | None:
-    """Propagate the shardings of a module of MLIR, in place, by Shardy's pass; None if the installed JAX lacks it, or
-    if the pass fails."""
+    """Propagate the shardings of an MLIR module in place by Shardy's pass, and return the module.
+
+    Return None if the installed JAX lacks the pass, or if the pass fails.
+    """
     try:
         manager = _of_module(*OF_PROPAGATION)
         with module.context:
             manager.parse(f"builtin.module({PROPAGATION})").run(module.operation)
-    except (UnsupportedJax, ValueError, RuntimeError):  # MLIR's error is a RuntimeError.
+    except (UnsupportedJax, ValueError, RuntimeError):  # MLIR reports errors as `RuntimeError`.
         return None
     return module
 
 
 def jitted_of_equinox(wrapper: Any) -> Any:
-    """Return the jitted function that a result of `eqx.filter_jit` calls. Raises `ImportError` if there is none."""
+    """Return the jitted function that an `eqx.filter_jit` result calls. Raises `ImportError` if it has none."""
     if not hasattr(wrapper, OF_EQUINOX):
-        raise ImportError("recompute.eqx was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
+        lacking = f"recompute.eqx needs the attribute {OF_EQUINOX} of the result of eqx.filter_jit, which is missing"
+        raise ImportError(f"{lacking}; it was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
     return getattr(wrapper, OF_EQUINOX)
 
 
 def with_jitted_of_equinox(wrapper: Any, jitted: Any) -> Any:
-    """Return a copy of a result of `eqx.filter_jit` that calls another jitted function."""
+    """Return a copy of an `eqx.filter_jit` result that calls the given jitted function."""
     changed: Any = copy.copy(wrapper)
     object.__setattr__(changed, OF_EQUINOX, jitted)  # Modules of equinox are frozen.
     return changed
 
 
 def mlir_context() -> Any:
-    """Return a new context of MLIR with all dialects of JAX."""
+    """Return a new MLIR context with all dialects that JAX uses."""
     return _of_module(*OF_MODULES[2])()
 
 
 def parse_mlir(text: str) -> Any:
-    """Parse and verify a module of MLIR, in a context of its own."""
+    """Parse and verify an MLIR module, in a new context."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(text)
 
 
 def portable_artifact(text: str) -> bytes:
-    """Serialize a module, given as text, as `jax.export` does, dialects other than StableHLO included.
+    """Serialize a module, given as text, as `jax.export` does, including dialects other than StableHLO.
 
-    Raises `ValueError` if MLIR cannot serialize it."""
+    Raises `ValueError` if MLIR cannot serialize it.
+    """
     serialize, backend, version = (_of_module(*place) for place in OF_EXPORT)
     try:
         return serialize(parse_mlir(text), version(), backend().serialize_with_sdy)
-    except Exception as error:  # MLIR's errors have several types.
+    except Exception as error:  # MLIR raises errors of several types.
         raise ValueError(str(error)) from error
 
 
@@ -225,7 +236,7 @@ def bytecode_of(lowered: jax.stages.Lowered) -> bytes:
 
 
 def module_of_bytecode(data: bytes) -> Any:
-    """Read and verify a module that `bytecode_of` wrote, in a context of its own. Raises MLIR's errors."""
+    """Read and verify a module that `bytecode_of` wrote, in a new context. Raises MLIR's errors."""
     with mlir_context():
         return _of_module(*OF_MODULES[3])(data)
 

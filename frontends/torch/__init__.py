@@ -1,4 +1,4 @@
-"""`recompute.torch`: `torch.compile` for training steps, in less memory.
+"""`recompute.torch`: compile training steps as `torch.compile` does, with a lower memory peak.
 
     step = recompute.torch.compile(model, budget="8GiB")  # instead of torch.compile
     step(batch).backward()
@@ -19,7 +19,7 @@ from .reports.compile_report import CompileReport, GraphReport
 from .reports.warning import NothingSaved
 
 Report = CompileReport
-"""`CompileReport`, by the name that the report of a step has in `recompute.jax`."""
+"""An alias of `CompileReport`, after the class of the same name in `recompute.jax`."""
 
 __all__ = [
     "Backend",

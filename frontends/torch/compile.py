@@ -21,14 +21,14 @@ from .reports.dynamo_counters import breaks_since, count_breaks, count_cached
 
 BACKENDS = ("aot_eager", "inductor")
 _OF_TORCH = frozenset({"fullgraph", "dynamic"})
-"""The keywords that are passed to `torch.compile`."""
+"""The keywords that `compile` passes on to `torch.compile`."""
 
 
 class Backend:
     """A backend for `torch.compile`: AOTAutograd with the partitioner of this package; operations run in program order.
 
     Attributes:
-        reports: A report for each graph with a backward pass that was compiled so far.
+        reports: The report of each graph with a backward pass that has been compiled so far.
     """
 
     def __init__(self, partitioner: Partitioner):
@@ -44,7 +44,7 @@ class Backend:
         return self._partitioner.reports
 
     def report(self) -> CompileReport:
-        """Report the rewrite of each graph that was compiled so far."""
+        """Return the reports on all graphs that have been compiled so far."""
         cached = count_cached() - self._cached
         return CompileReport(tuple(self.reports), self._without_backward, breaks_since(self._breaks), cached)
 
@@ -69,14 +69,15 @@ class Backend:
 
 
 def backend(**keywords: Unpack[Keywords]) -> Backend:
-    """Return a backend for `torch.compile` whose steps need less memory; the results are equal, bit for bit.
+    """Return a backend for `torch.compile` whose steps need less memory. Their results are equal, bit for bit.
 
     Args:
-        budget: `"8GiB"` of the device, or that number of bytes, weights and inputs included; `0.5` or `"50%"` of the
-            peak of the plain step without them; or `"min"`. The plan within it with the least extra work is chosen.
-        reserve: Bytes of a budget in bytes that are left to tensors outside the graph, such as optimizer states.
-        segments, policy, save, ...: The fields of `recompute.Selection`, which select the recomputed values if there
-            is no budget. Segments are module paths, `"blocks.*"`.
+        budget: The memory limit: bytes, including weights and inputs (`"8GiB"` or a number); a share of the plain
+            step's peak, excluding them (`"50%"` or `0.5`); or `"min"` for the lowest peak. Of the plans within the
+            limit, the one with the least extra work is chosen.
+        reserve: Bytes to subtract from a budget in bytes, for tensors outside the graph, such as optimizer states.
+        segments, policy, save, ...: The fields of `recompute.Selection`, which select the recomputed values if there is
+            no budget. Segments are patterns of module paths, such as `"blocks.*"`.
         plan, planner, copies, attempts, cost, strict: As in `recompute.RecomputeOptions`.
 
     Raises:
@@ -90,18 +91,19 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
 
 
 def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_eager", **keywords: Any) -> Any:
-    """Compile a training step as `torch.compile` does, in less memory; the results are equal, bit for bit.
+    """Compile a training step as `torch.compile` does, with less memory. The results are equal, bit for bit.
 
     Args:
         model: A module or a function. Without it, `compile` is a decorator.
-        budget, reserve, segments, policy, ...: As of `backend`.
+        budget, reserve, segments, policy, ...: As for `backend`.
         backend: `"aot_eager"` runs operations in program order, within the budget. `"inductor"` compiles kernels: the
-            compiled step is run on zeros and measured, and planned again until it is within the budget, at most four
-            times; results are rounded as by Inductor.
-        fullgraph, dynamic: As of `torch.compile`.
+            compiled step is run on zeros and measured, and planned again until its peak is within the budget, at most
+            four times. Its results are rounded as Inductor rounds them.
+        fullgraph, dynamic: As for `torch.compile`.
 
     Returns:
-        The result of `torch.compile`, with two more methods, `report()` and `explain()`, on the graphs compiled so far.
+        The result of `torch.compile` with two additional methods, `report()` and `explain()`, which describe the graphs
+        that have been compiled so far.
 
     Raises:
         TypeError, ValueError: As `backend` does.
@@ -128,6 +130,6 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         made = Backend(Partitioner(options))
         compiled = torch.compile(model, backend=made, **torch_keywords)
     step: Any = compiled
-    # Not by `setattr`, which an optimized module passes on to the module of the user.
+    # `setattr` on an optimized module would set the attribute of the user's module instead.
     vars(step).update(report=made.report, explain=made.explain)
     return step

@@ -1,4 +1,4 @@
-"""The joint graph of a step as MLIR, for the command line."""
+"""Export the joint graph of a step as MLIR, for the command-line tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .program_order.executor import in_order
 
 
 class _Captured(Exception):
-    """Ends the compilation once the joint graph is there, so that nothing runs."""
+    """Raised to end the compilation once the joint graph is captured, so that nothing runs."""
 
     def __init__(self, text: str):
         self.text = text
@@ -30,7 +30,7 @@ def export(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
         args, kwargs: Its arguments.
 
     Returns:
-        Text that `recompute-opt` and `recompute.rewrite` read; write it back with `target=none`.
+        MLIR text for `recompute-opt` and `recompute.rewrite`. Rewrite it with the option `target=none`.
 
     Raises:
         ValueError: For a step without a backward pass.
@@ -50,7 +50,7 @@ def export(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
         if isinstance(captured, Exception) and captured is not error:
             raise captured from error
         raise
-    raise ValueError("export: the step has no backward pass: none of its results needs a gradient")
+    raise ValueError("export: the step has no backward pass, because none of its results requires a gradient")
 
 
 def _capture(joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The options of `recompute.torch`, by the names of `recompute.jax.jit`."""
+"""The options of `recompute.torch`, which have the same names as those of `recompute.jax.jit`."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Options:
     """The options of a step.
 
     Attributes:
-        rewrite: The options of the rewrite; program order holds the copies back.
-        budget: The budget as text; None without one.
+        rewrite: The options of the rewrite, with the target `none`: program order delays the copies.
+        budget: The budget as a string; None without one.
     """
 
     rewrite: RecomputeOptions
@@ -59,7 +59,7 @@ class Options:
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
-    """Check the keywords. Raises `TypeError` for an unknown one, and `ValueError` for an invalid value."""
+    """Build the options from keywords. Raises `TypeError` for an unknown keyword, `ValueError` for an invalid value."""
     unknown = sorted(keywords.keys() - OURS)
     if unknown:
         raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'{suggestion(unknown[0], sorted(OURS))}")
@@ -75,8 +75,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:
-    """Return the budget as text, minus the bytes reserved for tensors outside the graph: optimizer states, other
-    gradients.
+    """Return the budget as a string, less the bytes reserved for tensors outside the graph, such as optimizer states.
 
     Raises `ValueError` for an invalid budget, for a reserve together with a share, and for a reserve that leaves no
     memory.
@@ -87,9 +86,10 @@ def budget_within(budget: str | float, reserve: str | int) -> str:
     if not held:
         return text
     if is_share(text) or (most := parse_budget(text, 1)) is None:
-        raise ValueError(f"reserve={reserve!r} is subtracted from a budget in bytes, but the budget is '{text}'")
+        reason = f"can only be subtracted from a budget in bytes, but the budget is '{text}'"
+        raise ValueError(f"reserve={reserve!r} {reason}")
     if held >= most:
-        raise ValueError(f"reserve={reserve!r}: nothing is left of the budget {text}")
+        raise ValueError(f"reserve={reserve!r} leaves no memory of the budget {text}")
     return f"{most - held}B"
 
 

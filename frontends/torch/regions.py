@@ -1,4 +1,4 @@
-"""Name a part of the forward pass, and mark it to be recomputed or saved."""
+"""Mark a part of the forward pass with a name, and optionally as recomputed or saved."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ POLICIES = ("recompute", "save")
 
 @contextmanager
 def region(name: str, policy: str = "") -> Generator[None]:
-    """Name the operations inside: the name is a scope for `segments=`.
+    """Give the operations inside the context a name, which is a scope for `segments=`.
 
     Args:
         name: The name of the segment.
-        policy: `"recompute"` or `"save"` decides for the operations inside, regardless of the options; empty for no
-            decision.
+        policy: `"recompute"` or `"save"` applies to the operations inside, regardless of the options; empty to leave
+            the decision to the options.
 
     Raises:
         ValueError: For an empty name or an unknown policy.
@@ -30,7 +30,7 @@ def region(name: str, policy: str = "") -> Generator[None]:
         ...     y = attention(x)
     """
     if not name or "/" in name:
-        raise ValueError(f"region: name is {name!r}; expected a name without '/'")
+        raise ValueError(f"region: invalid name {name!r}; expected a non-empty name without '/'")
     if policy not in ("", *POLICIES):
         raise ValueError(f"region: unknown policy '{policy}'{suggestion(policy, POLICIES)}")
     with traceback.annotate({REGION: name, POLICY: policy} if policy else {REGION: name}):

@@ -103,7 +103,7 @@ def test_unknown_pass_names_the_entry_point(installed: Path) -> None:
 
 BROKEN = {
     "failing import": ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
-    "no universe": ("UNIVERSE = 1", "TypeError: expected a Universe of xDSL, not int"),
+    "no universe": ("UNIVERSE = 1", "TypeError: expected an xDSL Universe, not int"),
     "name taken": (
         'from xdsl.universe import Universe\nUNIVERSE = Universe(all_passes={"acme-save": lambda: None})',
         "ValueError: another plugin also defines the pass 'acme-save'",

@@ -1,1 +1,1 @@
-"""Outlining of inlined calls: where each inlined operation comes from, and the functions of the output."""
+"""Outlining of inlined calls: the origin of each inlined operation, and the functions of the output."""

@@ -5,10 +5,10 @@
                                                                                %1 = stablehlo.multiply %a, %0
                                                                                %2 = stablehlo.tanh %1
 
-The template, which is the function before inlining, has the original operands: arguments, or results of other
-operations of the function. The current operands must correspond to them: one value for each argument and, for a result,
-the matching operation of this call or a constant, which is cloned into the body. The body is cloned from the current
-operations, so it computes the same values even if the match were wrong.
+The template is the function before inlining. Its operations read arguments, or results of other operations of the
+function. The current operands must correspond to them: one value for each argument and, for a result, the matching
+operation of this call or a constant, which is cloned into the body. The body is cloned from the current operations, so
+it computes the same values even if the match were wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .templates import CallTemplate, Parts, operand_pairs, part_called, result_p
 
 
 class LeftInlined(Exception):
-    """Raised with the reason that the operations of a call cannot be outlined."""
+    """Raised with the reason why the operations of a call cannot be outlined."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class CallReading:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the operands match the template exactly, because no operation calls a part, and those in regions
-        read the same values of the regions.
+        """Whether the operands match the template exactly.
 
-        Then a reading of all operations of the template has the template's body.
+        That is the case if no operation calls a part of a function, and operations in regions read the same values of
+        the regions. If all operations of the template are then read, the body equals the template's body.
         """
         present = {**self.cloned, **self.members}
         return all(
@@ -79,10 +79,12 @@ class CallReading:
             return
         inside, template_inside = every_operation(op), every_operation(was)
         if len(inside) != len(template_inside):
-            raise LeftInlined("its loop contains other operations than before")
+            raise LeftInlined("the operations in its loop have changed")
         for inner, original in zip(inside, template_inside, strict=True):
             if not same_kind(inner, original, self.parts):
-                raise LeftInlined(f"{name_of(original)} has become {name_of(inner)}, or has other attributes")
+                raise LeftInlined(
+                    f"{name_of(original)} was replaced by {name_of(inner)}, or its attributes have changed"
+                )
             yield inner, original
 
     def _read(self, index: int, op: Operation) -> None:
@@ -112,21 +114,23 @@ class CallReading:
 
     def _clone(self, index: int, template_value: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != template_value.index:
-            raise LeftInlined(
-                f"it reads another value where the template reads the result of {name_of(template_value.op)}"
-            )
+            raise LeftInlined(f"it no longer reads the result of {name_of(template_value.op)} that the template reads")
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
-            raise LeftInlined(f"it reads {name_of(value.op)} from outside instead of its own")
+            raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
-            # A literal merged with one elsewhere, or an operation of this call merged with an equal one.
+            # A literal was merged with an equal one elsewhere, or an operation of this call with another operation of
+            # it.
             self._read(index, value.op)
             return
         raise LeftInlined(f"it reads two different values where the template reads {name_of(template_value.op)}")
 
 
 def _reads_alike(op: Operation, other: Operation) -> bool:
-    """Return whether two operations whose insides are of the same kinds have equal regions: the same arguments, and
-    operations that read corresponding values of the regions. No value from outside may be read."""
+    """Return whether two operations whose inner operations are of the same kinds have equal regions.
+
+    Regions are equal if they have the same arguments, and their operations read corresponding values of the regions and
+    none from outside.
+    """
     if len(op.regions) != len(other.regions):
         return False
     numbers, other_numbers = dict[int, int](), dict[int, int]()
@@ -164,13 +168,15 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values, if barriers derive one from the other: a call that waits longer is also
-    correct."""
+    """Return the later of two values, one of which barriers derive from the other.
+
+    A call may read the later value, since it may wait longer.
+    """
     if first is second or _is_behind_barriers(first, second):
         return first
     if _is_behind_barriers(second, first):
         return second
-    raise LeftInlined("an argument of the call would need two different values")
+    raise LeftInlined("an argument of the call would have two different values")
 
 
 def _is_behind_barriers(behind: SSAValue, value: SSAValue) -> bool:

@@ -46,8 +46,8 @@ OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 
 
 def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
-    """Return the names of the attributes of other dialects, on a call or its callee, that inlining the call would
-    lose."""
+    """Return the names of attributes of other dialects, on a call or its callee, that would be lost by inlining the
+    call."""
     end = function.body.block.last_op if function.body.blocks else None
     stated = [attributes, function.attributes, {} if end is None else end.attributes]
     for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
@@ -109,8 +109,8 @@ class CallAttributes:
         marks = call.attributes.get(Names.RECOMPUTE)
         is_of_the_whole = isinstance(marks, ArrayAttr) and len(cast(ArrayAttr[Attribute], marks)) != len(call.results)
         if is_of_the_whole or asks_to_recompute(call):
-            # The request is fulfilled. It covered all of the call, of which some operations may not be copied: those of
-            # constants alone, and results whose marks were removed.
+            # The request is fulfilled. It covered the whole call, of which some operations may not be copied: constant
+            # expressions, and results whose marks were removed.
             del call.attributes[Names.RECOMPUTE]
 
 
@@ -119,7 +119,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
     if len(values) == 1:
         return values.pop()
     if None not in values:
-        raise LeftInlined(f"its operations do not agree about {name}")
+        raise LeftInlined(f"its operations have different values of {name}")
     return None
 
 
@@ -135,8 +135,8 @@ def _backward(location: LocationAttr) -> LocationAttr:
 
 
 def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr:
-    """Return the location of an inlined operation: its own source position, under the path of the call and then its
-    own."""
+    """Return the location of an inlined operation: its source position, with the path of the call before its own
+    path."""
     outer, own = path_of(call), path_of(location)
     if not outer:
         return location
@@ -149,7 +149,7 @@ def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr
 class Inherited:
     """Propagates the attributes of calls to the inlined operations that lack them.
 
-    Each operation of a copied call needs an id of its own, which it shares with its original.
+    Each operation of a copied call needs a unique id, which it shares only with its original.
     """
 
     def __init__(self, root: Operation):
@@ -181,7 +181,7 @@ class Inherited:
 
 
 def functions_with_attributes(module: ModuleOp) -> dict[FuncOp, str]:
-    """Return the private functions that have, or whose calls have, foreign attributes, with the names of these
+    """Return the private functions with foreign attributes, on the function or its calls, and the names of these
     attributes."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()

@@ -1,4 +1,4 @@
-"""Groups of operations that belong to one inlined call: their insertion point as a call, and their replacement by it.
+"""Groups of operations that belong to one inlined call: where the call is inserted, and how it replaces them.
 
 The operations of a group need not be adjacent.
 
@@ -53,7 +53,7 @@ class Positions:
         self.of = {op: float(index) for index, op in enumerate(operations_in(self.block))}
 
     def definition(self, value: SSAValue) -> Operation | None:
-        """Return the operation of the block that defines the value; None if it is defined elsewhere."""
+        """Return the operation of the block that defines the value; None if the value is defined elsewhere."""
         return value.owner if isinstance(value.owner, Operation) and value.owner in self.of else None
 
     def insert(self, operations: Sequence[Operation]) -> None:
@@ -130,7 +130,7 @@ class Effects:
         current: Operation | None = min(members, key=positions.of.__getitem__)
         while current is not None and positions.of[current] < end:
             if current not in inside and self.has_effect(current):
-                raise LeftInlined("an effect stands between its operations")
+                raise LeftInlined("an operation with an effect stands between its operations")
             current = current.next_op
 
 
@@ -166,11 +166,11 @@ class Group:
         return original_results
 
     def _ids(self) -> set[int]:
-        """The ids of the members, which are several times as fast to look up as operations."""
+        """The ids of the members: looking them up is several times faster than looking up operations."""
         return set(map(id, self.members.values()))
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
-        """Yield the uses of the value by operations outside the group: operation and operand index."""
+        """Yield the uses of the value by operations outside the group, as pairs of operation and operand index."""
         inside = self._ids()
         for use in list(value.uses):
             if self._is_by_others(use, inside):
@@ -210,7 +210,7 @@ def whole_body(
 
 
 def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
-    """Return a body of the remaining operations of the function.
+    """Return the body of a part: the operations of the function that remain.
 
     `needed`: the template's values that the call must return.
 

@@ -3,8 +3,8 @@
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is kept outside
-the module, keyed by operation, since attributes for it would be printed, compared, or left behind.
+After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is stored outside
+the module, keyed by operation, since attributes would be printed and compared, and could be left behind.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Origins:
     of: dict[Operation, Origin] = field(default_factory=dict[Operation, Origin])
 
     def instance_of(self, op: Operation) -> InlinedCall | None:
-        """Return the inlined call that the operation comes from; None if there is none."""
+        """Return the inlined call that the operation comes from; None if it was not inlined."""
         origin = self.of.get(op)
         return None if origin is None else origin.instance
 
@@ -104,11 +104,11 @@ class Origins:
                 self.of[inner_clone] = Origin(inner, origin.index)
 
     def follow_loops(self, replaced: Mapping[SSAValue, SSAValue]) -> None:
-        """Record that loops were replaced.
+        """Update the table after loops were replaced.
 
-        Calls that read an erased value without a replacement are no longer recorded and stay inlined.
+        Calls that read an erased value without a replacement are removed from the table and stay inlined.
 
-        `replaced`: for each old result, the new one.
+        `replaced`: for each old result, the new result.
         """
         mapping = dict(replaced)
         new_instances = dict[InlinedCall, InlinedCall]()
@@ -128,7 +128,7 @@ class Origins:
         If several originals share an id, their copies get no origin; copies in another block than their original, as in
         repeated loops, get none either. Both stay inlined.
         """
-        # By number: attributes are slow to hash.
+        # Keyed by integer, because attributes are slow to hash.
         originals = dict[object, list[Operation]]()
         copies = list[Operation]()
         for op in every_operation(module):
@@ -178,8 +178,7 @@ def _is_gone(value: SSAValue) -> bool:
 
 
 def _are_alike(original: Operation, copy: Operation) -> bool:
-    """Return whether both operations still contain the same operations; one of two loops may have been cut
-    meanwhile."""
+    """Return whether both operations still contain the same operations; one of two loops may have been cut since."""
     if not (original.regions or copy.regions):
         return original.name == copy.name and len(original.operands) == len(copy.operands)
     originals, copies = every_operation(original), every_operation(copy)

@@ -1,6 +1,6 @@
 """The called functions of the output: unmodified functions, and parts of them.
 
-Equal functions are merged. A part is inserted after its whole function, whose name it gets with a number: `silu_1`.
+Equal functions are merged. A part is inserted after its whole function, and is named after it with a number: `silu_1`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OutputFunctions:
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
-        """Return the name of the part with this body, after adding the part if none is equal."""
+        """Return the name of the part with this body; add the part if there is no equal one."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)
@@ -111,7 +111,7 @@ def _part(template: CallTemplate, body: InlinedBody) -> CallPart:
 
 
 def _function(template: CallTemplate, body: InlinedBody) -> FuncOp:
-    """Return the template's function with another body; the arguments and results that remain keep their attributes."""
+    """Return the template's function with a new body; the remaining arguments and results keep their attributes."""
     whole = template.function
     types = FunctionType.from_lists(
         [argument.type for argument in body.block.args], [value.type for value in body.returned]

@@ -5,8 +5,8 @@
     %3 = stablehlo.multiply …                                ->     %5 = stablehlo.custom_call @xla.sdy.Local…(%2)
     %5 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2)      %3 = stablehlo.multiply …
 
-Copies wait for the last value of the gradient. If that were a result of the call, a barrier would stand between the
-call and its reader, where XLA's `shard_map_import.cc` allows no other operation.
+Copies wait for the last value of the gradient. If that value were a result of the call, a barrier would be placed
+between the call and its reader, where XLA's `shard_map_import.cc` allows no other operation.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def gather_reserved(module: ModuleOp) -> None:
-    """Move the operations that XLA requires next to each call of a reserved name there, unless they would pass an
-    effect.
+    """Move the operations that XLA requires next to calls of reserved names there, unless they would pass an effect.
 
     The module is changed in place.
     """
@@ -48,7 +47,7 @@ def _is_neighbour(op: Operation | Block, target: str) -> TypeGuard[CustomCallOp]
 
 
 def _reads_only(reader: Operation, op: Operation) -> bool:
-    """Return whether the reader reads nothing but results of `op`, and nothing else reads them."""
+    """Return whether the reader reads only results of `op`, and is their only reader."""
     return all(value.owner is op for value in reader.operands) and all(
         use.operation is reader for result in op.results for use in result.uses
     )

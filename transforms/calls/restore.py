@@ -1,7 +1,7 @@
 """Outlining of the calls that were inlined for planning.
 
-A function is called again if none of its operations was copied, moved or delayed. If all of a call was copied, the copy
-is a call too.
+The operations of a call become a call again if none of them was copied, moved or delayed. If a call was copied as a
+whole, the copy becomes a call, too.
 
     %5 = stablehlo.multiply %3, %c1                              %5 = call @silu(%3)
     %6 = stablehlo.tanh %5                               ->      …
@@ -47,7 +47,7 @@ from .output_functions import OutputFunctions
 from .templates import CallTemplate, Templates
 
 Waiting = dict[int, dict[tuple[InlinedCall, int, Block], Group]]
-"""The groups that are not outlined yet, by the depth of their calls."""
+"""The groups that have not been outlined yet, by the depth of their calls."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Restored:
 
     Attributes:
         calls: The number of outlined calls.
-        whole: The number of calls of unmodified functions among them.
+        whole: The number of these calls whose callee is an unmodified function.
         left: The number of groups that stay inlined, by reason.
-        lost: The functions with foreign attributes that have a call that stays inlined.
+        lost: The functions with foreign attributes of which at least one call stays inlined.
     """
 
     calls: int
@@ -71,7 +71,7 @@ NOTHING_RESTORED = Restored(0, 0, {})
 
 
 def restore_nothing(module: ModuleOp) -> Restored:
-    """Return the result that `restore_calls` would have if every call stayed inlined.
+    """Return the result of `restore_calls` for the case that every call stays inlined.
 
     `module`: the module before inlining.
     """
@@ -100,7 +100,7 @@ def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Res
         return _Restoring(module, original, origins).run()
 
 
-OF_THE_WHOLE = "its attributes belong to all of its operands and results"
+OF_THE_WHOLE = "its attributes apply to the call as a whole, with all of its operands and results"
 
 
 class _Restoring:
@@ -126,7 +126,7 @@ class _Restoring:
             for group in groups.values():
                 self._find_constants(group.block, visited)
         while waiting:
-            # Copies may read constant expressions from their originals, so originals come last.
+            # Copies may read constant expressions of their originals, so originals are outlined last.
             for group in sorted(waiting.pop(max(waiting)).values(), key=lambda group: -group.copy):
                 try:
                     call = self._restore(group)
@@ -257,6 +257,6 @@ class _Restoring:
             return self.templates.of(around.callee)
         function = group.block.parent_op()
         while not isinstance(function, FuncOp):
-            assert function is not None, "inlined operations stand in a function"
+            assert function is not None, "inlined operations are inside a function"
             function = function.parent_op()
         return self.templates.of(function.sym_name.data)

@@ -32,7 +32,7 @@ class CallTemplate:
 
     @cached_property
     def is_marked(self) -> bool:
-        """Whether operations of the function have attributes of this dialect."""
+        """Whether any operation of the function has attributes of this dialect."""
         return any(name.startswith(Names.PREFIX) for op in self.function.walk() for name in op.attributes)
 
     @cached_property
@@ -46,7 +46,7 @@ class CallTemplate:
 
     @cached_property
     def locations(self) -> tuple[Operation, ...]:
-        """The operations of the function itself, in pre-order, for their locations."""
+        """The operations of the original function in pre-order, for their locations, which `bare` lacks."""
         return tuple(self.function.walk())
 
     @property
@@ -111,7 +111,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 
 def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
-    """Return the part that `op` calls where `template_op` calls the whole function; None if it calls no part."""
+    """Return the part that `op` calls if `template_op` calls the whole function; None if it calls no part."""
     if not parts or type(op) is not CallOp or type(template_op) is not CallOp:
         return None
     part = parts.get(op.callee.string_value())
@@ -131,7 +131,7 @@ def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
 
 
 def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
-    """Return for each operand its index and the corresponding operand of the template."""
+    """Return the index of each operand with the corresponding operand of the template."""
     part = part_called(op, template_op, parts)
     return list(
         enumerate(template_op.operands if part is None else (template_op.operands[index] for index in part.arguments))
@@ -139,7 +139,7 @@ def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[t
 
 
 def result_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
-    """Return each result with the template's; results that the template lacks are left out."""
+    """Return the pairs of corresponding results of the operation and the template; other results are left out."""
     part = part_called(op, template_op, parts)
     if part is None:
         return list(zip(op.results, template_op.results, strict=True))

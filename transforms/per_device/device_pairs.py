@@ -3,8 +3,8 @@
     %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
     %1 = sdy.manual_computation(%ct, %0#1) {…}
 
-JAX lowers the gradient of a `shard_map` to such bodies. Two bodies are a pair if the second belongs to the gradient, is
-on the same devices, and reads results of the first with the same sharding.
+JAX lowers the gradient of a `shard_map` to such bodies. Two bodies are a pair if the second belongs to the gradient,
+runs on the same devices, and reads results of the first with the same sharding.
 
 When a pair is joined, two placeholder operations represent the rest of the step, which runs between forward pass and
 gradient and uses memory too:
@@ -14,8 +14,8 @@ gradient and uses memory too:
     %c, %rest = arrived(%ct, %left)               %rest: residuals of the steps in between, dead at once
     %g = multiply %c, …                           the gradient reads %c instead of %ct
 
-Without them the cotangents of a per-device step would be live from the start, and no other step would use memory. They
-are removed when the function is split.
+Without the placeholders, the cotangents of a per-device step would be live from the start, and the memory of other
+steps would not be counted. The placeholders are removed when the function is split.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ...support.phase import Phase
 
 @dataclass(frozen=True)
 class OperandSource:
-    """The source of an operand of the gradient: a result of the forward pass (`residual`), or an operand of both
+    """The source of an operand of the gradient: a result of the forward pass (`residual`), or an operand of both bodies
     (`shared`).
 
     `index`: the index of this result, or of this operand of the forward pass.
@@ -60,7 +60,7 @@ class DevicePair:
 
     Attributes:
         forward, backward: The bodies.
-        links: For each operand of the gradient, its source; None if it has none, as a cotangent.
+        links: The source of each operand of the gradient; None for other operands, such as cotangents.
         mesh: The mesh of devices.
     """
 
@@ -101,7 +101,8 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:
-    """Return whether all operations are backward operations. A body with both directions is a step of its own."""
+    """Return whether all operations of a body are backward operations. A body with both directions is a complete
+    step."""
     return _directions(op) == {Direction.BACKWARD}
 
 
@@ -163,7 +164,7 @@ def insert_arrival(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], h
     Args:
         cotangents: The cotangents.
         needed: The results of the forward pass, which must be defined before the cotangents arrive.
-        held: The bytes of other values that are live at this moment.
+        held: The bytes of other values that are live when the cotangents arrive.
         before: The first operation of the gradient.
     """
     left = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
@@ -189,7 +190,7 @@ def remove_arrival(arrival: Arrival) -> None:
 
 
 def has_cotangents(pair: DevicePair) -> bool:
-    """Return whether a cotangent of the pair is not a constant, so that it exists only after the forward pass."""
+    """Return whether the pair has a cotangent that is not a constant, so that it exists only after the forward pass."""
     block = block_of(pair.backward)
     constants = Order.of(block).constants
     return any(

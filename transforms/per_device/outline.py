@@ -6,8 +6,9 @@
     %1 = sdy.manual_computation(%ct, %0#1) {                return %y, %dx
       gradient; sdy.return %dx }                          }
 
-Then every pass over steps applies to the function. Two empty bodies take the place of the two: one returns the results
-of the forward pass that the rest of the step uses, the other reads the cotangents and the operands of the forward pass.
+Then every pass over steps applies to the function. Two empty bodies replace the original bodies: one returns the
+results of the forward pass that the rest of the step uses, the other reads the cotangents and the operands of the
+forward pass.
 
 JAX restarts the location paths inside a `shard_map`, so they are completed:
 
@@ -61,7 +62,7 @@ def _continue_location(location: LocationAttr, prefix: str, start: str) -> Locat
 
 
 def is_stand_in(op: Operation) -> bool:
-    """Return whether the operation is a placeholder for operations that are outlined at the moment; reports skip it."""
+    """Return whether the operation is a placeholder for operations that are currently outlined. Reports skip it."""
     if isinstance(op, ManualComputationOp):
         return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
     return isinstance(op, UnrealizedConversionCastOp)
@@ -76,7 +77,7 @@ def rebuild(
     """Insert a new body before `op`, on the same devices.
 
     Args:
-        op: The body that is replaced.
+        op: The body to replace.
         operands: The operands with their shardings.
         results: The result types with their shardings.
         block: The content.
@@ -119,7 +120,7 @@ class DeviceStep:
     Attributes:
         function: The function. Its arguments are the arguments of the forward pass, then the arguments that only the
             gradient has; its results are the forward results that others use, then the results of the gradient.
-        forward, backward: The empty bodies in its place.
+        forward, backward: The empty bodies that replace the step in its original function.
         mesh: The mesh of devices.
         parent: The name of the function from which the bodies are outlined.
         stated: The operations that are temporarily marked as gradient.
@@ -165,7 +166,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     if is_late and joined.gradient:
         needed = [joined.forward_results[index] for index in kept]
         arrival = insert_arrival(joined.cotangents, needed, held, joined.gradient[0])
-    # A cotangent that the gradient returns has been delayed by now.
+    # The gradient may return a cotangent, which is a delayed value by now.
     returned = terminator_of(pair.backward.body.block).operands
     values = [*(joined.forward_results[index] for index in kept), *returned]
     joined.block.add_op(ReturnOp(*values))
@@ -182,7 +183,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
 def _empty_bodies(
     pair: DevicePair, joined: _JoinedBodies, kept: Sequence[int], alone: Sequence[int]
 ) -> tuple[ManualComputationOp, ManualComputationOp]:
-    """Insert empty bodies in place of the two.
+    """Replace both bodies of a pair by empty ones.
 
     Args:
         pair, joined: The pair, and its bodies as one block.
@@ -211,7 +212,7 @@ class _JoinedBodies:
 
     Attributes:
         block: The block.
-        own, cotangents: Its arguments for the forward pass, and those for the gradient only.
+        own, cotangents: Its arguments for the forward pass, and its arguments for the gradient only.
         forward_results: The results of the forward pass.
         gradient: The gradient operations.
     """
@@ -249,7 +250,7 @@ def _join(pair: DevicePair, alone: Sequence[int]) -> _JoinedBodies:
 
 
 def _state_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Mark the operations without a phase as gradient, and return them."""
+    """Mark the operations that have no phase as gradient operations, and return them."""
     unmarked = tuple(op for op in gradient if Names.PHASE not in op.attributes)
     for op in unmarked:
         op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)

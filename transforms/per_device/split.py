@@ -39,7 +39,9 @@ from ...support.type_guards import is_tensor
 from .device_pairs import remove_arrival
 from .outline import DeviceStep, move, outline_device_steps, rebuild, replace_results
 
-NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
+NO_TENSOR = (
+    "the gradient on each device would read a forward value of type {type}, which cannot be passed as a sharded array"
+)
 
 
 def _type_on_one_device(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
@@ -55,7 +57,7 @@ def _type_on_one_device(step: DeviceStep, value: SSAValue) -> TensorType[Attribu
 
 
 def _type_on_all_devices(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
-    """Return the type of a residual on all devices together.
+    """Return the global type of a residual, for all devices together.
 
     `part`: its type on one device.
     """
@@ -66,7 +68,7 @@ def _type_on_all_devices(step: DeviceStep, part: TensorType[Attribute]) -> Tenso
 
 
 def _residual_sharding(step: DeviceStep, part: TensorType[Attribute]) -> str:
-    """Return the sharding of a residual: the first dimension over all manual axes; other axes are left to the
+    """Return the sharding of a residual: all manual axes shard the first dimension; other axes are left to the
     partitioner."""
     manual = step.forward.manual_axes.data
     open_axes = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
@@ -110,7 +112,7 @@ class _Parts:
 
     Attributes:
         own, cotangents: The arguments of the function for the forward pass and for the gradient.
-        kept, returned: The results of the forward pass and of the gradient that other operations read.
+        kept, returned: The results of the forward pass, and of the gradient, that other operations read.
     """
 
     forward: tuple[Operation, ...]
@@ -146,7 +148,7 @@ class _Crossing:
 
     Attributes:
         constants: The values that are cloned.
-        shared: The indices of the arguments among them.
+        shared: The indices of those that are arguments of the function.
         residuals: All other values.
     """
 
@@ -167,13 +169,13 @@ def _crossing(parts: _Parts) -> _Crossing:
 
 
 class _Bodies:
-    """The two bodies of a step, to be written.
+    """Builder of the two bodies of a step.
 
     Attributes:
         step: The step.
         parts: Its operations.
         crossing: The forward values that the gradient reads.
-        types, shardings: The types of the residuals on one device, and their shardings.
+        types, shardings: For each residual, its type on one device and its sharding.
     """
 
     def __init__(self, step: DeviceStep):
@@ -184,7 +186,7 @@ class _Bodies:
 
     def write(self) -> None:
         """Insert the bodies in place of the empty ones."""
-        # Build the gradient first: its uses of forward values are found by position.
+        # The gradient is built first, since its uses of forward values are found by position.
         gradient = self._gradient_block()
         residuals = self._write_forward(self._forward_block())
         self._write_backward(gradient, residuals)

@@ -1,1 +1,1 @@
-"""Application of plans: inserting copies into the program and writing notes on its operations."""
+"""Application of plans: the insertion of copies into the program, and notes on its operations."""

@@ -1,4 +1,4 @@
-"""Application of a plan: insert its copies behind tokens into the backward pass, and redirect uses to them.
+"""Apply a plan: insert its copies into the backward pass, gated by tokens, and redirect uses to them.
 
     %9 = stablehlo.multiply %ct, %1
 
@@ -9,7 +9,7 @@ becomes, for a group that copies the `tanh` that defines `%1`,
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` instead of `%0` too; otherwise both would be live. This module decides nothing.
+Later gradient operations read `%x` instead of `%0`, too; otherwise both would be live. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def copy_of_original(
     """Clone an operation as a copy, with ids and backward locations; the clone is not inserted.
 
     Args:
-        op: The original, which gets the id too.
+        op: The original, which also gets the id.
         identity: The id that links original and copy.
         number: The number of the copy.
-        clone: Returns a clone, with operands replaced.
-        reader: The path of the loop that executes the copy; "" outside loops.
+        clone: Clones an operation with its operands replaced.
+        reader: The path of the loop that runs the copy; "" outside loops.
     """
     op.attributes[Names.ID] = _number(identity)
     copy = clone(op)
@@ -68,22 +68,22 @@ def copy_of_original(
 
 
 def token_location(location: LocationAttr, word: str) -> LocationAttr:
-    """Return the location of a token or a `recompute.depend`: in the scope of the copies that wait for it.
+    """Return the location of a token or a `recompute.depend`, in the scope of the copies that wait for it.
 
-    `word`: the last part of its path.
+    `word`: the last component of the path.
     """
     return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
 
 
 def _at(location: LocationAttr, path: str) -> LocationAttr:
-    """Return the same source position under another path."""
+    """Return a location with the same source position and the given path."""
     position = location.location if isinstance(location, NameLoc) else location
     return name_location(path, position)
 
 
 @dataclass(frozen=True)
 class FreeNumbers:
-    """Free numbers of a module: ids for originals, and channels for collectives."""
+    """The next free ids for originals, and the next free channels for collectives, of a module."""
 
     ids: Iterator[int]
     channels: Iterator[int]
@@ -96,7 +96,7 @@ class FreeNumbers:
         return cls(count(first), free_channels(module))
 
     def id_of(self, op: Operation) -> int:
-        """Return the id of an original; a free one if it has none."""
+        """Return the id of an original; a free id if it has none."""
         stated = op.attributes.get(Names.ID)
         return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
 
@@ -104,7 +104,7 @@ class FreeNumbers:
 def apply_plan(step: Step, plan: Plan, numbers: FreeNumbers) -> None:
     """Insert the plan's copies into the step.
 
-    Operation numbers of the step still refer to the original operations.
+    The operation indices of the step still refer to the original operations afterwards.
     """
     inserter = _CopyInserter(step, numbers)
     for group in plan.groups:
@@ -126,7 +126,7 @@ class _CopyInserter:
 
     Attributes:
         latest: The latest copy of each original value.
-        delays: For each value that is read behind tokens, the positions from which on it is, with the delayed value, in
+        delays: For each value with delayed versions, the position from which each version is read, with the version, in
             program order.
     """
 
@@ -142,7 +142,7 @@ class _CopyInserter:
         numbered = self.step.numbered
         before = self.step.operation(group.before)
         inputs = numbered.values_of(group.inputs)
-        # Values that were copied for the same reader wait for the same gates already.
+        # Values that were copied for the same reader already wait for the same gates.
         cloner = Cloner(
             {
                 id(value): latest.value
@@ -164,11 +164,11 @@ class _CopyInserter:
     def _copies_behind_a_token(
         self, batch: Batch, gates: Iterable[SSAValue], cloner: Cloner, copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """Create the copies of a batch, whose inputs wait for a token.
+        """Create the copies of a batch of operations, whose inputs wait for a token.
 
         Args:
             batch: The batch.
-            gates: Values that the token waits for, in addition to those that the batch awaits.
+            gates: Values for which the token waits, in addition to the values for which the batch waits.
             cloner: The mapping from originals to the copies made so far; the copies of this batch are added to it.
             copy_of: The copy number of each operation of the batch.
 
@@ -229,7 +229,7 @@ class _CopyInserter:
     def _later_reader(self, use: Use, before: int) -> Operation | None:
         """Return the operation that contains the use if it must read the copy inserted at position `before`, else None.
 
-        Operations before that position read an earlier value, and forward operations read originals.
+        Operations before that position read an earlier copy, and forward operations read the original.
         """
         reader = self.step.phases.order.owner_here(use.operation)
         if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:
@@ -238,7 +238,7 @@ class _CopyInserter:
 
 
 def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
-    """Write the phase on new operations if the operation that reads them has one."""
+    """Write the phase of the reader on new operations, if it has a phase attribute."""
     if Names.PHASE in reader.attributes:
         for op in operations:
             op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)

@@ -36,7 +36,7 @@ from ..phase import Steps
 
 @dataclass(frozen=True)
 class StepLimits:
-    """The limits of each step by function name, and remarks to report."""
+    """The limits of the segments of each step, by function name, and the remarks to report."""
 
     of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
     remarks: tuple[Remark, ...] = ()
@@ -44,7 +44,7 @@ class StepLimits:
 
 @part("segment budgets")
 def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
-    """Choose within the budgets and write the marks.
+    """Choose the saved values within the budgets, and write the marks.
 
     Raises:
         Refusal: A budget is invalid, matches no segment, or is below the bytes that its segment has to save.
@@ -90,7 +90,7 @@ class EmittedPlan(Protocol):
 
 
 def check_limits(module: ModuleOp, limits: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
-    """Raise `Refusal` if a segment saves more than its limit, because other recomputation reads values of the segment.
+    """Raise `Refusal` if a segment saves more than its limit, because recomputation elsewhere reads its values.
 
     `limits`: the limits by function name.
     """
@@ -98,7 +98,7 @@ def check_limits(module: ModuleOp, limits: Mapping[str, SegmentLimits], emitted_
         of_step = limits.get(emitted.function)
         if of_step is not None and (why := of_step.violation(emitted.graph, emitted.plan)) is not None:
             function = next((public for public in functions_of(module) if _name(public) == emitted.function), module)
-            raise Refusal(function, f"{why}: other requested recomputation reads from it")
+            raise Refusal(function, f"{why}: recomputation that is requested elsewhere reads its values")
 
 
 def _name(function: FuncOp) -> str:
@@ -106,7 +106,7 @@ def _name(function: FuncOp) -> str:
 
 
 def selection_without_budgets(selection: Selection) -> Selection:
-    """Return the selection for the segments without a budget, which recomputes none unless it names segments."""
+    """Return the selection for segments without a budget. They are recomputed only if the selection names segments."""
     is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
     if selection.segment_budgets and is_open:
         return replace(selection, segments="none", segment_budgets=())
@@ -116,7 +116,7 @@ def selection_without_budgets(selection: Selection) -> Selection:
 def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """Raise `Refusal` for a budget that matches no segment.
 
-    The error is reported at the first function that contains no placeholder of another step, since these hide segments.
+    The error is reported at the first function without a placeholder of another step, since placeholders hide segments.
     """
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]

@@ -1,7 +1,7 @@
-"""Functions to which a selection does not apply, because it names a segment or checkpoint that they lack.
+"""Record the functions to which a selection does not apply, because it names a segment or checkpoint that they lack.
 
-A nested step is outlined as its own function, and a selection that names only segments of the nested step is no error
-for the outer one.
+A nested step is outlined as its own function. A selection that names only segments of the nested step is not an error
+for the outer step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass
 class Misfits:
-    """The functions to which a selection does not apply, with the error, and the number of functions to which it
+    """The functions to which a selection does not apply, with the errors, and the number of functions to which it
     applies."""
 
     misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])

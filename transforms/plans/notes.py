@@ -21,7 +21,7 @@ NO_CHANGES: Mapping[Operation, Mapping[str, Attribute]] = {}
 def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = NO_CHANGES) -> Iterator[Note]:
     """Yield a note for each operation with a segment, mark or checkpoint attribute.
 
-    `changed`: attributes to read instead of the attributes of an operation, as from `marked_attributes`.
+    `changed`: for some operations, attributes to read instead of their own, such as those from `marked_attributes`.
     """
     for number, op in enumerate(step.numbered.operations):
         attributes = changed.get(op, op.attributes)
@@ -36,7 +36,7 @@ def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = 
 
 
 def write_notes(step: Step, notes: Iterable[Note]) -> None:
-    """Write the notes as attributes, instead of all existing segment, mark and checkpoint attributes of the step."""
+    """Write the notes as attributes, replacing all segment, mark and checkpoint attributes of the step."""
     for op in step.numbered.operations:
         for name in _NOTED:
             op.attributes.pop(name, None)

@@ -1,8 +1,8 @@
-"""Remarks on the recomputed operations of a plan: for each segment their number, the bytes that need not be saved, and
-the FLOPs.
+"""Remarks on the recomputed operations of a plan.
 
-They are `passed` remarks in LLVM's sense, of the topic `RECOMPUTED`. Tools print them only on request, because a step
-may have hundreds of segments.
+They state, for each segment, the number of operations, the bytes that need not be saved, and the FLOPs. They are
+`passed` remarks in LLVM's sense, with the topic `RECOMPUTED`. Tools print them only on request, because a step may have
+hundreds of segments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...support.units import format_bytes
 from ..per_device.outline import is_stand_in
 
 MOST_NAMES = 3
-"""The number of names of operations in a remark on operations outside segments."""
+"""The maximum number of operation names in a remark on operations outside segments."""
 
 
 def recomputed_remarks(step: Step, plan: Plan) -> Iterator[Remark]:

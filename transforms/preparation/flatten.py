@@ -1,4 +1,4 @@
-"""Flattening of a module, the first stage of `recompute`: inline calls, gradient regions and segments, write phases,
+"""Flatten a module, which is the first stage of `recompute`: inline calls, gradient regions and segments, write phases,
 and drop dead code.
 
 All further stages work on the flat copy; the module itself stays unchanged.
@@ -35,10 +35,10 @@ class FlatModule:
 
     Attributes:
         module: The copy.
-        selection: The selection, with the checkpoints that the step states itself, and without dead ones.
+        selection: The selection, with the checkpoints that the step itself declares, and without dead ones.
         is_structured: Whether the module had gradient regions.
         remarks: Remarks on calls that stay, guessed phases, and ignored checkpoints.
-        origins: The calls that the inlined operations come from.
+        origins: The origin of each inlined operation.
     """
 
     module: ModuleOp
@@ -49,7 +49,7 @@ class FlatModule:
 
 
 def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
-    """Return a flat copy of the module. Its loops are not cut.
+    """Return a flat copy of the module, whose loops are not cut.
 
     Raises:
         Refusal: The selection does not apply to the module.
@@ -73,7 +73,7 @@ def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Drop dead code, whose operands would count as outputs of their segments."""
+    """Erase dead code, whose operands would count as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 

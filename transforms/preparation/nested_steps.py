@@ -79,8 +79,8 @@ def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
 def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
     """Inline each function at its placeholder.
 
-    `is_held_back`: insert a barrier before each later step, so that no executor begins its forward pass before the
-    gradient of the previous step is complete.
+    `is_held_back`: whether to insert a barrier before each later step, so that no executor begins its forward pass
+    before the gradient of the previous step is complete.
     """
     for step in reversed(nested):
         inside = step.function.body.block
@@ -102,7 +102,7 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
 def _hold_back(operations: Sequence[Operation]) -> None:
     """Insert a barrier before the values that the forward pass of a later step reads.
 
-    Its gate is a value of the previous step's gradient: one that the forward pass reads, or else the last one.
+    The gate is a value of the previous step's gradient: a value that the forward pass reads, or else the last value.
 
     Args:
         operations: The operations of the later step.
@@ -136,7 +136,8 @@ def _hold_back(operations: Sequence[Operation]) -> None:
 
 
 def _values_behind(order: Order, backward: Sequence[Operation], start: int) -> set[SSAValue]:
-    """Return the values before position `start` that backward operations compute, or that depend on such values."""
+    """Return the values defined before position `start` that backward operations compute, or that depend on such
+    values."""
     behind = set[SSAValue](result for op in backward for result in op.results)
     for op in order.operations[order.position[backward[0]] if backward else start : start]:
         if not behind.isdisjoint(read_values(op)):
@@ -145,8 +146,8 @@ def _values_behind(order: Order, backward: Sequence[Operation], start: int) -> s
 
 
 def _last_read_after(order: Order, backward: Sequence[Operation], end: int) -> SSAValue | None:
-    """Return the first result of the last backward operation with one that is read after position `end`; None if there
-    is none."""
+    """Return a result of the last backward operation before `end` that has results read after `end`; None if there is
+    none."""
     results = (result for op in reversed(backward) for result in op.results)
     return next((value for value in results if any(order.position[op] > end for op in order.readers(value))), None)
 
@@ -156,12 +157,13 @@ def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, directio
 
 
 def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction | None:
-    """Return the direction according to the first source that knows it; None if none does."""
+    """Return the direction of an operation according to the first source that states it; None if none does."""
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 
 def _outline_block(module: ModuleOp, block: Block, parent: str, number: int) -> NestedStep:
-    """Outline a block without its terminator, whose arguments become the first arguments of the function."""
+    """Outline a block, except for its terminator. The arguments of the block become the first arguments of the
+    function."""
     *operations, _ = block.ops
     return _outline(module, operations, parent, f"{parent}/{number}", tuple(block.args))
 
@@ -175,8 +177,8 @@ def _outline(
     """
     block = operations[0].parent
     holder = operations[0].parent_op()
-    assert block is not None and holder is not None, "a step stands in an operation"
-    # Counted first: without its body, a loop does not show its trip count.
+    assert block is not None and holder is not None, "a step is inside an operation"
+    # The runs are counted before the move, since a loop without its body does not show its trip count.
     runs = runs_of(operations[0])
     order, chosen = Order.of(block), set(operations)
     results = [
@@ -192,7 +194,7 @@ def _outline(
     inside = Block(arg_types=[value.type for value in outside])
     for argument, value in zip(inside.args, outside, strict=True):
         argument.name_hint = value.name_hint
-    # The captured values stay alive as operands of the placeholder.
+    # The captured values stay live as operands of the placeholder.
     placeholder = UnrealizedConversionCastOp(operands=[captured], result_types=[[value.type for value in results]])
     block.insert_op_before(placeholder, operations[0])
     _move(operations, inside, None)
@@ -236,7 +238,7 @@ def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:
 
 
 def _is_step(block: Block) -> bool:
-    """Return whether the block contains operations of both directions, by any of the phase sources."""
+    """Return whether the block contains operations of both directions, according to any of the phase sources."""
     phase_sources, directions = sources(), set[Direction]()
     for op in operations_in(block):
         directions.update(stated for source in phase_sources if (stated := source.direction(op)) is not None)
@@ -244,12 +246,12 @@ def _is_step(block: Block) -> bool:
 
 
 def _later_steps(block: Block) -> list[list[Operation]]:
-    """Return the operations of each step but the first one; operations that belong to no step count for the first
-    one."""
+    """Return the operations of each step except for the first one, to which operations outside all steps are
+    assigned."""
     order = Order.of(block)
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):
-        return []  # The stated phases decide which operations are forward.
+        return []  # Stated phases determine which operations are forward operations.
     constants = order.constant_operations
     phase_sources = sources()
     direction = {

@@ -1,5 +1,8 @@
-"""List the values that may be moved to the host under a budget: those whose recomputation costs most per byte. The
-planners choose among them."""
+"""List the values that may be moved to the host under a budget: those with the highest recomputation cost per
+byte.
+
+The planners choose among them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from ..offload import is_view, why_not_moved
 from ..phase import steps_of
 
 LEAST_BYTES = 1 << 12
-"""The minimum size in bytes of a value that is offered."""
+"""The minimum size, in bytes, of a value that may be moved to the host."""
 
 
 def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequence[SSAValue]]:
@@ -40,8 +43,8 @@ def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequenc
 
 
 def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Yield the values whose recomputation costs most per byte, until transfers take their share of the forward pass's
-    time.
+    """Yield values in order of falling recomputation cost per byte, until transfers take their share of the forward
+    pass's time.
 
     Values that cannot be recomputed come first.
     """

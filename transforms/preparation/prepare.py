@@ -28,14 +28,14 @@ from .offered_moves import offered_moves
 
 @dataclass(frozen=True)
 class Prepared:
-    """A flat copy of a module, and the data to choose and to restore.
+    """A flat copy of a module, with the data for the choice and for the restoration.
 
     Attributes:
         module: The copy.
-        selection: The selection, with the checkpoints that the step states itself.
+        selection: The selection, with the checkpoints that the step itself declares.
         is_structured: Whether the module had gradient regions.
         remarks: Remarks on ignored options and on unchanged loops.
-        origins: The calls that the inlined operations come from.
+        origins: The origin of each inlined operation.
         nested: Steps inside loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined as functions until `put_back`.
         rolled: The recomputation in loops.
@@ -54,7 +54,8 @@ class Prepared:
 
     @property
     def containing(self) -> Mapping[str, str]:
-        """For each outlined function the public function that contains its step, both by name."""
+        """The name of the public function that contains the step of each outlined function, by the name of the
+        latter."""
         parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
         containing = dict[str, str]()
         for name, parent in parents.items():
@@ -65,8 +66,8 @@ class Prepared:
 
     @property
     def runs(self) -> Mapping[str, int]:
-        """For each outlined function, by name, how often its step runs in one step of the module, as loops that contain
-        it iterate."""
+        """The number of runs of each outlined step in one run of the module, through loops around it, by function
+        name."""
         in_parent = {step.function.sym_name.data: (step.parent, 1) for step in self.per_device}
         in_parent |= {step.function.sym_name.data: (step.parent, step.runs) for step in self.nested}
 
@@ -84,7 +85,7 @@ class Prepared:
     def put_back(self, is_held_back: bool = False) -> None:
         """Inline the outlined functions again.
 
-        `is_held_back`: whether a barrier delays each later step until the preceding step has run.
+        `is_held_back`: whether to insert a barrier that delays each later step until the preceding step has run.
         """
         put_back(self.nested, is_held_back)
         split_device_steps(self.per_device)
@@ -92,7 +93,8 @@ class Prepared:
 
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
-    """Make a flat copy of the module, with its loops cut and its moves offered as the options demand.
+    """Make a flat copy of the module, in which loops are cut and moves to the host are offered according to the
+    options.
 
     Raises:
         Refusal: For options that do not apply to the module.

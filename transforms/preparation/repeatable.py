@@ -32,10 +32,9 @@ def mark_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
         matching = [op for op in candidates if fnmatchcase(op.call_target_name.data, pattern)]
         if not matching:
             targets = sorted({op.call_target_name.data for op in candidates})
-            listed = f"; there are {', '.join(targets)}" if targets else ""
-            reason = (
-                f"repeatable: no custom call '{pattern}' that is free of side effects and not known already{listed}"
-            )
+            listed = f"; custom calls that can be named: {', '.join(targets)}" if targets else ""
+            wanted = "no custom call without side effects that is not already known"
+            reason = f"repeatable: '{pattern}' matches {wanted}{listed}"
             raise BadRequest(module, reason) from BadSelection(reason)
         for op in matching:
             op.attributes[Names.REPEATABLE] = UnitAttr()

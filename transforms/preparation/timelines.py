@@ -19,7 +19,7 @@ from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 
 _TIMELINES: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {ORDER: timeline, XLA: xla_timeline}
-"""The timeline of a function by each memory model. In program order every result is stored."""
+"""The function that computes a timeline under each memory model. In program order, every result is stored."""
 
 
 def flat(module: ModuleOp) -> ModuleOp:
@@ -32,8 +32,9 @@ def flat(module: ModuleOp) -> ModuleOp:
 
 
 def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
-    """Return the peak in bytes of every public function, inlined. It equals the peak of `timelines_of`, which also
-    computes labels.
+    """Return the peak of each public function in bytes, after inlining.
+
+    It equals the peak of the timeline by `timelines_of`, which also computes labels.
 
     Raises `Refusal` for dynamic shapes.
     """
@@ -43,7 +44,7 @@ def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
 
 
 def peaks_in_order(module: ModuleOp) -> dict[str, int]:
-    """Return the peak in bytes of every public function of a flat module, in program order."""
+    """Return the peak of each public function of a flat module in program order, in bytes."""
     return {function.sym_name.data: peak_in_order(function) for function in functions_of(module)}
 
 
@@ -56,7 +57,7 @@ def is_flat(module: ModuleOp) -> bool:
 
 
 def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
-    """Return the name and the timeline of every public function.
+    """Return the name and the timeline of each public function.
 
     Raises:
         Refusal: A function has dynamic shapes.

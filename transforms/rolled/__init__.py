@@ -1,1 +1,1 @@
-"""Rewrites of loops and their carries, on which `recompute-loops` is built."""
+"""Rewrites of loops and their carries, which `recompute-loops` uses."""

@@ -1,10 +1,10 @@
-"""Application of a cut of a loop: the reading loop recomputes the values that the writing loop no longer stacks.
+"""Apply a loop cut: the reading loop recomputes the values that the writing loop no longer stacks.
 
     forward:   %s1 = dynamic_update_slice %s, tanh(%h), %i        forward:   %s1 = dynamic_update_slice %s, %h, %i
     backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
                                                                              %y  = tanh(%x)
 
-Loop-invariant values of the forward loop are read from outside both loops; its counter is the number of the
+Loop-invariant values of the forward loop are read from outside both loops. Its counter is replaced by the index of the
 iteration that wrote the slice. No token is needed, because no operation moves from one body into another.
 """
 
@@ -34,7 +34,8 @@ from .sink_broadcasts import sink_broadcasts
 
 
 def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops by the cut, which invalidates analyses of them, and return the number of copies."""
+    """Rewrite both loops according to the cut, and return the number of copies. Analyses of the loops become
+    invalid."""
     pair = cut.pair
     first = pair.stacks[0]
     writer = with_more_carries(pair.writer.op, _empty_stacks(cut.new, pair.writer), replaced)
@@ -49,7 +50,7 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
         group = [reading for reading in cut.dropped_reads if reading.written == written]
         copies += _Recomputation(cut, numbers, written).replace(group, kept)
     sink_broadcasts(pair.reader.op)
-    without_dead_carries(pair.reader.op, replaced)  # First: it reads results of the writer.
+    without_dead_carries(pair.reader.op, replaced)  # The reader comes first, since it reads results of the writer.
     without_dead_carries(writer, replaced)
     return copies
 
@@ -58,7 +59,7 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
 class _StackedValue:
     """A value of the writing body and the stack that holds it.
 
-    `place`: the index in the stack for iteration n.
+    `place`: the index in the stack as a function of the iteration n.
     """
 
     value: SSAValue
@@ -67,20 +68,20 @@ class _StackedValue:
 
 
 def _empty_stacks(values: Sequence[SSAValue], loop: CountedLoop) -> list[SSAValue]:
-    """Insert an empty stack before the loop for each value of its body."""
+    """Insert before the loop an empty stack for each of these values of its body."""
     builder = builder_before(loop)
     return [builder.empty(loop.trips, shape_of(value), element_of(value)) for value in values]
 
 
 def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like: Stack) -> None:
-    """Write the value to a carry in each iteration, at the same place as the stack `like`.
+    """Write the value to a carry in each iteration, at the same index at which the stack `like` is written.
 
     `index`: the index of the carry.
     """
     block = writer.body.block
     last = terminator_of(writer.body.block)
     update = last.operands[like.index].owner
-    assert isinstance(update, DynamicUpdateSliceOp), "a stack is updated by a slice"
+    assert isinstance(update, DynamicUpdateSliceOp), "each update of a stack writes a slice"
     place = update.start_indices[0]
     builder = Builder(InsertPoint.before(last), last.location, place.type)
     last.operands[index] = builder.write(block.args[index], builder.as_slice(value), place)
@@ -90,8 +91,8 @@ def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like:
 class _Recomputation:
     """Builder of the copies in the reading body.
 
-    They recompute the iteration of the writing loop given by `written`, a function of the reading loop's iteration
-    number.
+    The copies recompute one iteration of the writing loop: the iteration `written`, as a function of the reading loop's
+    iteration index.
     """
 
     cut: LoopCut
@@ -99,7 +100,7 @@ class _Recomputation:
     written: Affine
 
     def replace(self, readings: Sequence[StackRead], kept: Sequence[_StackedValue]) -> int:
-        """Replace the reads by copies, inserted before the first one; return the number of copies."""
+        """Replace the reads by copies, which are inserted before the first read; return the number of copies."""
         ops = {reading.op for reading in readings}
         first = next(op for op in self.cut.pair.reader.block.ops if op in ops)
         mapping = self._inputs(kept, first)
@@ -118,8 +119,11 @@ class _Recomputation:
         return len(copies)
 
     def _inputs(self, kept: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
-        """Map the inputs of the copies to values in the reading body: loop-invariant values, the counter, and slices of
-        stacks. New operations are inserted before the operation `before`."""
+        """Map the inputs of the copies (loop-invariant values, the counter and stacked values) to values of the
+        reading body.
+
+        New operations are inserted before the operation `before`.
+        """
         writer = self.cut.pair.writer
         mapping = dict[SSAValue, SSAValue]()
         slices = [reading.stack.slice for reading in self.cut.dropped_reads]
@@ -136,11 +140,12 @@ class _Recomputation:
         return mapping
 
     def _of_reader(self, place: Affine) -> Affine:
-        """Return a function of the writing loop's iteration number as one of the reading loop's."""
+        """Convert a function of the writing loop's iteration index to a function of the reading loop's iteration
+        index."""
         return Affine(place.scale * self.written.scale, place.scale * self.written.offset + place.offset)
 
     def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:
-        """Emit a function of the reading loop's iteration number, or reuse an equal value of this type."""
+        """Emit the value of a function of the reading loop's iteration index, or reuse an equal value of this type."""
         reader = self.cut.pair.reader
         for op in _before(before):
             if len(op.results) == 1 and op.results[0].type == type_ and reader.affine(op.results[0]) == number:
@@ -157,7 +162,7 @@ class _Recomputation:
                 return builder.minus_from(offset, counter)
 
     def _slice(self, stacked: _StackedValue, before: Operation) -> SSAValue:
-        """Emit a read of the stacked value, in its own shape."""
+        """Emit a read of the stacked value, in the shape that it has in the writing loop."""
         builder = self._builder(before)
         place = self._number(self._of_reader(stacked.place), builder.counter_type, before)
         slice_ = builder.read(stacked.stack, place)
@@ -169,14 +174,14 @@ class _Recomputation:
 
 
 def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
-    """Redirect reshapes of the slice to the value itself, so that two conditionals have the same condition."""
+    """Redirect uses of reshapes of the slice to the value itself, so that equal conditions are one value."""
     for use in list(slice_.uses):
         if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
             use.operation.result.replace_all_uses_with(value)
 
 
 def _before(op: Operation) -> Iterator[Operation]:
-    """Yield the operations before `op`, the nearest first."""
+    """Yield the operations before `op`, beginning with the nearest one."""
     while (previous := op.prev_op) is not None:
         yield previous
         op = previous

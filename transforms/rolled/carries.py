@@ -1,6 +1,6 @@
-"""Adding carries to loops, and removing dead ones.
+"""Add carries to loops, and remove dead carries.
 
-All functions extend `replaced`, the map from results of erased loops to their replacements.
+All functions add entries to `replaced`, which maps results of erased loops to their replacements.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
 
 
 def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
-    """Remove the carries on which neither the condition, nor a used result, nor an effect depends; also in nested
-    loops."""
+    """Remove the carries of a loop and its nested loops on which no condition, used result or effect depends."""
     carried = -1
     # Removing a carry of an inner loop may remove the last use of a carry of this one.
     while carried != (carried := _carry_count(loop)):
@@ -44,8 +43,10 @@ def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
 
 
 def drop_dead_carries(block: Block, replaced: Replaced) -> None:
-    """Remove dead carries of all loops in the block and in its branches, the last loop first, since it reads results of
-    the others."""
+    """Remove dead carries of all loops in the block and its branches.
+
+    The last loop comes first, since it may read results of earlier loops.
+    """
     for loop in reversed(list(_loops_in(block))):
         without_dead_carries(loop, replaced)
 
@@ -83,7 +84,7 @@ def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
 def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
     """Rebuild the loop around the same regions.
 
-    The results of the new loop replace the old results with the indices `kept`.
+    The results of the new loop replace those results of the old loop whose indices are in `kept`.
     """
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)
@@ -99,8 +100,11 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
 
 
 def _needed_carries(loop: WhileOp) -> set[int]:
-    """Return the carries that the condition reads, whose results are read, or on which such a carry or an effect
-    depends."""
+    """Return the indices of the needed carries.
+
+    A carry is needed if the condition reads it, if its result is read, or if an effect or another needed carry depends
+    on it.
+    """
     block = loop.body.block
     last = terminator_of(loop.body.block)
     needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}

@@ -1,4 +1,4 @@
-"""Rewrite of two loops that share stacks so that carries are saved once per chunk of iterations instead.
+"""Rewrite two loops that share stacks, so that carries are saved once per chunk of iterations instead.
 
 With chunks of k iterations, both loops become loops over chunks:
 
@@ -6,8 +6,8 @@ With chunks of k iterations, both loops become loops over chunks:
     while m < 8 { read 7 - m; … }                ->   while p < 4 { %h = read 3 - p; while r < 2 { stack %h; %h1 = … }
                                                                     while j < 2 { read 1 - j; … } }
 
-If k does not divide the number of iterations, the remainder is a last chunk, whose carries are in no stack. The code
-size does not depend on the number of iterations.
+If k does not divide the number of iterations, the remainder forms a last chunk, whose carries are not in a stack. The
+code size does not depend on the number of iterations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .loop_replacement import read_results, replace_loop
 
 
 def save_in_chunks(chunks: Chunks, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops with chunks; return the number of copies."""
+    """Rewrite both loops as loops over chunks; return the number of copies."""
     saved = _ForwardInChunks(chunks, numbers).replace(replaced)
     _BackwardInChunks(chunks, numbers, saved).replace(replaced)
     return len(chunks.recomputed_part.operations)
@@ -44,7 +44,7 @@ def save_in_chunks(chunks: Chunks, numbers: FreeNumbers, replaced: Replaced) -> 
 
 @dataclass(frozen=True)
 class _SavedCarries:
-    """The carries at the start of each chunk: stacks for complete chunks, plain values for the last incomplete one."""
+    """The carries at the start of each chunk: stacks for complete chunks, and values for an incomplete last chunk."""
 
     stacks: Sequence[SSAValue]
     last: Sequence[SSAValue]
@@ -54,7 +54,7 @@ class _ForwardInChunks:
     """Replaces the forward loop by a loop over chunks, which saves the carries at the start of each chunk.
 
     Attributes:
-        needed: The part of the forward loop that is still needed: without the dropped stacks.
+        needed: The part of the forward loop that is needed without the dropped stacks.
         iterations: Its iterations.
         saved: The positions of the saved carries among the carries of `needed`.
     """

@@ -1,4 +1,4 @@
-"""Iterations of a loop, emitted inside another loop: the operations of its body, for carries and a counter of the new
+"""Emit iterations of a loop inside another loop: the operations of its body, with carries and a counter of the new
 loop."""
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .loop_builder import Builder
 ValueMap = dict[SSAValue, SSAValue]
 """Maps values of the original body to values of the new body."""
 CloneOperation = Callable[[Operation, ValueMap], Operation]
-"""Clones an operation and adds its results to the map."""
+"""A function that clones an operation and adds its results to the map."""
 ExtraValues = Callable[[Builder, SSAValue], ValueMap]
-"""Provides additional values of an iteration: (builder, counter of the new loop) -> map."""
+"""A function that provides additional values of an iteration: (builder, counter of the new loop) -> map."""
 
 
 def clone_in_place_of_original(op: Operation, mapping: ValueMap) -> Operation:
-    """Clone an operation whose original is erased, so that the clone keeps its id."""
+    """Clone an operation whose original will be erased; the clone keeps its id."""
     return op.clone(mapping)
 
 
 def clone_beside_original(numbers: FreeNumbers) -> CloneOperation:
-    """Return a function that clones operations which also stay elsewhere: ids are dropped and channels renumbered."""
+    """Return a function that clones operations whose originals stay: ids are dropped, and channels renumbered."""
 
     def clone(op: Operation, mapping: ValueMap) -> Operation:
         copy = op.clone(mapping)
@@ -59,9 +59,9 @@ def clone_as_copy(numbers: FreeNumbers) -> CloneOperation:
 
 @dataclass(frozen=True)
 class OriginalCounter:
-    """The counter of the original loop, as a function of the counter n of the new loop.
+    """The counter of the original loop as a function of the counter n of the new loop.
 
-    It is `start + chunk * chunk_trips + n`, or `start + n` without chunks.
+    The value is `start + chunk * chunk_trips + n`, or `start + n` without chunks.
     """
 
     start: int
@@ -79,8 +79,8 @@ class IterationRange:
     """Consecutive iterations of a loop.
 
     Attributes:
-        trips: Their number.
-        initial: The carries before the first of them.
+        trips: The number of iterations.
+        initial: The carries before the first iteration.
         counter: The counter of the original loop.
     """
 
@@ -91,7 +91,8 @@ class IterationRange:
 
 @dataclass(frozen=True)
 class Iterations:
-    """The part of a loop's body that computes the needed carries; loop-invariant values are read from outside."""
+    """The part of a loop's body that computes the needed carries. Loop-invariant values are read from outside the
+    loop."""
 
     loop: CountedLoop
     needed: LoopPart
@@ -145,7 +146,7 @@ class Iterations:
 
 @dataclass(frozen=True)
 class Rerun:
-    """A second run of some iterations of a loop, for the slices that it stacks."""
+    """A second run of some iterations of a loop, which computes the slices that the loop stacks."""
 
     loop: CountedLoop
     needed: LoopPart
@@ -154,7 +155,7 @@ class Rerun:
     def emit_loop(
         self, builder: Builder, trips: int, initial: Sequence[SSAValue], counter: OriginalCounter, numbers: FreeNumbers
     ) -> Sequence[SSAValue]:
-        """Emit the loop, and return stacks with the slices of these iterations alone, in loop order."""
+        """Emit the loop, and return stacks with only the slices of these iterations, in loop order."""
         iterations = Iterations(self.loop, self.needed)
         slices = [stack.slice for stack in self.stacks]
         empty = [builder.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]

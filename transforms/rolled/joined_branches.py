@@ -1,12 +1,12 @@
-"""Joining of a conditional with its gradient, for a loop in a branch and the loop that reads its stacks.
+"""Join a conditional with its gradient, so that a loop in a branch and the loop that reads its stacks are in one block.
 
     %r:2 = case %c { loop; return %y, %s }              case %c { return %y }
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
 While loops are cut, the operations of a forward branch precede the operations of its gradient, so that stacks connect
-loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. In
-branches that do not compute a new result it is zero, as JAX writes it.
+loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read.
+Branches that do not compute a new result return zeros for it, as in JAX.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .carries import Replaced
 
 _CONDITIONALS = (CaseOp, IfOp)
 Read = tuple[Operation, int, SSAValue]
-"""An operand: its operation, its index, and its original value."""
+"""A use of a value as an operand: the operation, the operand index, and the original value."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class JoinedBranches:
     """Two conditionals whose branches are joined.
 
     Attributes:
-        forward, backward: The conditionals, which have one condition.
-        markers: In each region of the gradient, the operation at which its own operations begin.
+        forward, backward: The conditionals, which have the same condition.
+        markers: For each region of the gradient, the operation at which the gradient's own operations begin.
         outer: The indices of the forward results that operations outside the gradient use.
         returned: The original operands of each forward terminator.
         reads: The operands in the gradient that were results of the forward conditional.
@@ -57,8 +57,7 @@ class JoinedBranches:
 
 
 def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
-    """Move the branches of each forward conditional of the block into the branches of its gradient, before their
-    operations."""
+    """Move the branches of each forward conditional in the block to the beginning of its gradient's branches."""
     joined, paired = list[JoinedBranches](), set[Operation]()
     conditionals = [op for op in operations_in(block) if op.regions and isinstance(op, _CONDITIONALS)]
     for number, backward in enumerate(conditionals):
@@ -74,8 +73,8 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
 
     Args:
         joined: The joined conditionals.
-        is_changed: Whether the branches were rewritten meanwhile.
-        replaced: Extended by the replacements of the forward conditional's results.
+        is_changed: Whether the branches were rewritten while they were joined.
+        replaced: The map to which the replacements of the forward conditional's results are added.
     """
     forward = [_ops_before(marker) for marker in joined.markers]
     crossing = [_crossing(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)]
@@ -110,7 +109,8 @@ def _are_pair(forward: Operation, backward: Operation, crossings: Crossings) -> 
 
 
 def _is_same(first: SSAValue, second: SSAValue) -> bool:
-    """Return whether both values are one, or are computed from one value by equal chains of unary operations."""
+    """Return whether both values are the same, or are computed from the same value by equal chains of unary
+    operations."""
     while first is not second:
         if not (isinstance(first, OpResult) and isinstance(second, OpResult)):
             return False
@@ -123,7 +123,7 @@ def _is_same(first: SSAValue, second: SSAValue) -> bool:
 
 
 def _reads(holder: Operation, value: SSAValue) -> bool:
-    """Return whether the value is read in the regions of an operation."""
+    """Return whether an operation in the regions of `holder` reads the value."""
     return any(_is_inside(use.operation, holder) for use in value.uses)
 
 
@@ -154,8 +154,10 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
 
 
 def _read_directly(forward: Operation, yielded: Sequence[SSAValue], gradient: Block) -> list[Read]:
-    """Let the operations of the gradient read values of the forward branch itself instead of results of the
-    conditional; return these operands."""
+    """Make the gradient's operations read values of the forward branch directly instead of results of the conditional.
+
+    Return the operands that were changed.
+    """
     reads = list[Read]()
     for op in [op for top in gradient.ops for op in every_operation(top)]:
         for index, value in enumerate(op.operands):
@@ -166,11 +168,11 @@ def _read_directly(forward: Operation, yielded: Sequence[SSAValue], gradient: Bl
 
 
 def _move_before_gradient(branch: Block, gradient: Block) -> Operation:
-    """Move the operations of a branch to the start of its gradient; return a marker at which those of the gradient
-    begin."""
+    """Move the operations of a branch to the start of its gradient; return a marker before the gradient's
+    operations."""
     marker = UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
     first, last = gradient.first_op, terminator_of(branch)
-    assert first is not None, "checked: a region ends"
+    assert first is not None, "the region was checked to have a terminator"
     gradient.insert_op_before(marker, first)
     for op in [op for op in branch.ops if op is not last]:
         op.detach()
@@ -214,10 +216,9 @@ def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
 
 
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
-    """Rebuild the forward conditional: it returns the results that others use, then the results that the gradient
-    reads.
+    """Rebuild the forward conditional: it returns the results that other operations use, then the gradient's operands.
 
-    `crossing`: the values of each branch that the gradient reads.
+    `crossing`: for each branch, the values that the gradient reads.
     """
     old = joined.forward
     rebuilt = type(old).create(
@@ -242,8 +243,7 @@ def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResul
 
 
 def _return_too(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) -> Sequence[Attribute]:
-    """Let each branch return its values in `crossing` too, or zeros in their place; return the types of the additional
-    results."""
+    """Make each branch also return its values in `crossing`, or zeros; return the types of the additional results."""
     ends = [terminator_of(region.block) for region in conditional.regions]
     returned_already = [set(end.operands) for end in ends]
     new = [
@@ -265,7 +265,8 @@ def _return_too(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) 
 
 
 def _result_types(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
-    """Return the types of the new results: each type as often as the branch that returns most values of it."""
+    """Return the types of the new results: each type as often as it occurs in the branch with most values of the
+    type."""
     needed = dict[Attribute, int]()
     for listed in values:
         counts = dict[Attribute, int]()
@@ -281,7 +282,7 @@ def _largest(counts: Mapping[Attribute, int], other: Mapping[Attribute, int]) ->
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
     """Return zeros for a branch that does not compute a value that the gradient reads in another branch."""
-    assert is_tensor(type_), "checked: all values are tensors"
+    assert is_tensor(type_), "all values were checked to be tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))
     new: list[Operation] = [zero]

@@ -1,4 +1,4 @@
-"""Builder of counted loops and of accesses to stacks."""
+"""A builder for counted loops and for accesses to stacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ...support.type_guards import is_tensor, is_unsigned
 
 @dataclass(frozen=True)
 class Builder:
-    """Inserts operations at `point`, all with one location.
+    """Inserts operations at `point`, all with the same location.
 
     `counter_type`: the type of loop counters.
     """
@@ -65,25 +65,25 @@ class Builder:
         return self.value(AddOp(left, right))
 
     def table(self, numbers: Sequence[int]) -> SSAValue:
-        """Emit a vector constant of integers that have the element type of the loop counter."""
+        """Emit a constant vector of integers that have the element type of the loop counter."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
-        """Emit a stack of zeros; each element is overwritten later."""
+        """Emit a stack of zeros, all of which are overwritten later."""
         zero = self.value(ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize))))
         return self.value(BroadcastInDimOp(zero, [], TensorType(element, [slices, *shape])))
 
     def as_slice(self, value: SSAValue) -> SSAValue:
-        """Emit the value with a leading dimension of 1."""
+        """Emit the value with an additional leading dimension of size 1."""
         shape = shape_of(value)
         return self.value(BroadcastInDimOp(value, range(1, len(shape) + 1), TensorType(element_of(value), [1, *shape])))
 
     def write(self, stack: SSAValue, part: SSAValue, index: SSAValue) -> SSAValue:
-        """Emit the stack with `part` written at this index."""
+        """Emit an update of the stack that writes `part` at this index."""
         return self.value(DynamicUpdateSliceOp(stack, part, self._starts(stack, index)))
 
     def read(self, stack: SSAValue, index: SSAValue) -> SSAValue:
-        """Emit a `dynamic_slice` of one row; the result keeps a leading dimension of 1."""
+        """Emit a `dynamic_slice` of one row, whose leading dimension has size 1."""
         return self.value(DynamicSliceOp(stack, self._starts(stack, index), [1, *shape_of(stack)[1:]]))
 
     def read_value(self, stack: SSAValue, index: SSAValue) -> SSAValue:
@@ -129,9 +129,9 @@ class Builder:
 
 
 EmitBody = Callable[[Builder, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Emits a loop body: (builder, counter, carries) -> next carries."""
+"""A function that emits a loop body: (builder, counter, carries) -> next carries."""
 
 
 def builder_before(loop: CountedLoop) -> Builder:
-    """Return a builder that inserts before the loop, at its location and with its type of counters."""
+    """Return a builder that inserts before the loop, with the location and the counter type of the loop."""
     return Builder(InsertPoint.before(loop.op), loop.op.location, loop.block.args[loop.counter].type)

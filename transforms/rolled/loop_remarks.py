@@ -16,21 +16,21 @@ from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.operations import name_of
 from ...support.units import format_bytes, readable_bytes
 
-WHOLE = "the loop is in a segment, and recomputed with it as a whole: this needs less memory than cutting it"
+WHOLE = "the loop is recomputed as a whole with its segment, which needs less memory than a cut"
 EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
 _TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
-"""The topics of remarks with these reasons."""
+"""The topics of remarks, by reason."""
 
 
 def remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
-    """Make the remark that a loop is left unchanged. `topic`: by default the topic of the reason."""
+    """Make the remark that a loop is left unchanged. `topic`: the default is the topic of the reason."""
     return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
 def remarks_on_cuts_not_worthwhile(
     pairs: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
 ) -> Iterator[Remark]:
-    """Yield a remark for each pair of loops that is recomputed as a whole, or whose cut saves too little."""
+    """Yield a remark for each pair of loops that is recomputed as a whole, or whose cut would save too little."""
     for pair in pairs:
         if pair.writer.op in whole:
             yield Remark(pair.writer.op, WHOLE)
@@ -69,7 +69,7 @@ def remark_on_cut(cut: LoopCut) -> Remark:
 
 
 def remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
-    """Yield, for each reason why operations of the loop are not repeated, a remark at the first such operation."""
+    """Yield one remark for each reason why operations of the loop are not repeated, at the first such operation."""
     reasons = dict[str, Operation]()
     for op in cut.pair.writer.block.ops:
         if op is not cut.pair.writer.block.last_op and (reason := why_impure(op)) is not None:

@@ -1,4 +1,4 @@
-"""Replacement of a counted loop: the new values of its results, and its removal."""
+"""Replace a counted loop: redirect uses of its results to new values, and erase it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builde
         values: The new values, by the index of the result. Other results are the constant at which the counter ends, or
             the initial value of a carry that the loop does not change.
         builder: The builder for the constant.
-        replaced: Extended by the replacements.
+        replaced: The map to which the replacements are added.
     """
     for result in loop.op.results:
         value = values.get(result.index)
@@ -40,7 +40,7 @@ def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builde
 
 
 def erase_loop(loop: CountedLoop) -> None:
-    """Erase a loop and the operations that still read it, whose results are not needed."""
+    """Erase a loop and the operations that still read its results, whose own results are not needed."""
     _erase_readers(loop.op.results)
     Rewriter.erase_op(loop.op)
 

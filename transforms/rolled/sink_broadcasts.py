@@ -1,9 +1,10 @@
-"""Sinking of broadcasts into the body of a loop that reads them, since their results would be live as long as the loop.
+"""Sink broadcasts into the body of the loop that reads them: outside, their results would be live during the whole
+loop.
 
     %m = broadcast_in_dim %row : 4x128x128                  while … do {
     while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
 
-XLA does not hoist them again, because it hoists nothing that is larger than its operands.
+XLA does not hoist them again, because it does not hoist operations whose results are larger than their operands.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def sink_broadcasts(loop: WhileOp) -> None:
 
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Yield each loop-invariant value as it is outside the loop and as it is in the body."""
+    """Yield each loop-invariant value as a pair: the value outside the loop and the value in the body."""
     block = loop.body.block
     last = terminator_of(loop.body.block)
     for index, argument in enumerate(block.args):
@@ -58,9 +59,9 @@ def _is_read_in(loop: WhileOp, op: Operation) -> bool:
 
 
 def _chain(value: SSAValue) -> list[Operation]:
-    """Return the reshapes, broadcasts and casts that compute the value from their smallest operand, in program order.
+    """Return the reshapes, broadcasts and casts that compute the value from the smallest operand, in program order.
 
-    Empty if no operand in the chain is smaller than the value.
+    The result is empty if no operand in the chain is smaller than the value.
     """
     chain = list[Operation]()
     smallest = value_bytes(value)

@@ -1,12 +1,12 @@
-"""Rewrite of two loops that share stacks so that carries are saved in slots instead (binomial checkpointing).
+"""Rewrite two loops that share stacks, so that carries are saved in slots instead (binomial checkpointing).
 
-A fixed number of carries is saved, and slots are refilled while the later loop runs backwards:
+A fixed number of carries is saved in slots, which are refilled while the later loop runs backwards:
 
     while n < 8 { stack %h; %h1 = f(%h, n) }          fill the first slots, a few iterations between two of them
     while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
 
-Slots and numbers of iterations are in tables (`planning/binomial.py`). The carry of the last iteration, with which the
-later loop begins, has a slot of its own and is not recomputed. No rule of the proof covers this rewrite.
+Tables hold the slots and the numbers of iterations to run (`planning/binomial.py`). The carry of the last iteration,
+with which the later loop begins, has a slot of its own and is not recomputed. No rule of the proof covers this rewrite.
 
 The code size does not depend on the number of iterations.
 """
@@ -39,7 +39,7 @@ from .loop_replacement import read_results, replace_loop
 
 
 def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops with slots; return the number of copies."""
+    """Rewrite both loops to use slots; return the number of copies."""
     schedule = reversal(slots.pair.writer.trips, slots.slots)
     filled = _ForwardInSlots(slots, schedule, numbers).replace(replaced)
     _BackwardInSlots(slots, schedule, numbers).replace(filled, replaced)
@@ -48,7 +48,7 @@ def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int
 
 @dataclass(frozen=True)
 class _SlotState:
-    """The carries at the beginning of iteration `position`, and the slots: one stack for each saved carry."""
+    """The carries at the beginning of iteration `position`, and the slots, which are one stack for each saved carry."""
 
     carries: Sequence[SSAValue]
     stacks: Sequence[SSAValue]
@@ -57,7 +57,8 @@ class _SlotState:
 
 @dataclass(frozen=True)
 class _AdvanceTables:
-    """Advances of the schedule as constants: the number of iterations to run, and the slot to fill after them."""
+    """The advances of a schedule as constant tables: the number of iterations to run, and the slot to fill
+    afterwards."""
 
     iterations: SSAValue
     slots: SSAValue
@@ -70,12 +71,12 @@ class _AdvanceTables:
 
 @dataclass(frozen=True)
 class _StepTables:
-    """The steps of the backward loop as constants, with an entry for each of its iterations.
+    """The steps of the backward loop as constant tables, with an entry for each of its iterations.
 
     Attributes:
-        slots, positions: The slot from which to load carries, and the iteration that begins with them.
+        slots, positions: The slot from which to load carries, and the index of the iteration that begins with them.
         last_runs: The number of iterations to run after the advances.
-        counts: The number of advances.
+        counts: The number of advances in the step.
         first_advances: The index of the first advance in the table of all advances.
     """
 
@@ -114,7 +115,7 @@ class _SlotFiller:
     advances: _AdvanceTables
 
     def fill(self, builder: Builder, count: int | SSAValue, first: SSAValue, state: _SlotState) -> _SlotState:
-        """Process `count` entries of the table, beginning at entry `first`; return the state that is reached."""
+        """Process `count` entries of the table, beginning at entry `first`; return the resulting state."""
         carries = len(state.carries)
 
         def advance(builder: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -133,7 +134,7 @@ class _SlotFiller:
 def _write_to_slot(
     builder: Builder, stacks: Sequence[SSAValue], values: Sequence[SSAValue], slot: SSAValue
 ) -> list[SSAValue]:
-    """Emit the writes of values to a slot, one to each stack; return the stacks."""
+    """Emit writes of the values to a slot, one in each stack; return the updated stacks."""
     slices = [builder.as_slice(value) for value in values]
     return [builder.write(stack, slice_, slot) for stack, slice_ in zip(stacks, slices, strict=True)]
 
@@ -142,7 +143,7 @@ class _ForwardInSlots:
     """Replaces the forward loop by loops that also fill the first slots.
 
     Attributes:
-        needed: The part of the forward loop that is still needed: without the dropped stacks.
+        needed: The part of the forward loop that is needed without the dropped stacks.
         iterations: Its iterations.
         saved: The positions of the saved carries among the carries of `needed`.
     """
@@ -172,7 +173,7 @@ class _ForwardInSlots:
         return stacks
 
     def _fill_first_slots(self, builder: Builder) -> _SlotState:
-        """Emit the first advances of the schedule, from the initial carries; return the state that is reached."""
+        """Emit the first advances of the schedule, from the initial carries; return the resulting state."""
         initial = [self.loop.op.operands[index] for index in self.needed.carries]
         stacks = [self._slots_with_first(builder, initial[index]) for index in self.saved]
         state = _SlotState(initial, stacks, builder.number(0))
@@ -182,14 +183,14 @@ class _ForwardInSlots:
         return filler.fill(builder, len(advances), builder.number(0), state)
 
     def _slots_with_first(self, builder: Builder, value: SSAValue) -> SSAValue:
-        """Emit slots, with the value in the first one, plus a slot for the carry of the last iteration."""
+        """Emit the slots, including one for the carry of the last iteration, and write the value to the first slot."""
         empty = builder.empty(self.slots.slots + 1, shape_of(value), element_of(value))
         return builder.write(empty, builder.as_slice(value), builder.number(0))
 
 
 class _BackwardInSlots:
-    """Replaces the backward loop by a loop of which each iteration runs from a slot, fills further slots, and computes
-    one gradient.
+    """Replaces the backward loop by a loop whose iterations each run from a slot, fill further slots, and compute one
+    gradient.
 
     Attributes:
         reruns: The iterations of the forward loop that compute the dropped slices.
@@ -207,7 +208,7 @@ class _BackwardInSlots:
         slices = {reading.op.result for reading in slots.dropped_reads}
         self.needed = needed_part(self.loop, [], read_results(self.loop), slices)
         self.gradients = Iterations(self.loop, self.needed)
-        # The loop begins with the carry of the last iteration, which has the last slot.
+        # The loop begins with the carry of the last iteration, which is in the last slot.
         steps = [Backwards(slots.slots, self.loop.trips - 1, (), 0), *schedule.steps[1:]]
         self.builder = builder_before(self.loop)
         self.tables = _StepTables.of(self.builder, steps)
@@ -235,8 +236,7 @@ class _BackwardInSlots:
         return [*self._gradient(builder, m, carries, slices), *state.stacks]
 
     def _rerun(self, builder: Builder, state: _SlotState, trips: SSAValue) -> ValueMap:
-        """Emit `trips` forward iterations and the one whose slices the gradient reads; return the values of the
-        latter."""
+        """Emit `trips` forward iterations, then the iteration whose slices the gradient reads; return its values."""
         counter = OriginalCounter(self.writer.start, 1, state.position)
         carries = self.reruns.emit_loop(builder, IterationRange(trips, state.carries, counter), self.clone)
         last_counter = builder.plus(builder.add_up(state.position, trips), self.writer.start)

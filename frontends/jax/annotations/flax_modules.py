@@ -1,4 +1,4 @@
-"""Detect flax nnx modules that a step changes in place: under `jax.jit` and `recompute.jax.jit` the update is lost.
+"""Detect flax nnx modules that a step changes in place, since `jax.jit` and `recompute.jax.jit` lose such updates.
 
 Example:
 
@@ -28,14 +28,16 @@ LOST_UPDATE = (
 
 
 class LostUpdate(TypeError):
-    """A step changes a flax nnx module among its arguments, and the update would be lost."""
+    """Raised if a step changes a flax nnx module among its arguments, because the update would be lost."""
 
 
 def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Wrap a step so that it raises `LostUpdate` if it changes a flax nnx module among its arguments without returning
-    the changed arrays.
+    """Wrap a step so that it raises `LostUpdate` if it changes a flax nnx module among its arguments.
 
-    The check runs while the step is traced, and takes no time in a compiled step. `name`: the name of the step.
+    A step that returns the changed arrays is accepted. The check runs while the step is traced, and takes no time in a
+    compiled step.
+
+    `name`: the name of the step.
     """
 
     @wraps(function)
@@ -60,7 +62,7 @@ def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..
 
 
 def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return the outermost flax nnx modules among the arguments; none if flax is not imported."""
+    """Return the outermost flax nnx modules in the arguments; none if flax is not imported."""
     nnx = sys.modules.get("flax.nnx")
     if nnx is None:
         return []
@@ -69,11 +71,11 @@ def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
 
 
 def _values_of(module: Any) -> dict[Any, Any]:
-    """Return the arrays of all variables, by their paths."""
+    """Return the arrays of all variables of a module, by path."""
     state = sys.modules["flax.nnx"].state(module)
     return {str(path): leaf for path, leaf in _TREE.leaves_with_path(state)}
 
 
 def _changes(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
-    """Return the arrays of `after` that are not the same objects as in `before`."""
+    """Return the arrays in `after` that are not the same objects as in `before`."""
     return [value for path, value in after.items() if path not in before or before[path] is not value]

@@ -4,13 +4,15 @@
         model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-The names appear as segments and as rows of reports. A module is named by the attribute of its parent that holds it, in
-lists by attribute and number; the outermost module, and one without such an attribute, by its class.
+The names appear as segments and as rows of reports. A module is named after the attribute of its parent that holds it;
+a module in a list, after attribute and index. The outermost module, and modules without such an attribute, are named
+after their class.
 
-`named` changes neither the model nor its classes: it returns a copy that shares all arrays and variables, of subclasses
-whose `__call__` enters the scope. Make the copy inside the function that is differentiated.
+`named` changes neither the model nor its classes: it returns a copy that shares all arrays and variables, and that
+    consists of instances of subclasses whose `__call__` enters the scope. Make the copy inside the function that is
+    differentiated.
 
-The scope around a call, of MindSpore's and Paddle's interfaces, encodes the treatment of its operations.
+For calls through MindSpore's and Paddle's interfaces, the scope encodes how the operations are treated.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ SEPARATORS = frozenset("/()#")
 
 
 def block(name: str) -> Scope:
-    """Return a `jax.named_scope`, for `with` or as a decorator: the operations inside form a segment.
+    """Return a `jax.named_scope`, whose operations form a segment. Use it in `with` or as a decorator.
 
     Args:
         name: The name of the segment.
@@ -51,7 +53,7 @@ def block(name: str) -> Scope:
         ...     x = attention(x)
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"block: expected a str as the name, not {type(name).__name__}")
+        raise TypeError(f"block: name must be a str, not {type(name).__name__}")
     if not name or SEPARATORS & set(name):
         raise ValueError(f"block: '{name}' cannot name a segment: give a non-empty name without / ( ) #")
     return jax.named_scope(name)  # pyright: ignore[reportReturnType]
@@ -85,7 +87,7 @@ def call_in_scope(
 
 
 def segment_name(function: object) -> str:
-    """Return the name of the segment of a call: the name of the function or of the module, or else of its class."""
+    """Return the segment name for calls of a function or module: its own name, or else the name of its class."""
     name = getattr(function, "__name__", None) or getattr(function, "name", None)
     return name if isinstance(name, str) else type(function).__name__
 
@@ -96,16 +98,17 @@ _LINEN = (("flax.linen", "Module"),)
 
 
 IS_NAMED = "__recompute_is_named__"
-"""The attribute of classes whose calls enter a scope."""
+"""The attribute that marks classes whose calls enter a scope."""
 _PLAIN: Mapping[type[Any], Any] = {kind: kind for kind in (list, tuple, dict)}
-"""Containers whose elements are copied; instances of subclasses are not."""
+"""The containers whose elements are copied; instances of their subclasses are not copied."""
 
 
 def named(model: M) -> M:
     """Return a copy of a model whose modules run in named scopes.
 
     Args:
-        model: A module of flax nnx or equinox. A module of flax linen, which has such scopes, is returned itself.
+        model: A module of flax nnx or equinox. A module of flax linen, which already has such scopes, is returned
+            unchanged.
 
     Raises:
         TypeError: For anything else.
@@ -118,7 +121,10 @@ def named(model: M) -> M:
 
 
 def is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
-    """Return whether the class of a value derives from one of these, by names, without importing the framework."""
+    """Return whether the class of a value derives from one of these classes, given by name.
+
+    The framework is not imported.
+    """
     return any(
         base.__name__ == name and base.__module__.startswith(package)
         for base in type(value).__mro__
@@ -127,7 +133,7 @@ def is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
 
 
 class _Copies:
-    """The copies of modules, by the identity of the originals. A shared module stays shared, under its first name."""
+    """The copies of modules, by the identity of the original. A shared module stays shared, and has its first name."""
 
     def __init__(self) -> None:
         self._copies: dict[int, Any] = {}
@@ -146,12 +152,12 @@ class _Copies:
         if id(module) not in self._copies:
             copy: Any = object.__new__(_in_a_scope(_type_of(module), _as_scope(name)))
             self._copies[id(module)] = copy
-            copy.__dict__.update(self._members(module.__dict__, name))  # Frozen modules forbid setattr.
+            copy.__dict__.update(self._members(module.__dict__, name))  # `setattr` is forbidden for frozen modules.
         return self._copies[id(module)]
 
     def _members(self, members: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return copies of the members. A member of a list module, which has a number for a name, is named `name`
-        followed by the number."""
+        """Return copies of the members. The name of a list module's member, which is an index, is appended to
+        `name`."""
         return {key: self.of(member, f"{name}{key}" if key.isdigit() else key) for key, member in members.items()}
 
 
@@ -180,7 +186,9 @@ def _as_scope(name: str) -> str:
 
 
 source_info_util.register_exclusion(__file__)
-_running: ContextVar[tuple[Any, ...]] = ContextVar("the modules whose calls run, from the outside in", default=())
+_running: ContextVar[tuple[Any, ...]] = ContextVar(
+    "the modules whose calls are running, the outermost first", default=()
+)
 
 
 @contextmanager
@@ -192,7 +200,7 @@ def module_scopes(
     Args:
         root: The base class of the modules.
         is_layer: Whether the calls of a class get scopes.
-        step: A module whose call is the whole step, gradient included, and so no part of the model.
+        step: A module whose call is the whole step, including the gradient, so that it is not part of the model.
     """
     kinds = [kind for kind in _subclasses(root) if "__call__" in vars(kind) and is_layer(kind)]
     calls = [(kind, vars(kind)["__call__"]) for kind in kinds]
@@ -208,11 +216,11 @@ def module_scopes(
 
 
 def _set_call(kind: type[Any], call: Any) -> None:
-    type.__setattr__(kind, "__call__", call)  # A metaclass may forbid setattr.
+    type.__setattr__(kind, "__call__", call)  # A metaclass may forbid `setattr`.
 
 
 def _subclasses(root: type[Any]) -> Iterator[type[Any]]:
-    """Yield a class and all classes that derive from it, each once."""
+    """Yield a class and all classes that derive from it, each only once."""
     seen, ahead = set[type[Any]](), [root]
     while ahead:
         if (kind := ahead.pop()) not in seen:

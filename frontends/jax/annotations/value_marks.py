@@ -1,8 +1,8 @@
-"""Marks on values of a model, to save, recompute or offload them, and the lowering of marks and of `checkpoint_name`.
+"""Marks that make values of a model be saved, recomputed or offloaded, and the lowering of marks and `checkpoint_name`.
 
-A mark is the identity; plain `jax.jit` lowers it to nothing. `recompute.jax.jit` lowers it to a custom call that
-`recompute-take-marks` turns into an attribute, so that it never reaches the compiler. Only the value is marked, not its
-tangent or cotangent.
+A mark is an identity function, which plain `jax.jit` lowers to nothing. `recompute.jax.jit` lowers it to a custom call
+that `recompute-take-marks` turns into an attribute, so that it never reaches the compiler. Only the value is marked,
+not its tangent or cotangent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jax.interpreters import ad, batching, mlir
 from ....dialects.names import Names
 
 T = TypeVar("T")
-# Marks get the location of the user's line, not of this file.
+# Marks get the location of the user's source line, not of this file.
 source_info_util.register_exclusion(__file__)
 _MARK: Any = Primitive("recompute_mark")
 _JAX: Any = jax
@@ -47,7 +47,7 @@ def save(x: T) -> T:
 
 
 def again(x: T) -> T:
-    """Mark values to be recomputed for the backward pass, inside segments and outside.
+    """Mark values to be recomputed for the backward pass, inside or outside segments.
 
     Args:
         x: A pytree of arrays.
@@ -59,8 +59,10 @@ def again(x: T) -> T:
 
 
 def offload(x: T) -> T:
-    """Mark values to be saved: with `recompute.jax.jit(…, offload="marked")` in host memory, if the platform has a
-    separate one, and otherwise on the device.
+    """Mark values to be saved in host memory.
+
+    This requires `recompute.jax.jit(…, offload="marked")` and a platform with separate host memory. Otherwise, the
+    values are saved on the device.
 
     Args:
         x: A pytree of arrays.
@@ -72,12 +74,12 @@ def offload(x: T) -> T:
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Record in the step which values are its checkpoints. Any array of the step can carry the mark.
+    """Record in the step which of its values are checkpoints. Any array of the step can carry this mark.
 
     Args:
         x: The array, which carries the mark.
-        names: The names of values that are checkpoints.
-        values: Further checkpoints.
+        names: The names of the values that are checkpoints.
+        values: Further values that are checkpoints.
 
     Returns:
         The same array.
@@ -140,4 +142,4 @@ def _name_primitive() -> Any:
 
 
 WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
-"""Lowering rules that emit marks and names as custom calls, instead of JAX's own rules."""
+"""Lowering rules that emit marks and names as custom calls, and that replace JAX's own rules."""

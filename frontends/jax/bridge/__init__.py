@@ -1,4 +1,4 @@
-"""Convert modules between JAX's MLIR bindings and xDSL, object by object, without printing and parsing.
+"""Convert modules between JAX's MLIR bindings and xDSL object by object, without printing or parsing text.
 
     module = read(lowered.compiler_ir())  # jaxlib.mlir.ir.Module -> xdsl ModuleOp, the same as from parsing its text
     theirs = write(module, context)       # and back, verified by MLIR

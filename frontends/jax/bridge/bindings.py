@@ -1,5 +1,7 @@
-"""Parts of the bridge that depend on MLIR's Python bindings: their builders, default properties that they omit, and
-conversion through text for types and attributes that they do not expose.
+"""The parts of the bridge that depend on MLIR's Python bindings.
+
+These are the builders of the bindings, default properties that they omit, and the conversion through text of types and
+attributes that they do not expose.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from ....support.type_guards import AnyShaped
 
 
 class NotBridged(Exception):
-    """A module cannot be converted without its text; the message has the reason."""
+    """Raised for a module that cannot be converted without its text; the message gives the reason."""
 
 
 build: Any = ir
-"""The builders of the bindings, untyped: their type stubs are incomplete."""
+"""The builders of the bindings. They are untyped, since their type stubs are incomplete."""
 
 _ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
 DEFAULT_PROPERTIES: dict[str, dict[str, str]] = {
@@ -54,7 +56,7 @@ Dictionary = dict[str, Attribute]
 _UP_TO_PROPERTIES = re.compile(r'(?:%[^=]*= )?"[\w.$-]+"\([^()]*\)(?:\[[^\]]*\])? ?')
 _REGIONS = re.compile(r" ?\(\{(?:\.\.\.)?\}(?:, \{(?:\.\.\.)?\})*\)")
 RESOURCE = "dense_resource<"
-"""The prefix of a resource, whose content is printed only at the end of a module."""
+"""The prefix of a resource attribute, whose content is printed only at the end of a module."""
 
 
 class Texts:
@@ -72,14 +74,14 @@ class Texts:
         return parser.to_the_end(parser.parse_attribute())
 
     def dense(self, constant: ir.Attribute) -> tuple[AnyShaped, bytes]:
-        """Parse a dense constant; return its type and its raw bytes (one element's bytes for a splat)."""
+        """Parse a dense constant; return its type and its raw bytes, which for a splat are the bytes of one element."""
         parser = self._parser(str(constant))
         parser.parse_keyword("dense")
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
         """Parse the properties and the attributes of an operation, which its generic form separates."""
-        # With a local scope: otherwise MLIR would number all values of the module to print one operation.
+        # Without a local scope, MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()
 
@@ -91,9 +93,9 @@ class Texts:
 
 class _SmallParser(ModuleParser):
     def to_the_end(self, parsed: ParsedT) -> ParsedT:
-        """Return `parsed`. Raises `NotBridged` if text follows: xDSL's parser stops at unknown syntax."""
+        """Return `parsed`. Raises `NotBridged` if text is left, because xDSL's parser stops at unknown syntax."""
         if self._current_token.kind != MLIRTokenKind.EOF:
-            raise NotBridged(f"the text is not read to its end: {self.lexer.input.content[:80]}")
+            raise NotBridged(f"xDSL does not parse the whole text: {self.lexer.input.content[:80]}")
         return parsed
 
     def parse_dictionaries(self) -> tuple[Dictionary, Dictionary]:

@@ -1,4 +1,4 @@
-"""Convert the module of a step between JAX's MLIR and xDSL: by the bridge, or else through text, with equal results."""
+"""Convert the module of a step between JAX's MLIR and xDSL: by the bridge or through text, with equal results."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ....support.operations import every_operation
 from .. import private
 
 RECOMPUTE_PREFIX = f"{RECOMPUTE.name}."
-"""The prefix of the names of operations that JAX does not know."""
+"""The prefix of operation names that JAX does not know."""
 
 
 def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
-    """Return the lowered module with its locations.
+    """Convert the lowered module to an xDSL module with its locations.
 
     `name`: the name of the step, for errors. Raises `ParseError` if neither the bridge nor the parser accepts the
-    module."""
+    module.
+    """
     return _read(lowered.compiler_ir(), name, partial(lowered.as_text, debug_info=True))
 
 
 def from_mlir(module: Any, name: str) -> ModuleOp:
-    """Return a module of JAX's MLIR; its locations may be missing. Arguments and errors are the same as of
-    `module_of`."""
+    """Convert a module of JAX's MLIR, whose locations may be missing. Arguments and errors are those of `module_of`."""
     return _read(module, name, partial(str, module))
 
 
 def to_mlir(module: ModuleOp) -> Any:
-    """Return the module as a module of JAX's MLIR, verified, in a new context. Raises MLIR's errors."""
+    """Convert the module to JAX's MLIR in a new context, and verify it. Raises MLIR's errors."""
     try:
         from . import NotBridged, write
     except (ImportError, AttributeError):
@@ -47,22 +47,23 @@ def to_mlir(module: ModuleOp) -> Any:
 
 
 def demand_lowered(module: ModuleOp) -> None:
-    """Raise `Refusal` at the first operation of the dialect `recompute`, which a pipeline of the user may leave."""
+    """Raise `Refusal` at the first operation of the dialect `recompute`, which a user's pipeline may leave behind."""
     for op in every_operation(module):
         if op.name.startswith(RECOMPUTE_PREFIX):
             raise Refusal(op, f"{op.name} is unknown to JAX: the pipeline must end with recompute-lower")
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles this module, verified by MLIR.
+    """Return a copy of `lowered` that compiles this module, which MLIR verifies.
 
-    Raises MLIR's errors, and `Refusal` for a module with operations of the dialect `recompute`."""
+    Raises MLIR's errors, and `Refusal` for a module with operations of the dialect `recompute`.
+    """
     demand_lowered(module)
     return private.with_module(lowered, to_mlir(module))
 
 
 def _read(module: Any, name: str, text: Callable[[], str]) -> ModuleOp:
-    """Read the module by the bridge, or else its text."""
+    """Convert the module by the bridge, or else through its text."""
     try:
         from . import NotBridged, read
     except (ImportError, AttributeError):

@@ -1,6 +1,6 @@
 """Convert dense constants by their bits.
 
-The bindings expose the bits of some element types as a buffer, and accept the bits of all.
+The bindings expose the bits of some element types as a buffer, and accept the bits of all element types.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from .bindings import NotBridged, build
 
 
 def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
-    """Return the bits of the element of a splat, or else of all elements in row-major order; None if the bindings do
-    not expose them."""
+    """Return the bits of all elements in row-major order, or of the single element of a splat.
+
+    Return None if the bindings do not expose them.
+    """
     try:
         view = memoryview(constant)
     except BufferError:
@@ -35,7 +37,7 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
 
 
 def small(type: Attribute, bits: bytes) -> DenseAttr:
-    """Return the attribute of a `stablehlo.constant`, a `DenseAttr`."""
+    """Return the value attribute of a `stablehlo.constant`, a `DenseAttr`."""
     assert is_tensor(type), "MLIR's constants are tensors"
     return DenseAttr.get(type, bits)
 
@@ -49,7 +51,7 @@ def standard(type: Attribute, bits: bytes) -> Attribute:
 def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
     """Return MLIR's attribute for the bits of one element or of all elements. MLIR detects splats itself."""
     dtype = dtype_of(element)
-    # MLIR reads elements narrower than a byte from one byte each; of wider ones only the width has to match.
+    # MLIR reads each element narrower than a byte from one byte. For wider elements, only the width has to match.
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype
     values = np.frombuffer(bits, form)
     return build.DenseElementsAttr.get(values, type=type)

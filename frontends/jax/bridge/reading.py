@@ -1,4 +1,4 @@
-"""Convert an MLIR module to an xDSL module, which prints to the same bytes as the module parsed from JAX's text."""
+"""Convert an MLIR module to an xDSL module, which prints the same text as the module parsed from JAX's text."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from .dense_bits import bits_in, small, standard
 
 
 class ValueHints:
-    """Names the values of xDSL as MLIR prints them."""
+    """Gives xDSL values the names that MLIR prints."""
 
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """Whether results have numbers only, by operation name: operations of one kind name all results or none."""
+        """For each operation name, whether results have only numbers: operations of a kind name all results or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):
@@ -61,7 +61,7 @@ class ValueHints:
         _give([self._hint(argument) for argument in arguments], ours)
 
     def _hint(self, value: Any) -> str | None:
-        """Return the name; None for a number, as `%0` or `%0#1`."""
+        """Return the name of a value; None if it has only a number, as in `%0` or `%0#1`."""
         name = value.get_name(self._state)[1:].partition("#")[0]
         return None if name.isdecimal() else name
 
@@ -94,7 +94,7 @@ class LocationsIn:
     def _convert(self, location: ir.Location) -> LocationAttr:
         if isinstance(location, ir.NameLoc):
             child = self.get(location.child_loc)
-            # `loc("name")` has an unknown location inside, which MLIR does not print.
+            # `loc("name")` contains an unknown location, which MLIR does not print.
             return name_location(location.name_str, NoneAttr() if child is UNKNOWN_LOC else child)
         if isinstance(location, ir.CallSiteLoc):
             return CallSiteLoc(self.get(location.callee), self.get(location.caller))
@@ -167,7 +167,7 @@ class AttributesIn:
 
     def _integer(self, attribute: Any) -> Attribute:
         kind: Any = self.type(attribute.type)
-        # Other types are rare, and the bindings return no integers beyond 64 bits.
+        # Other types are rare, and the bindings return no integers wider than 64 bits.
         return IntegerAttr(attribute.value, kind) if kind in (i32, i64) else self.texts.attribute(attribute)
 
     def _string(self, attribute: Any) -> Attribute:
@@ -184,7 +184,7 @@ class AttributesIn:
         try:
             return ArrayAttr([self.get(element) for element in attribute])
         except TypeError:
-            # The bindings do not return constants of complex numbers.
+            # The bindings do not expose complex constants.
             return self.texts.attribute(attribute)
 
     def _dictionary(self, attribute: Any) -> Attribute:
@@ -207,19 +207,19 @@ def read(module: ir.Module) -> ModuleOp:
     except NotBridged:
         raise
     except Exception as error:
-        # The bindings and xDSL's checks raise errors of many types; for all of them the caller falls back to text.
+        # The bindings and xDSL's checks raise errors of many types. For each of them, the caller falls back to text.
         raise NotBridged(f"{type(error).__name__}: {error}") from error
-    assert isinstance(converted, ModuleOp), "the outermost operation of a module is one"
+    assert isinstance(converted, ModuleOp), "the outermost operation of a module is a module"
     return converted
 
 
 @dataclass(frozen=True)
 class _OperationKind:
-    """The facts that all operations of one name share."""
+    """The facts that all operations with the same name share."""
 
     op_class: type[Operation]
     properties: dict[str, object]
-    """Definitions by name; empty without an IRDL definition."""
+    """Property definitions by name; empty without an IRDL definition."""
     has_definition: bool
     may_have_regions: bool
     is_constant: bool
@@ -228,7 +228,7 @@ class _OperationKind:
     is_plain: bool
     """Whether `make` can create the operation."""
     omitted: tuple[tuple[str, Attribute], ...]
-    """The properties that MLIR does not print if they have their default values, and these values."""
+    """The properties that MLIR does not print if they have their default values, with these values."""
     converted: dict[ir.Attribute, Attribute]
     """The cache of converted attributes, in the form that operations of this name hold."""
 
@@ -258,7 +258,7 @@ class _OpReader:
             raise NotBridged("a value is used before its definition") from None
         location = self._locations.get(op.location)
         regions = [self._region(region) for region in op.regions] if kind.may_have_regions else ()
-        # Only if a region has several blocks can an operation have successors.
+        # An operation can have successors only if the region has several blocks.
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
         dictionaries = self._dictionaries(op, kind)
         if kind.is_plain and not successors:
@@ -327,7 +327,7 @@ class _OpReader:
         )
 
     def _dictionaries(self, op: Any, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
-        """Return properties and attributes, which the bindings do not distinguish."""
+        """Return the properties and the attributes of an operation, which the bindings do not distinguish."""
         source = op.attributes
         if not len(source):
             return {}, {}
@@ -350,8 +350,10 @@ class _OpReader:
         return (dictionary, {}) if dictionary.keys() <= kind.properties.keys() else _split(dictionary, kind)
 
     def _dictionaries_from_text(self, op: Any, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
-        """Return properties and attributes from the text of an operation with complex constants, which the bindings do
-        not expose."""
+        """Return the properties and attributes of an operation with complex constants from its text.
+
+        The bindings do not expose complex constants.
+        """
         properties, attributes = self._attributes.texts.dictionaries(op)
         dictionary = properties | attributes
         value = dictionary.get("value")
@@ -361,7 +363,7 @@ class _OpReader:
 
 
 def _split(dictionary: Dictionary, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
-    """Split properties from attributes, by the definition of the operation."""
+    """Separate properties from attributes, according to the definition of the operation."""
     return (
         {name: value for name, value in dictionary.items() if name in kind.properties},
         {name: value for name, value in dictionary.items() if name not in kind.properties},

@@ -1,4 +1,4 @@
-"""Convert an xDSL module to an MLIR module, the same as MLIR would parse from its text, and verify it."""
+"""Convert an xDSL module to the MLIR module that MLIR would parse from its text, and verify it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LocationsOut:
 
     def _convert(self, location: Attribute) -> ir.Location:
         if type(location) is NameLoc:
-            # First, since nearly every location is one.
+            # This kind is tested first, since nearly all locations are of it.
             child = location.location
             return build.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
         match location:
@@ -84,10 +84,10 @@ class AttributesOut:
     """A converter of types and attributes to the current context of MLIR, with a cache."""
 
     def __init__(self):
-        # Keyed by identity, which is fast; equal attributes that are several objects are converted several times.
+        # Keyed by identity, which is fast. Equal attributes that are distinct objects are converted separately.
         self.types: dict[int, ir.Type] = {}
         self._alive: list[Attribute] = []
-        """Keeps the types alive whose identity is a key."""
+        """The types whose identity is a key, to keep them alive."""
         self._attributes: dict[int, tuple[Attribute, ir.Attribute]] = {}
         self._parsed_texts: dict[str, ir.Attribute] = {}
         self._kinds: dict[type[Attribute], Callable[[Any], ir.Attribute]] = {
@@ -126,7 +126,7 @@ class AttributesOut:
         return entry[1]
 
     def _dense(self, attribute: Any) -> ir.Attribute:
-        # A constant that is not a tensor, or whose element type numpy lacks, goes through its text.
+        # A constant that is not a tensor, or whose element type numpy lacks, is converted through its text.
         is_plain_tensor = isinstance(attribute.type, TensorType)
         return self._constant(attribute, small_bits(attribute)) if is_plain_tensor else self._parse(attribute)
 
@@ -162,8 +162,10 @@ class AttributesOut:
 
 
 def write(module: ModuleOp, context: ir.Context) -> ir.Module:
-    """Return the MLIR module in this context. Raises `NotBridged` for a module that can only be converted through its
-    text, and for one that MLIR rejects."""
+    """Convert the module to an MLIR module in this context.
+
+    Raises `NotBridged` for a module that can be converted only through its text, or that MLIR rejects.
+    """
     try:
         with no_collection(), context, build.Location.unknown():
             made = _ModuleWriter().module(module)
@@ -171,14 +173,16 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     except NotBridged:
         raise
     except Exception as error:
-        # The bindings raise errors of many types; parsing the text gives better messages if MLIR rejects the module.
+        # The bindings raise errors of many types. If MLIR rejects the module, parsing its text gives better messages.
         raise NotBridged(f"{type(error).__name__}: {error}") from error
     return made
 
 
 class _ModuleWriter:
-    """A writer of modules that inserts every operation before it creates the next one, because MLIR aborts the process
-    if a value with uses is destroyed."""
+    """A writer of modules, which inserts each operation before it creates the next one.
+
+    Otherwise, MLIR could abort the process, because it does so if a value with uses is destroyed.
+    """
 
     def __init__(self):
         self._attributes = AttributesOut()

@@ -1,1 +1,1 @@
-"""Compiled steps: their measured memory, the choice between them, and the search for a budget by compiling."""
+"""Compiled steps: their measured memory, the choice among them, and the search under a budget by compilation."""

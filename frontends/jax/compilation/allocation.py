@@ -14,11 +14,11 @@ _JAX: Any = jax
 
 
 class UnknownMemory(Refusal):
-    """A refusal because the compiler or the device does not report its memory."""
+    """Refusal because the compiler or the device does not report memory sizes."""
 
 
 def device_count(compiled: jax.stages.Compiled) -> int:
-    """Return the number of devices on which a compiled step runs. The compiler reports the bytes of one of them."""
+    """Return the number of devices on which a compiled step runs. The compiler reports the bytes of a single device."""
     step: Any = compiled
     shardings: Any = _JAX.tree.leaves((step.input_shardings, step.output_shardings))
     return max((len(sharding.device_set) for sharding in shardings), default=1)
@@ -39,10 +39,12 @@ def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str)
         option: The name of the option, for the error.
 
     Raises:
-        UnknownMemory: If the compiler reports none.
+        UnknownMemory: If the compiler reports no sizes.
     """
     if (size := temporary_bytes(compiled)) is None:
-        raise UnknownMemory(module, f"{option} needs a compiler that reports what it allocates, but this one does not")
+        raise UnknownMemory(
+            module, f"{option} needs a compiler that reports the memory that it allocates, but this compiler does not"
+        )
     return size
 
 

@@ -1,9 +1,10 @@
-"""Search for a plan within a budget by sizes that the compiler measures: plan, compile, correct the model, repeat.
+"""Search for a plan within a budget by compiling candidates: plan, compile, correct the model, repeat.
 
 The model of XLA:CPU predicts the temporaries of every candidate. The candidate with the least extra work that is
 predicted to fit is compiled. Its measured size corrects the predictions for the other candidates (`CalibratedSearch`).
-This repeats until no cheaper candidate is predicted to fit, or `MOST_COMPILED` candidates are compiled. If none of them
-fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`), and then the choice without a budget.
+This repeats until no cheaper candidate is predicted to fit, or until `MOST_COMPILED` candidates have been compiled. If
+none of them fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`), and finally the choice
+without a budget.
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ from .device_limits import limit_of_step
 WITHOUT_BUDGET = "as without a budget"
 OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
 MOST_COMPILED = 4
-"""The maximum number of candidates that are compiled before a search ends. Not counted are the plain step, `MORE`
-candidates of other kinds before a budget is refused, and the choice without a budget, for `min` and before a budget is
-refused."""
+"""The maximum number of candidates to compile before a search ends.
+
+The plain step is not counted, nor are the candidates that precede a refusal: up to `MORE` candidates of other kinds,
+and the choice without a budget, which is also compiled for `min`.
+"""
 BEFORE_PLANS = 0.4
 """The approximate share of the time that the predictions take, before the first candidate is compiled."""
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
@@ -52,11 +55,11 @@ _LOG = logging.getLogger("recompute.jax")
 
 
 class BudgetNotReached(Refusal):
-    """A refusal because no compiled candidate is within the budget.
+    """Refusal because no compiled candidate is within the budget.
 
     Attributes:
-        least_bytes: The temporaries of the smallest candidate that any search on the step compiled; None if nothing can
-            be recomputed.
+        least_bytes: The temporaries, in bytes, of the smallest candidate that any search on the step has compiled; None
+            if nothing can be recomputed.
     """
 
     def __init__(self, op: Operation, reason: str, least_bytes: int | None):
@@ -71,7 +74,7 @@ class Compilers:
     Attributes:
         compile_plain: Compiles the plain step.
         compile_rewritten: Compiles a rewritten module of the step, with compiler options in addition to its own.
-        key: A text that is equal for compilers that measure the same sizes.
+        key: A string that is equal for compilers that measure the same sizes.
         compile_keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if it has none, or if
             `compile_plain` keeps them.
     """
@@ -142,8 +145,10 @@ def compile_within(
 def _results_without_rewrite(
     unchanged: BudgetedCompile, compilers: Compilers, has_rewritten: bool
 ) -> Iterator[BudgetedCompile]:
-    """Yield the plain step, which competes with rewritten steps for `min`, and the plain step with its own barriers,
-    which also competes if no rewritten step is within the limit.
+    """Yield the results that need no rewrite.
+
+    The plain step competes with rewritten steps for the budget `min`. The plain step with its own barriers also
+    competes if no rewritten step is within the limit.
 
     Args:
         unchanged: The plain step.
@@ -160,7 +165,7 @@ def _results_without_rewrite(
 
 
 def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled) -> BudgetedCompile | None:
-    """Return the plain step that keeps its own barriers as a result; None if it is above the limit, or its size is
+    """Return the plain step that keeps its own barriers as a result; None if it exceeds the limit or its size is
     unknown.
 
     Args:
@@ -175,21 +180,26 @@ def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled)
 
 
 def _least_bytes(error: Refusal) -> float:
-    """Return the bytes of the smallest candidate that a refusal states; infinity if it states none."""
+    """Return the size of the smallest candidate that a refusal states, in bytes; infinity if it states none."""
     least_bytes = error.least_bytes if isinstance(error, BudgetNotReached) else None
     return inf if least_bytes is None else least_bytes
 
 
 def _work(rewritten: Rewritten) -> tuple[object, ...]:
-    """Return the copies that a rewrite makes, and their numbers of operations and FLOPs, which are equal for equal
-    plans. Loops that recompute are counted, and in no plan."""
+    """Return the copies that a rewrite makes, and their numbers of operations and FLOPs. They are equal for equal
+    plans.
+
+    Recomputation in loops is counted, although it is not part of a plan.
+    """
     return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A rewritten step, compiled. `is_final`: whether it was compiled with the compiler options with which the step
-    runs."""
+    """A compiled rewritten step.
+
+    `is_final`: whether it was compiled with the compiler options with which the step will run.
+    """
 
     rewritten: Rewritten
     compiled: jax.stages.Compiled
@@ -198,7 +208,7 @@ class _Candidate:
 
 @dataclass
 class _CompilerSearch:
-    """The search for one step with one alternative of its options. The compiler is the measure of `Rounds`.
+    """The search for one step with one alternative of its options. The compiler serves as the measure of `Rounds`.
 
     Attributes:
         name, module, budget, compilers, line: As in `compile_within`.
@@ -206,7 +216,7 @@ class _CompilerSearch:
         plain_bytes: The temporaries of the plain step in bytes.
         limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
         stop: A predicate that ends the search with the best candidate so far.
-        rounds: The candidates that were compiled so far.
+        rounds: The candidates that have been compiled so far.
         most_compiled: The maximum number of rewritten steps that the search compiles.
         interrupts: The number of interrupts before the search.
         is_cut: Whether `stop` has ended a part of the search; otherwise more time would not change the result.
@@ -233,7 +243,7 @@ class _CompilerSearch:
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
         search = Rounds(pool, self.limit_bytes, plain_needs, self._measure, self._is_stopped, is_over, known)
-        # The choice without a budget is compiled too, for `min` and before a refusal.
+        # For `min` and before a refusal, the choice without a budget is also compiled.
         self.most_compiled = search.most_measured(MOST_COMPILED) + 1
         best = search.best(MOST_COMPILED)
         if not search.results:
@@ -263,7 +273,8 @@ class _CompilerSearch:
         return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
 
     def _compile(self, rewritten: Rewritten, words: str, predicted_bytes: int | None) -> _Candidate:
-        # With a limit the last candidate is likely to run; with "min" the first, which has the lowest prediction.
+        # The candidate that is likely to run is the last one with a limit, and with "min" the first, predicted to be
+        # smallest.
         is_final = self.limit_bytes is not None or not self.rounds
         compiled = self.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
         measured_bytes = reported_bytes(self.module, compiled, "a budget")
@@ -273,11 +284,12 @@ class _CompilerSearch:
         return _Candidate(rewritten, compiled, is_final)
 
     def _try_no_budget(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
-        """Return the choice without a budget if it keeps the limit, or for `min` needs less than the best candidate;
-        otherwise None. The pool keeps its size for later searches.
+        """Return the choice without a budget if it is better than the candidates so far; otherwise None.
 
-        `min` must not need more than no budget at all, and a budget that this choice keeps is never refused, even
-        after a time limit."""
+        It is better if it is within the limit, or for `min`, if it needs less than the best candidate. So `min` never
+        needs more memory than no budget, and a budget that this choice meets is never refused, even after a time limit.
+        The pool stores the measured size for later searches.
+        """
         if best is not None and self._is_stopped():
             return None
         most_bytes = float("inf") if self.limit_bytes is None else self.limit_bytes
@@ -307,7 +319,7 @@ class _CompilerSearch:
         return pool_of(marked, self.options, is_over)
 
     def _stop_of_planning(self) -> Stop:
-        """Return a predicate that ends the planning: at the work limit of the solvers, or with the search."""
+        """Return a predicate that ends the planning, at the work limit of the solvers or when the search ends."""
         is_over = limited()
         return lambda: is_over() or self._is_stopped()
 
@@ -347,7 +359,7 @@ class _CompilerSearch:
         return BudgetNotReached(self.module, reason, least_bytes)
 
     def _lines_of_earlier_search(self, pool: Pool, least_bytes: int | None) -> Iterator[str]:
-        """Yield a line on the smallest candidate if not this search, but an earlier one on the step compiled it."""
+        """Yield a line on the smallest candidate if an earlier search on the step compiled it, not this search."""
         if least_bytes is None or least_bytes in [compiled.measured_bytes for compiled in self.rounds]:
             return
         is_unbudgeted = pool.unbudgeted.get(self.compilers.key) == least_bytes

@@ -1,4 +1,4 @@
-"""The result of a search for a budget: the compiled step, the candidates that were compiled, and their cache record."""
+"""The result of a search under a budget: the compiled step, all compiled candidates, and the cache record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CompiledCandidate:
     Attributes:
         words: The description of the candidate.
         predicted_bytes: The temporaries in bytes that the model predicts; None for the choice without a budget.
-        measured_bytes: The temporaries in bytes that the compiler measures; None if the plan could not be applied.
+        measured_bytes: The temporaries in bytes that the compiler reports; None if the plan could not be applied.
         extra_flops: The extra FLOPs.
         fits: Whether the candidate is within the budget; None for the budget `min`.
     """
@@ -42,7 +42,7 @@ class CompiledCandidate:
 
 @dataclass(frozen=True)
 class BudgetedCompile:
-    """A step compiled within a budget.
+    """A step that was compiled within a budget.
 
     Attributes:
         budget: The budget as the user wrote it.
@@ -50,9 +50,9 @@ class BudgetedCompile:
         plain_bytes: The temporaries of the plain step.
         rounds: The candidates that were compiled.
         rewritten: The rewrite by the best candidate; None if the plain step runs.
-        compiled: The rewritten step, or else the plain one, compiled.
-        plain_step: The plain step, compiled; None if the result was computed by an earlier process.
-        is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
+        compiled: The compiled step: the rewritten step if there is one, otherwise the plain step.
+        plain_step: The compiled plain step; None if an earlier process computed the result.
+        is_complete: Whether the search was completed rather than stopped by a time limit or Ctrl-C.
         is_keeping: Whether the plain step runs with its own barriers, which `plain_step` does not keep.
     """
 
@@ -68,10 +68,10 @@ class BudgetedCompile:
 
     @property
     def nothing_to_do(self) -> str:
-        """The message for a plain step that runs."""
+        """The message on why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
-            return f"its own jax.checkpoint already recomputes: with it the plain step needs {needed}"
+            return f"its own jax.checkpoint already recomputes, and the plain step with it needs {needed}"
         if self.limit_bytes is None:
             return f"no candidate needs less than the plain step, {readable_bytes(self.plain_bytes)} of temporaries"
         needed = f"{readable_bytes(self.plain_bytes)} of temporaries"
@@ -79,7 +79,7 @@ class BudgetedCompile:
 
 
 def record_of(result: BudgetedCompile) -> dict[str, Any]:
-    """Return the result of the search as values of JSON, without the compiled step and its rewrite."""
+    """Return the result of the search as JSON values, without the compiled step and its rewrite."""
     record = {name: getattr(result, name) for name in ("budget", "limit_bytes", "plain_bytes", "is_keeping")}
     temporaries = temporary_bytes(result.compiled)
     return {**record, "rounds": [asdict(compiled) for compiled in result.rounds], "temporary_bytes": temporaries}
@@ -88,8 +88,10 @@ def record_of(result: BudgetedCompile) -> dict[str, Any]:
 def result_of_record(
     record: Mapping[str, Any], rewritten: Rewritten | None, compiled: jax.stages.Compiled
 ) -> BudgetedCompile | None:
-    """Restore the result of a search from its cache record and the step compiled again. Return None if the temporaries
-    of the step differ from the record."""
+    """Restore the result of a search from its cache record and the recompiled step.
+
+    Return None if the size of the temporaries differs from the record.
+    """
     if temporary_bytes(compiled) != record["temporary_bytes"]:
         return None
     rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])

@@ -1,5 +1,6 @@
-"""Choose the variant of a step that runs: the rewritten one, or the plain one if the compiler measures fewer bytes of
-temporaries for it.
+"""Choose the variant of a step that runs: the rewritten step, or the plain step if it needs fewer bytes of temporaries.
+
+The bytes are those that the compiler reports.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
 SURE = 0.15
-"""The predicted saving of the peak, as a share, above which nothing is measured: the error of the model is smaller."""
+"""If the predicted saving is above this share of the peak, nothing is measured, since the model's error is smaller."""
 
 
 class Variant(Enum):
-    """The variants of a step. Of two whose temporaries differ by less than 1 %, the later one in this list runs."""
+    """The variants of a step. If the temporaries of two variants differ by less than 1 %, the later one in this list
+    runs."""
 
     MERGED = "the step with its own jax.checkpoint merged back, rewritten"
     RECOMPUTED = "the rewritten step"
@@ -37,11 +39,11 @@ class Variant(Enum):
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """The variant of a step that runs, compiled.
+    """The compiled variant of a step that runs.
 
     Attributes:
         compiled: The compiled variant.
-        why: The reason that the plain step runs; None for a rewritten step.
+        why: The reason why the plain step runs; None for a rewritten step.
         variant: The variant that runs.
         rewritten: The rewrite; None for a plain step.
         sizes: The temporaries of each compiled variant in bytes, as measured by the compiler; empty if only one was
@@ -68,21 +70,21 @@ def choose_variant(lowered: Lowered) -> CompiledStep:
 
 
 def _rewrite_of(lowered: Lowered, variant: Variant) -> Rewritten | None:
-    """Return the rewrite that a variant runs; None for a plain one."""
+    """Return the rewrite that a variant runs; None for a plain variant."""
     if variant is Variant.MERGED:
         return lowered.merged
     return lowered.rewritten if variant is Variant.RECOMPUTED else None
 
 
 Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
-"""The variant that runs, the bytes of temporaries of each compiled variant, and the variant that runs, compiled."""
+"""The variant that runs, the bytes of temporaries of each compiled variant, and the compiled step that runs."""
 
 
 def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
     """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
 
-    A variant that is only measured is compiled without optimizations where this gives the same bytes, and compiled
-    again if it is the smallest.
+    To measure a variant, it is compiled without optimizations if this gives the same bytes. If it is the smallest
+    variant, it is then compiled again with optimizations.
     """
     first, *others = rank_variants(lowered, variants)
     compiled = {first: _compile(lowered, first)}
@@ -107,8 +109,9 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
     """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
     be smaller within the error of the model.
 
-    The user's own `jax.checkpoint` is preferred over a second rewrite, and never runs without a measurement. A step
-    without barriers of its own has two variants at most, and the rewrite is predicted to be smaller.
+    The step with the user's own `jax.checkpoint` is preferred to a second rewrite, but it never runs without a
+    measurement. A step without its own barriers has at most two variants, of which the rewrite is predicted to be
+    smaller.
     """
     if Variant.KEEPING not in variants or len(variants) == 1:
         return list(variants)
@@ -120,8 +123,10 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
 
 
 def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
-    """Return the temporaries by the model of XLA:CPU in bytes; None for the plain step without its barriers, which
-    needs no fewer bytes than with them."""
+    """Return the temporaries under the model of XLA:CPU in bytes.
+
+    Return None for the plain step without its barriers, which needs at least as many bytes as with them.
+    """
     if variant is Variant.PLAIN:
         return None
     rewritten = _rewrite_of(lowered, variant)
@@ -131,7 +136,7 @@ def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
 
 
 def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | None:
-    """Return the stored choice; None if there is none, or if the compiler now measures another size."""
+    """Return the stored choice; None if there is none, or if the compiler now reports a different size."""
     stored = None if len(variants) == 1 else lowered.cache.choice(lowered.options.measure)
     if stored is None:
         return None
@@ -149,13 +154,13 @@ def _variants(lowered: Lowered) -> list[Variant]:
     own = lowered.own_barriers and measure is not False
     plain = [Variant.PLAIN]
     if own:
-        # Where `jax.jit` keeps barriers, the two plain variants are the same program.
+        # If `jax.jit` keeps barriers, the two plain variants are the same program.
         plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers else [Variant.KEEPING]
     merged = [Variant.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
     if measure == "auto" and lowered.options.rewrite.selection.segment_budgets:
-        # The user has fixed the bytes that segments save: a measurement must not override them.
+        # The user has fixed the bytes that segments save, and a measurement must not override them.
         measure = False
     if measure == "auto":
         measure = lowered.own_barriers or rewritten.predicted_saving < SURE
@@ -173,8 +178,10 @@ def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | No
 
 
 def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
-    """Return the variant with the fewest bytes; of the variants within 1 % of it, the last one. If a size is unknown,
-    return the first variant that is not merged."""
+    """Return the last of the variants that are within 1 % of the fewest bytes.
+
+    If a size is unknown, return the first variant that is not merged.
+    """
     measured = {variant: size for variant, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):
         return next((variant for variant in sizes if variant is not Variant.MERGED), Variant.MERGED)

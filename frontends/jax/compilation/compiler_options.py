@@ -1,4 +1,4 @@
-"""Compiler options that keep the optimization barriers of rewritten steps, and options that only measure a step."""
+"""Compiler options that keep the optimization barriers of rewritten steps, and options for measuring a step."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import Any
 import jax
 
 DROPS_BARRIERS = "cse_barrier_expander"
-"""The pass of XLA:CPU that removes barriers before scheduling; up to jax 0.10 the copies are then merged (CSE)."""
+"""The pass of XLA:CPU that removes barriers before scheduling. Up to jax 0.10, CSE then merges the copies."""
 NO_LONGER_MERGES = (0, 11)
-"""The version of JAX from which XLA:CPU removes barriers only after its last CSE. Rewritten steps need no more bytes
-there than with barriers kept, and some need far fewer: XLA fuses across the places of removed barriers."""
+"""The first version of JAX in which XLA:CPU removes barriers only after its last CSE.
+
+From this version on, rewritten steps need no more bytes than with barriers kept, and some need far fewer, because XLA
+fuses across the positions of removed barriers.
+"""
 DISABLED = "xla_disable_hlo_passes"
 MEASURING: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
 """Options with which XLA:CPU reports the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
@@ -22,16 +25,15 @@ _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 
 def merges_copies(platforms: Sequence[str]) -> bool:
-    """Return whether XLA, unless a compiler option prevents it, removes barriers and merges copies with originals."""
+    """Return whether XLA by default removes barriers, and merges copies with originals."""
     return "cpu" in platforms and jax.__version_info__ < NO_LONGER_MERGES
 
 
 def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Merge compiler options; where XLA would merge the copies (`merges_copies`), also disable its pass that drops
-    barriers.
+    """Merge compiler options, and add the option that keeps barriers if XLA would otherwise merge the copies.
 
-    The option `xla_disable_hlo_passes` replaces the list of disabled passes of `XLA_FLAGS` and JAX's configuration, so
-    the result repeats the passes of these lists.
+    The option `xla_disable_hlo_passes` overrides the lists of disabled passes in `XLA_FLAGS` and JAX's configuration,
+    so the result repeats these passes.
 
     Args:
         platforms: The platforms for which the step is compiled.
@@ -50,12 +52,12 @@ def keeping_barriers(platforms: Sequence[str], *option_sets: Mapping[str, Any] |
 
 
 def are_kept_by_flags() -> bool:
-    """Return whether `XLA_FLAGS` alone keeps barriers on CPU."""
+    """Return whether `XLA_FLAGS` already keeps barriers on CPU."""
     return DROPS_BARRIERS in _disabled_by_flags()
 
 
 def _disabled_by_flags() -> list[str]:
-    """List the passes that `XLA_FLAGS` disables. It holds flags, or the name of a file with flags."""
+    """List the passes that `XLA_FLAGS` disables. The variable holds flags, or the name of a file with flags."""
     flags = os.environ.get("XLA_FLAGS", "")
     if flags and not flags.lstrip().startswith("-"):
         flags = Path(flags).read_text() if Path(flags).is_file() else ""

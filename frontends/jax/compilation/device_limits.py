@@ -17,10 +17,9 @@ _JAX: Any = jax
 
 
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
-    """Return the bytes of the device that a budget allows, arguments and results included; None for the budget `min`.
+    """Return the bytes of the device that a budget allows, including arguments and results; None for the budget `min`.
 
-    The arguments are the same as of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no
-    sizes.
+    The parameters are those of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no sizes.
     """
     plain_bytes = reported_bytes(module, plain, "a budget")
     if budget == DEVICE:
@@ -34,12 +33,12 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 
     Args:
         module: The step, for the place of an error.
-        budget: A budget, as `checked_budget` returns it.
-        plain: The plain step, compiled.
+        budget: The budget, as `checked_budget` returns it.
+        plain: The compiled plain step.
 
     Raises:
         UnknownMemory: If the compiler or the device reports no sizes.
-        Refusal: If arguments and results alone need more.
+        Refusal: If arguments and results alone exceed the budget.
     """
     plain_bytes = reported_bytes(module, plain, "a budget")
     text = f"{max(1, free_bytes(module))}B" if budget == DEVICE else budget
@@ -47,7 +46,7 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 
 
 def free_bytes(module: ModuleOp) -> int:
-    """Return the bytes that the device reports as free. Raises `UnknownMemory` if it reports none."""
+    """Return the number of bytes that the device reports as free. Raises `UnknownMemory` if it does not report it."""
     device: Any = _JAX.local_devices()[0]
     stats: Any = device.memory_stats()
     if not stats or "bytes_limit" not in stats:

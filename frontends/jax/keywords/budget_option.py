@@ -7,18 +7,18 @@ from typing import Any
 from ....support.units import budget_text, parse_budget
 
 DEVICE = "device"
-"""The budget of the memory that the device reports as free."""
+"""The budget that stands for the memory that the device reports as free."""
 
 LEAST_BYTES = 1024
-"""The least number of bytes that is a budget without a unit: a smaller number is likely in another unit."""
+"""The smallest number that is accepted as bytes without a unit: a smaller number is probably in another unit."""
 
 
 def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
-    """Return the option `budget` as text.
+    """Return the option `budget` as a string.
 
     Args:
-        budget: The option as the user wrote it.
-        caller: The function that messages name.
+        budget: The option in the form in which the user wrote it.
+        caller: The name of the function for messages.
 
     Raises:
         TypeError: For a value that is not a str, an int or a float.
@@ -36,5 +36,5 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
             return DEVICE
         parse_budget(text, 1)
     except ValueError as error:
-        raise ValueError(f'{caller}: {error}; budget="device" takes the free memory of the device') from error
+        raise ValueError(f'{caller}: {error}; budget="device" stands for the free memory of the device') from error
     return text

@@ -14,10 +14,9 @@ NO_HOST = (
 
 
 def supported_options(options: JitOptions, platforms: Sequence[str]) -> tuple[JitOptions, tuple[str, ...]]:
-    """Return the options for these platforms, without an `offload` that has no effect there, and a remark if it is
-    dropped.
+    """Return the options for these platforms, and a remark if `offload` was removed because it has no effect there.
 
-    JAX emits moves to the host for GPU and TPU only.
+    JAX emits moves to the host only for GPU and TPU.
     """
     hostless = next((platform for platform in platforms if platform == "cpu"), None)
     if not options.rewrite.moves.offers or hostless is None:

@@ -1,4 +1,4 @@
-"""The keywords of `recompute.jax.jit`, checked before anything is lowered: its own options, and the options of
+"""Check the keywords of `recompute.jax.jit` before anything is lowered: its own options, and the options of
 `jax.jit`."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _JIT = EntryPoint.JIT.value
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
 _BESIDE_REWRITE = ("budget", "search")
-"""The options that may exclude options of the rewrite, and are not part of it."""
+"""The options that are not options of the rewrite, but may exclude some of those."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class JitOptions:
         measure: Whether the plain step is compiled and measured: True, False or "auto".
         search: The number of attempts to compile; 0 to choose by the model.
         jit: The keywords for `jax.jit`.
-        budget: The budget as text; None without one.
-        named: The names of values in the options `save`, `names` and `policy`, by option.
+        budget: The budget as a string; None without one.
+        named: For each of the options `save`, `names` and `policy`, the names of values that it contains.
     """
 
     rewrite: RecomputeOptions
@@ -55,12 +55,13 @@ class JitOptions:
 
     @property
     def chooses_segments(self) -> bool:
-        """Whether the rewrite chooses the segments, without a budget, a plan, a planner or a pipeline."""
+        """Whether the rewrite chooses the segments, because there is no budget, plan, planner or pipeline."""
         rewrite = self.rewrite
         return self.budget is None and rewrite.plan is rewrite.planner is rewrite.pipeline is None
 
     def demands(self, error: Exception) -> bool:
-        """Return whether to raise an error instead of running the plain step: with `strict`, budgets or a plan."""
+        """Return whether to raise this error, as with `strict`, a budget or a plan, instead of running the plain
+        step."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)
@@ -81,7 +82,7 @@ def options_of(keywords: Mapping[str, Any], caller: str = _JIT) -> JitOptions:
     try:
         return _checked_options(keywords)
     except (TypeError, ValueError) as error:
-        # The checks of single keywords name `recompute.jax.jit`.
+        # The messages for single keywords begin with `recompute.jax.jit`.
         if str(error).startswith(_JIT):
             error.args = (caller + str(error).removeprefix(_JIT),)
         raise
@@ -124,7 +125,7 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
 
 
 def signature() -> inspect.Signature:
-    """Return the signature of `recompute.jax.jit` for `help` and editors, with the type and default of each keyword."""
+    """Return the signature of `recompute.jax.jit`, with the types and defaults of keywords, for `help` and editors."""
     defaults = {option.name: option.default for option in (*fields(RecomputeOptions), *fields(Selection))}
     defaults |= {"measure": "auto", "search": 0, "segment_budgets": None} | {
         name: parameter.default for name, parameter in _OF_JAX.items()
@@ -152,4 +153,4 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _demand_budget_for_time_limit(checked: Mapping[str, Any]) -> None:
     if checked.get("time_limit") is not None and checked.get("budget") is None:
-        raise ValueError("recompute.jax.jit: time_limit= limits the search for a budget: give budget= too")
+        raise ValueError("recompute.jax.jit: time_limit= limits only the search under a budget: give budget= as well")

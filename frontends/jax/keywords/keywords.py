@@ -51,7 +51,7 @@ class RewriteKeywords(TypedDict, total=False):
 
 
 class CompilationKeywords(TypedDict, total=False):
-    """The options that decide which variants of the step are compiled."""
+    """The options that determine which variants of the step are compiled."""
 
     measure: bool | str
     search: int

@@ -1,5 +1,6 @@
-"""Refuse names in the options `save`, `names` and `policy` that no value of the step has: a misspelt name would save
-nothing, silently.
+"""Reject names in the options `save`, `names` and `policy` that no value of the step has.
+
+Otherwise, a misspelt name would silently save no value.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks wi
 
 
 POLICY = "policy"
-"""The option that has the names of one of JAX's policies."""
+"""The option whose value, a JAX policy, may contain names."""
 
 
 class UnknownName(BadSelection):
-    """A name that no value of the step has."""
+    """Raised for a name that no value of the step has."""
 
 
 def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> None:
-    """Check that every pattern matches an operation of the module, functions inlined.
+    """Check that every pattern matches an operation of the module, after its functions are inlined.
 
     Args:
         step: The name of the step, for the message.
@@ -48,13 +49,13 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
     if not requested or not _without_match(every_operation(module), requested):
         return
-    # Scopes of a called function are complete only after inlining.
+    # The scopes of a called function are complete only after inlining.
     flat = clone_of(as_module(module))
     inline(flat)
     operations = every_operation(flat)
     missing = _without_match(operations, requested)
     used = set(requested) - set(missing)
-    # Policies are shared among models: one of their names is enough.
+    # Policies are shared among models, so one matching name is enough.
     is_used = any(option == POLICY for option, _ in used)
     for option, pattern in missing:
         if option == POLICY and is_used:

@@ -1,4 +1,4 @@
-"""Switch recomputation off: inside `disabled()`, or with `RECOMPUTE=off` in the environment."""
+"""Switch recomputation off inside `disabled()`, or by `RECOMPUTE=off` in the environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _is_disabled: ContextVar[bool] = ContextVar("whether recomputation is switched o
 
 @contextmanager
 def disabled() -> Generator[None, None, None]:
-    """Run steps as `jax.jit` does within the context: nothing is rewritten, and compiled steps are kept.
+    """Within the context, run steps as `jax.jit` does, without a rewrite. Steps that are already compiled stay cached.
 
     Example:
         >>> with recompute.jax.disabled():  # doctest: +SKIP

@@ -87,7 +87,7 @@ def _numbers(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
-    """Check the option `plan`. Raises `BadPlan`, a ValueError, for a text that is not a plan."""
+    """Check the option `plan`. Raises `BadPlan`, a ValueError, for a string that is not a plan."""
     if value is None:
         return None
     return from_option(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
@@ -104,7 +104,7 @@ def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
     if value is None:
         return None
     if not isinstance(value, str | Sequence):
-        raise _wrong_type(name, "a text such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
+        raise _wrong_type(name, "a str such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
     return passes_of(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
@@ -117,12 +117,12 @@ def _planner(name: str, value: Any) -> Any:
 def _loops(name: str, value: Any) -> LoopSchedule:
     """Check the option `loops`. Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
-        raise _wrong_type(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
+        raise _wrong_type(name, "True, False, or a str such as 'keep(50%)' or 'periodic(8)'", value)
     return schedule_of(value)
 
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
-    """Return the budgets as a pass option spells them. Raises `BadSelection`, a ValueError."""
+    """Return segment budgets in the form of the pass option. Raises `BadSelection`, a ValueError."""
     if value is None:
         return ()
     if not isinstance(value, str | Mapping):
@@ -165,8 +165,10 @@ def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
 
 
 OptionCheck = Callable[[str, Any], Any]
-"""A function of the name and the value of a keyword. It returns the value, converted, and raises `TypeError` and
-`ValueError`."""
+"""A function that checks a keyword, given its name and value.
+
+It returns the converted value, and raises `TypeError` or `ValueError`.
+"""
 _BY_TYPE: Mapping[str, OptionCheck] = {
     "bool": _flag,
     "str": _text,
@@ -174,7 +176,7 @@ _BY_TYPE: Mapping[str, OptionCheck] = {
     "tuple[str, ...] | None": _texts_or_none,
     "tuple[int, ...]": _numbers,
 }
-"""The checks of options, by the type of their field."""
+"""The check for each type of an option's field."""
 _BY_NAME: Mapping[str, OptionCheck] = {
     "policy": _policy,
     "segment_budgets": _segment_budgets,
@@ -189,7 +191,7 @@ _BY_NAME: Mapping[str, OptionCheck] = {
     "search": _count_from_zero,
     "time_limit": _seconds,
 }
-"""The checks of options with a syntax or a type of their own."""
+"""The checks of options that have a special syntax or type, by name."""
 
 
 def _check_of(option: Field[Any]) -> OptionCheck:
@@ -206,4 +208,4 @@ OPTION_CHECKS: Mapping[str, OptionCheck] = {
         for option in (*fields(Selection), *options_with(RecomputeOptions, EntryPoint.JIT))
     },
 }
-"""The check of each option, by its name."""
+"""The check of each option, by name."""

@@ -1,4 +1,4 @@
-"""The option `policy` as an object: one of `jax.checkpoint_policies`, or a function of the user.
+"""The option `policy` as an object: one of `jax.checkpoint_policies`, or a user's function.
 
 Example:
 
@@ -23,25 +23,29 @@ from ....options.selection import Selection
 from ....support.operations import name_of
 
 Saveable = Callable[[str, tuple[tuple[int, ...], ...], tuple[str, ...]], bool]
-"""A function of an operation's name (`stablehlo.tanh`), the shapes of its results, and the names that select it. It
-returns whether the results are saved."""
+"""A function that returns whether the results of an operation are saved.
+
+Its arguments are the operation's name (`stablehlo.tanh`), the shapes of its results, and the names that select it.
+"""
 WITH_NAMES = {
     "SaveOnlyTheseNames": ("save_only_these_names", "saveable_names"),
     "SaveAnyNamesButThese": ("save_any_names_but_these", "names"),
 }
-"""The name of our policy and the attribute with its names, by the type of JAX's policies on names in jax 0.10 and 0.11.
-In jax 0.12 these policies are functions that enclose the set of their names."""
+"""For each type of JAX policy that selects by name, the equivalent policy here and the attribute that holds the names.
+
+These types exist in jax 0.10 and 0.11. In jax 0.12, such policies are closures over the set of their names.
+"""
 
 
 def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
-    """Return a selection.
+    """Return a selection with a policy that may be an object.
 
     Args:
         policy: The name of a policy, one of `jax.checkpoint_policies`, or a `Saveable`.
         **fields: Other fields of the selection.
 
     Raises:
-        TypeError: For a function with other parameters than a `Saveable`.
+        TypeError: For a function whose parameters are not those of a `Saveable`.
     """
     if isinstance(policy, str):
         return Selection(policy=policy, **fields)
@@ -55,7 +59,7 @@ def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection
 
 
 def names_of_policy(policy: Any) -> tuple[str, ...]:
-    """Return the names in one of JAX's policies on names; () for any other policy."""
+    """Return the names in a JAX policy that selects by name; () for any other policy."""
     on_names = _policy_on_names(policy)
     return () if on_names is None else tuple(sorted(on_names[1]))
 
@@ -66,7 +70,8 @@ def _name_in_jax(policy: Any) -> str | None:
 
 
 def _policy_on_names(policy: Any) -> tuple[str, Iterable[str]] | None:
-    """Return the name and the names of one of JAX's policies on names; None for any other policy."""
+    """Return the policy's name and the names that it contains for a JAX policy that selects by name; None for
+    others."""
     if type(policy).__name__ in WITH_NAMES:
         name, attribute = WITH_NAMES[type(policy).__name__]
         return name, getattr(policy, attribute)
@@ -82,7 +87,7 @@ def _policy_on_names(policy: Any) -> tuple[str, Iterable[str]] | None:
 
 
 def _check(policy: Any) -> None:
-    """Raise `TypeError` for a function that is no `Saveable`, such as a policy for `jax.checkpoint`."""
+    """Raise `TypeError` for a function that is not a `Saveable`, such as a policy for `jax.checkpoint`."""
     policy_name = getattr(policy, "__name__", type(policy).__name__)
     if str(getattr(policy, "__module__", "")).startswith("jax."):
         raise TypeError(

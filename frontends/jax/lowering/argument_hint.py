@@ -1,5 +1,8 @@
-"""The remedy for arguments that a step rejects: modules of equinox and flax nnx with members that are not arrays, and
-options that belong to `recompute.jax.jit`."""
+"""Remedies for arguments that a step rejects.
+
+These are modules of equinox and flax nnx with members that are not arrays, and options that belong to
+`recompute.jax.jit`.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,16 @@ _HINTS = (
 
 
 def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-    """Return the remedy if a module among the arguments of a step has a member that is not an array, or if an argument
-    has the name of an option; otherwise None.
+    """Return the remedy for an unsuitable argument of a step; None if there is none.
 
-    `name`: the name of the step."""
+    Unsuitable are a module with a member that is not an array, and an argument that has the name of an option.
+
+    `name`: the name of the step.
+    """
     for option in kwargs.keys() & set(OWN_KEYWORDS):
         return (
             f"{option}= is an option of recompute.jax.jit, not an argument of {name}: write "
-            f"recompute.jax.jit({name}, {option}=…); recompute.jax.explain takes budget= too"
+            f"recompute.jax.jit({name}, {option}=…); recompute.jax.explain also accepts budget="
         )
     for kind, text in _HINTS:
         is_module = partial(is_one_of, kinds=kind)
@@ -50,5 +55,5 @@ def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | Non
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether `jax.jit` traces a value."""
+    """Return whether `jax.jit` accepts and traces a value."""
     return isinstance(value, jax.Array | jax.ShapeDtypeStruct | np.ndarray | np.generic | int | float | complex)

@@ -19,7 +19,7 @@ _TREE: Any = jax.tree
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of a call: the arguments of the compiled step, and the static arguments, by number or name."""
+    """The arguments of a call: the arguments of the compiled step, and the static arguments by index or name."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Call:
 def completed(
     static: Sequence[tuple[int | str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return the positional and keyword arguments of a call, with the static ones back in their places."""
+    """Return the positional and keyword arguments of a call, with the static arguments back at their positions."""
     positional, named = list(args), dict(kwargs)
     for place, value in static:
         if isinstance(place, int):
@@ -59,7 +59,7 @@ def completed(
 
 
 def key_of(call: Call) -> Hashable | None:
-    """Return a key that is equal for calls that one compiled step can serve; None if JAX rejects the arguments."""
+    """Return a key that is equal for calls that can share a compiled step; None if JAX rejects the arguments."""
     try:
         leaves, tree = _TREE.flatten((call.args, dict(call.kwargs)))
         static = tuple((place, _type_of(value), value) for place, value in call.static)
@@ -71,13 +71,16 @@ def key_of(call: Call) -> Hashable | None:
 
 
 def _type_of(value: object) -> Hashable:
-    """Return the type, which distinguishes `1`, `1.0` and `True`: these are equal, but trace differently."""
+    """Return the type of a static value. It distinguishes `1`, `1.0` and `True`, which are equal but trace
+    differently."""
     return type(value)
 
 
 def _kind(leaf: Any) -> tuple[Hashable, ...]:
-    """Return shape, element type and weak type; of a committed array also sharding and layout. An uncommitted array
-    follows the other arrays."""
+    """Return shape, element type and weak type of a leaf; for a committed array, also sharding and layout.
+
+    The placement of an uncommitted array follows that of other arrays.
+    """
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)
         return (jax.typeof(leaf), leaf.sharding, layout)

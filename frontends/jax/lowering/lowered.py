@@ -1,6 +1,6 @@
 """The lowered and rewritten step of `recompute.jax.jit`, which compiles the plain and the rewritten variant.
 
-JAX's own `jax.stages.Lowered` keeps pytrees, donation, shardings and constants; only the module inside it is replaced.
+JAX's own `jax.stages.Lowered` holds pytrees, donation, shardings and constants. Only the module inside it is replaced.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_CACHED = StepCache("")
 
 
 def _nothing_to_read() -> None:
-    """Return None: the step cannot be parsed."""
+    """Return None, because the step cannot be parsed."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Lowered:
         less: The `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
-        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
         own_barriers: Whether the plain step has barriers of its own, such as the barriers of `jax.checkpoint`.
         within: The result of the search for a budget; None without a budget.
-        read: Returns `module`, which is read at its first use.
+        read: A function that reads and returns `module`, called at its first use.
         cache: The disk cache of the step.
     """
 
@@ -70,17 +70,18 @@ class Lowered:
 
     @property
     def module(self) -> ModuleOp | None:
-        """The plain step as a module of xDSL, with its marks; None if it cannot be parsed."""
+        """The plain step as an xDSL module, with its marks; None if it cannot be parsed."""
         return self.read()
 
     @property
     def drops_barriers(self) -> bool:
-        """Whether `jax.jit` drops the step's own barriers on this platform, and merges the copies behind them."""
+        """Whether `jax.jit` drops the step's own barriers on this platform, and merges the copies that they protect."""
         return self.own_barriers and merges_copies(private.platforms(self.plain))
 
     @cached_property
     def choice(self) -> CompiledStep:
-        """The variant that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
+        """The variant that a call runs; it is compiled once. With `strict`, raises `Refusal` if the plain step needs
+        less."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.at("compiling")
             choice = choose_variant(self)
@@ -90,13 +91,16 @@ class Lowered:
 
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:
-        """The plain step as `jax.jit` compiles it, compiled once."""
+        """The plain step as `jax.jit` compiles it; it is compiled once."""
         return self.compile_plain()
 
     @cached_property
     def plain_measured(self) -> jax.stages.Compiled:
-        """The plain step, compiled once for its sizes. On CPU it is compiled without optimizations, with the same sizes
-        in less time, unless it was compiled before."""
+        """The plain step, compiled once for its sizes.
+
+        On CPU, it is compiled without optimizations unless it is already compiled: the sizes are the same, and it takes
+        less time.
+        """
         if self.within is not None and self.within.plain_step is not None:
             return self.within.plain_step
         if "plain_compiled" in vars(self) or "cpu" not in private.platforms(self.plain):
@@ -105,13 +109,13 @@ class Lowered:
 
     @cached_property
     def comparison(self) -> Report:
-        """The report on the step, made once."""
+        """The report on the step, which is made once."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.at("compiling the plain step for the report")
             return compare(self)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the rewritten step; if nothing is recomputed, the plain one, as `jax.jit` does."""
+        """Compile the rewritten step, or, if nothing is recomputed, the plain step as `jax.jit` does."""
         if self.within is not None and compiler_options is None:
             return self.within.compiled
         if self.why is not None:
@@ -125,7 +129,7 @@ class Lowered:
 
         Args:
             compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`.
-            keeping: Add the compiler options that keep barriers, with which rewritten steps are compiled.
+            keeping: Whether to add the compiler options that keep barriers, as for rewritten steps.
         """
         options = keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
         return compile_lowered(self.plain, None if options is None else dict(options))
@@ -144,13 +148,13 @@ class Lowered:
         return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))
 
     def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the merged step, which must exist: `merged` is not None."""
+        """Compile the merged step, which must exist (`merged` is not None)."""
         _, less = self._merged
         assert less is not None, "there is a merged step"
         return compile_lowered(less, keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """Return the module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
+        """Return the text of the module that is compiled, as `jax.stages.Lowered.as_text` does."""
         return self.less.as_text(dialect, debug_info=debug_info)
 
 
@@ -167,8 +171,8 @@ def _result_of(choice: CompiledStep) -> str:
 def keeping_options(
     plain: jax.stages.Lowered, options: JitOptions, compiler_options: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the compiler options that keep barriers, merged with the compiler options of `recompute.jax.jit` and of
-    this call."""
+    """Return the options that keep barriers, merged with the compiler options of `recompute.jax.jit` and of this
+    call."""
     return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
 
 
@@ -177,7 +181,7 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
 
 
 def searching_options(options: JitOptions, plain: jax.stages.Lowered) -> RecomputeOptions:
-    """Return the options of the rewrite. With the option `search`, the compiler measures the attempts."""
+    """Return the options of the rewrite. With the option `search`, they make the compiler measure the attempts."""
     if not options.search:
         return options.rewrite
     compiler_options = keeping_options(plain, options, None)

@@ -1,4 +1,4 @@
-"""Merge the copies of a step's own `jax.checkpoint` back (CSE), and select other operations to recompute."""
+"""Merge the copies of a step's own `jax.checkpoint` into their originals, and select other operations to recompute."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ....transforms.take_scopes import take_scopes
 
 
 def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
-    """Merge and rewrite a step, proved equal to the original module.
+    """Merge and rewrite a step, and prove the result equal to the original module.
 
-    Returns None if that fails, and if options or marks in the step select the operations to recompute, which merging
-    would override.
+    Return None if that fails. Also return None if options or marks in the step select the operations to recompute,
+    since merging would override them.
 
     Args:
         module: The step; None if it could not be read.
@@ -37,9 +37,9 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
 
 
 def merging_options(module: ModuleOp, request: RecomputeOptions) -> RecomputeOptions | None:
-    """Return the options that merge the copies of the step's own `jax.checkpoint` back.
+    """Return the options that merge the copies of the step's own `jax.checkpoint` into their originals.
 
-    Returns None if there are no such copies, and if options or marks in the step select the operations to recompute.
+    Return None if there are no such copies, or if options or marks in the step select the operations to recompute.
     """
     if selects_places(request) or not any(map(is_of_remat, every_operation(module))):
         return None
@@ -50,13 +50,14 @@ def merging_options(module: ModuleOp, request: RecomputeOptions) -> RecomputeOpt
 
 
 def selects_places(request: RecomputeOptions) -> bool:
-    """Return whether the options select segments or a plan. A policy does not: it applies to any segment."""
+    """Return whether the options select segments or a plan. A policy does not count, since it applies to any
+    segment."""
     if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True
     return request.selection.segments != AUTO.segments or request.selection.checkpoints is not None
 
 
 def _is_marked(module: ModuleOp) -> bool:
-    """Return whether the step has marks or marked calls. Names are no marks. Raises `Refusal` for invalid marks."""
+    """Return whether the step has marks or marked calls; names are not marks. Raises `Refusal` for invalid marks."""
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
     return any(op.call_target_name.data != NAME for op in marks) or take_scopes(clone_of(module)) > 0

@@ -1,9 +1,10 @@
-"""Steps inside another `jax.jit`: one primitive of its trace, rewritten when the outer function is lowered.
+"""Steps inside another `jax.jit`: a single primitive of its trace, which is rewritten when the outer function is
+lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
-`jax.export` gives the module of the step; the rewritten module is called in its place. Under `jax.grad` and `jax.vmap`
-the step runs as under `jax.jit`, with a warning.
+`jax.export` returns the module of the step, and the rewritten module is called in its place. Under `jax.grad` and
+`jax.vmap`, the step runs as with `jax.jit`, and a warning is given.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ _STEP.multiple_results = True
 
 @dataclass(frozen=True, eq=False)
 class CallableStep:
-    """A step for arguments of one tree structure.
+    """A step for arguments with a fixed tree structure.
 
     Attributes:
         name: The name of the step.
         options: The options of the step.
-        flat: The jitted step, from the leaves of the arguments to the leaves of the results.
+        flat: The jitted step as a function from argument leaves to result leaves.
         out: The abstract values of the result leaves.
         tree: The tree structure of the results.
-        warned: The warnings that were given.
+        warned: The warnings that have been given.
     """
 
     name: str
@@ -71,14 +72,14 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
-        """Warn, unless the same warning was given before."""
+        """Give a warning, unless the same warning was given before."""
         if words not in self.warned:
             self.warned.add(words)
             warn(words, kind)
 
 
 def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Make the step for these arguments; None, with a warning, if it has effects or closes over traced values.
+    """Make the step for these arguments. If it has effects or closes over traced values, warn and return None.
 
     Args:
         name: The name of the step.
@@ -87,7 +88,8 @@ def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call:
         call: The arguments.
     """
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
-    static, trees = call.static, list[Any]()  # Do not hold `call`: its arguments are tracers, and the step outlives it.
+    # `flat` must not refer to `call`, since the arguments are tracers, and the step outlives them.
+    static, trees = call.static, list[Any]()
 
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = completed(static, *_JAX.tree.unflatten(arguments, leaves))
@@ -104,7 +106,7 @@ def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call:
 
 
 def call_nested(step: CallableStep, call: Call) -> Any:
-    """Bind the step as one primitive of the current trace."""
+    """Bind the step as a single primitive of the current trace."""
     leaves = [_JAX.numpy.asarray(leaf) for leaf in _JAX.tree.leaves((call.args, dict(call.kwargs)))]
     return _JAX.tree.unflatten(step.tree, _STEP.bind(*leaves, step=step))
 
@@ -136,7 +138,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     try:
         exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
-        step.warn_once(why_plain.because(step.name, f"jax.export: {error}"))
+        step.warn_once(why_plain.plain_because_of(step.name, f"jax.export: {error}"))
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and merges_copies(platforms) and not are_kept_by_flags():
@@ -155,9 +157,10 @@ def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) 
 
 
 def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
-    """Return a function that calls the rewritten module; None, with a warning, if nothing is recomputed.
+    """Return a function that calls the rewritten module. If nothing is recomputed, warn and return None.
 
-    Raises as `Jitted.lower` does."""
+    Raises as `Jitted.lower` does.
+    """
     if step.options.named:
         demand_names(step.name, parse_module(exported.mlir_module(), step.name), step.options.named)
     try:
@@ -173,14 +176,16 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     try:
         serialized = _serialize(rewritten)
     except ValueError as error:
-        return step.warn_once(why_plain.because(step.name, f"MLIR cannot serialize the rewritten step: {error}"))
+        return step.warn_once(
+            why_plain.plain_because_of(step.name, f"MLIR cannot serialize the rewritten step: {error}")
+        )
     return replace(exported, mlir_module_serialized=serialized).call
 
 
 def _rewrite_options(options: JitOptions) -> RecomputeOptions:
     """Return the options of the rewrite.
 
-    A budget is checked with the model of XLA:CPU, since the step is not compiled alone.
+    A budget is checked under the model of XLA:CPU, since the step is not compiled by itself.
     """
     if options.budget is None:
         return options.rewrite
@@ -190,9 +195,10 @@ def _rewrite_options(options: JitOptions) -> RecomputeOptions:
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """Return the rewritten module as a portable artifact, a format without attributes that StableHLO does not define.
+    """Return the rewritten module as a portable artifact, which has no attributes that StableHLO does not define.
 
-    Raises `ValueError` if MLIR cannot serialize the module."""
+    Raises `ValueError` if MLIR cannot serialize the module.
+    """
     module = clone_of(rewritten.module)
     for op in every_operation(module):
         strip(op)

@@ -1,7 +1,7 @@
 """Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
 The path of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
-plain step and the rewritten one.
+    plain and the rewritten step.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from .merged import merging_options, selects_places
 from .step_cache import StepCache, StoredStep
 
 _LOG = logging.getLogger("recompute.jax")
-# Operations that JAX adds while lowering get the location of the user's line, not of these files.
+# Operations that JAX adds during lowering get the location of the user's line, not of these files.
 for _file in (__file__, private.__file__):
     source_info_util.register_exclusion(_file)
 
 
 def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower a step with its marks and names as custom calls, which `recompute-take-marks` reads."""
+    """Lower a step such that its marks and names become custom calls, which `recompute-take-marks` reads."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
@@ -61,7 +61,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowe
     """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
 
     Raises:
-        ValueError: For a selection that does not fit the step.
+        ValueError: For a selection that does not apply to the step.
         UnsupportedJax: If the installed JAX lacks a private attribute.
         Refusal, NotProved, ParseError: As `recompute.rewrite` raises them, if the options demand a rewrite (`strict`, a
             budget, a plan, a planner or a pipeline); otherwise they become the reason.
@@ -85,11 +85,11 @@ def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowe
 def _rewritten(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: JitOptions, cache: StepCache
 ) -> Lowered:
-    """Rewrite as `rewritten` does, without the cache. `marked`: the step, lowered with its marks."""
+    """Rewrite as `rewritten` does, but without the cache. `marked`: the step, lowered with its marks."""
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
-        return _PlainStep(name, options, traced.lower(), False, None, cache).because(error)
+        return _PlainStep(name, options, traced.lower(), False, None, cache).plain_because_of(error)
     demand_names(name, module, options.named)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     own_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
@@ -107,7 +107,7 @@ def _rewritten(
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _PlainStep(name, options, plain, own_barriers, module, cache).because(error)
+        return _PlainStep(name, options, plain, own_barriers, module, cache).plain_because_of(error)
     why, less = None, plain
     if rewritten.copies:
         less = crossing.with_module(plain, rewritten.module)
@@ -120,12 +120,12 @@ def _rewritten(
 
 
 def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
-    """Return the plain step for a call with recomputation switched off."""
+    """Return the plain step, for a call while recomputation is switched off."""
     return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
 
 
 def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
-    """Rewrite the step within the budget. Raises `Refusal` if no candidate keeps it."""
+    """Rewrite the step within the budget. Raises `Refusal` if no candidate meets it."""
     name, options, plain, cache = step.name, step.options, step.plain, step.cache
     merging = merging_options(module, options.rewrite) if step.own_barriers else None
     alternatives = [options.rewrite] if merging is None else [merging, options.rewrite]
@@ -140,7 +140,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
         remedy = why_plain.SMALLER_BUDGET
         if result.is_keeping or result.limit_bytes is None:
             remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
-        why = why_plain.because(name, result.nothing_to_do, remedy)
+        why = why_plain.plain_because_of(name, result.nothing_to_do, remedy)
     else:
         less = crossing.with_module(plain, rewritten.module)
         remarks = rewritten.remarks
@@ -150,8 +150,11 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
 
 
 def _by_earlier_search(step: _PlainStep, module: ModuleOp) -> BudgetedCompile | None:
-    """Return the result of an earlier search on the same step at other lines of its files: its plan is applied and
-    proved again. None without such a search, or if the result now has other copies or another size."""
+    """Return the result of an earlier search on the same step at other lines of its files.
+
+    The plan of that search is applied and proved again. Return None if there is no such search, or if the copies or the
+    size of the result have changed.
+    """
     stored = step.cache.without_lines(module).step()
     if stored is None or stored.rewritten is None or stored.within is None:
         return None
@@ -168,7 +171,7 @@ def _by_earlier_search(step: _PlainStep, module: ModuleOp) -> BudgetedCompile | 
 
 
 def _compilers_of(step: _PlainStep) -> Compilers:
-    """Return the functions that compile a step in the search for its budget."""
+    """Return the functions that compile a step during the search under its budget."""
     options, plain = step.options, step.plain
     platforms = private.platforms(plain)
     keeping = keeping_options(plain, options, None)
@@ -187,7 +190,7 @@ def _compilers_of(step: _PlainStep) -> Compilers:
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
-    """Return the stored form of a step. `marked`: the step, lowered with its marks."""
+    """Return the form of a step that the cache stores. `marked`: the step, lowered with its marks."""
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
@@ -208,8 +211,8 @@ def _from_cache(
     cache: StepCache,
     stored: StoredStep,
 ) -> Lowered | None:
-    """Return a step from its stored form; None if the compiler now measures another size than the search for its budget
-    did."""
+    """Restore a step from its stored form; return None if its size differs from the one that the budget search
+    measured."""
 
     @cache_of_call
     def read() -> ModuleOp | None:
@@ -221,7 +224,7 @@ def _from_cache(
     plain = traced.lower() if stored.has_marks else marked
     options, _ = supported_options(options, private.platforms(plain))
     less = private.with_module(plain, private.module_of_bytecode(stored.less)) if stored.less else plain
-    rewritten = None if stored.rewritten is None else cache.stored(stored.rewritten, less, read)
+    rewritten = None if stored.rewritten is None else cache.rewrite_of(stored.rewritten, less, read)
     result = None
     if stored.within is not None:
         is_plain = rewritten is None and not stored.within["is_keeping"]
@@ -239,8 +242,9 @@ def _recomputed(copies: int) -> str:
 
 
 def _result_of(within: BudgetedCompile) -> str:
-    """Describe the result of a search for a budget, with the bytes that were compared to it. A share limits the
-    temporaries, and bytes limit the memory of the device:
+    """Describe the result of a search under a budget, with the bytes that were compared to the budget.
+
+    A share limits the temporaries, and bytes limit the memory of the device:
 
         19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
         19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
@@ -270,8 +274,8 @@ class _PlainStep:
     module: ModuleOp | None
     cache: StepCache
 
-    def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
-        """Return the plain step with the error as its reason. Raises the error if the options demand a rewrite."""
+    def plain_because_of(self, error: Refusal | NotProved | ParseError) -> Lowered:
+        """Return the plain step, which runs because of this error. Raises the error if the options demand a rewrite."""
         if self.options.demands(error):
             raise why_plain.in_jax_terms(self.name, error) from error.__cause__
         why = why_plain.refused(self.name, error)

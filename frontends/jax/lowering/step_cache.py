@@ -1,14 +1,14 @@
-"""The disk cache of one step: its rewrite, the merged step, and which of the compiled steps needs least.
+"""The disk cache of one step: its rewrite, the merged step, and the compiled variant that needs the least memory.
 
     key of the step: JAX's module as bytecode, the name, the options, registrations, versions
     rewrite, merged: record of the rewrite, with the rewritten module as bytecode
     choice:          the variant that runs, and the bytes that the compiler measured, keyed by compiler and device too
 
-A search for a budget is also stored under the step without the lines of its locations: after an edit that moves the
-step in its file, the plan of the search is applied and proved again, in place of a search.
+The result of a search under a budget is also stored with a key that ignores the lines of locations. After an edit that
+moves the step in its file, the stored plan is applied and proved again, and no search is needed.
 
-A hit parses nothing in xDSL: JAX reads the bytecode and compiles it. The bytecode is the same as in the first answer,
-so that JAX's own persistent compilation cache has it too.
+On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. The bytecode is the same as in the first run, so
+    that JAX's own persistent compilation cache also has an entry for it.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from ..keywords.jit_options import JitOptions
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 FLAG_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
-"""Environment variables with compiler flags."""
+"""The environment variables that hold compiler flags."""
 
 
 @dataclass(frozen=True)
 class StoredStep:
-    """The stored form of a lowered and rewritten step.
+    """The form in which a lowered and rewritten step is stored.
 
     Attributes:
-        has_marks: Whether the module had marks, so that the plain step is another lowering.
+        has_marks: Whether the module had marks, so that the plain step must be lowered separately.
         own_barriers: As in `Lowered`.
         why: As in `Lowered`.
         rewritten: The record of the rewrite; None if it was refused.
-        remarks: The remarks that are not remarks of the rewrite.
-        within: The record of the search for a budget, as values of JSON; None without a budget.
+        remarks: The remarks other than those of the rewrite.
+        within: The record of the search under a budget, as JSON values; None without a budget.
         less: The rewritten module as bytecode; empty if the plain step is compiled.
     """
 
@@ -64,7 +64,7 @@ class StoredStep:
     less: bytes
 
     def to_entry(self) -> Entry:
-        """Return the step as an entry of the cache."""
+        """Return the cache entry for the step."""
         record = {
             "has_marks": self.has_marks,
             "own_barriers": self.own_barriers,
@@ -77,7 +77,7 @@ class StoredStep:
 
     @classmethod
     def from_entry(cls, entry: Entry) -> StoredStep:
-        """Return the step that `to_entry` wrote."""
+        """Return the step that an entry written by `to_entry` describes."""
         record = entry.record
         return cls(
             has_marks=record["has_marks"],
@@ -100,8 +100,8 @@ class StepCache:
         name: The name of the step.
         key: The key of its module and options; None if nothing is cached.
         measured: The part of a key that identifies the compiler and the devices.
-        disk: The cache on disk; None if it is off.
-        settings: The parts of the key beside the module.
+        disk: The disk cache; None if it is off.
+        settings: The parts of the key other than the module.
     """
 
     name: str
@@ -112,9 +112,10 @@ class StepCache:
 
     @classmethod
     def of(cls, name: str, lowered: jax.stages.Lowered, options: JitOptions) -> StepCache:
-        """Make the cache of a step; one that stores nothing if the disk cache is off or the step has no key.
+        """Return the cache of a step. It stores nothing if the disk cache is off or the step has no key.
 
-        `lowered`: the step as it was lowered with marks."""
+        `lowered`: the step as it was lowered with marks.
+        """
         disk = disk_cache()
         if disk is None:
             return cls(name)
@@ -127,9 +128,11 @@ class StepCache:
         return cls(name, cache_key("step", private.bytecode_of(lowered), *settings), measured, disk, settings)
 
     def without_lines(self, module: ModuleOp) -> StepCache:
-        """Return the cache of the step wherever it stands in its files; the scopes of its operations count.
+        """Return the cache of the step with a key that ignores the lines of locations, but not the scopes of
+        operations.
 
-        `module`: the step as it was lowered with marks."""
+        `module`: the step as it was lowered with marks.
+        """
         if self.key is None:
             return self
         scopes = [scope_of(op.location) for op in every_operation(module)]
@@ -148,13 +151,15 @@ class StepCache:
     def merged(
         self, plain: jax.stages.Lowered, original: Callable[[], ModuleOp | None], merge: Callable[[], Rewritten | None]
     ) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
-        """Return the merged step, from the cache or made by `merge`, and its form that JAX compiles; None for both if
-        the step cannot be merged."""
+        """Return the merged step, from the cache or from `merge`, and the lowered step that JAX compiles for it.
+
+        Both are None if the step cannot be merged.
+        """
         if (entry := self._get("merged")) is not None:
             if entry.record["rewritten"] is None:
                 return None, None
             less = private.with_module(plain, private.module_of_bytecode(entry.attachment))
-            return self.stored(RewriteRecord.from_json(entry.record["rewritten"]), less, original), less
+            return self.rewrite_of(RewriteRecord.from_json(entry.record["rewritten"]), less, original), less
         if (rewritten := merge()) is None:
             self._put("merged", Entry({"rewritten": None}))
             return None, None
@@ -165,17 +170,17 @@ class StepCache:
     def stored(
         self, record: RewriteRecord, less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
     ) -> StoredRewrite:
-        """Return the rewrite of a record.
+        """Return the rewrite that a cache record describes.
 
         Args:
             record: The record of the rewrite.
             less: The rewritten step, as JAX compiles it.
-            original: Returns the step as JAX lowered it, with marks.
+            original: A function that returns the step as JAX lowered it, with marks.
         """
 
         def before() -> ModuleOp:
             module = original()
-            assert module is not None, "a step that was rewritten can be read"
+            assert module is not None, "the cache stores only rewrites of steps that can be read"
             return as_module(module)
 
         def after() -> ModuleOp:
@@ -186,8 +191,8 @@ class StepCache:
         return StoredRewrite(record, after, before)
 
     def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
-        """Return the stored choice: the name of the variant that runs, and the bytes of temporaries of each compiled
-        variant."""
+        """Return the stored choice: the name of the variant that runs, and the bytes of temporaries of all compiled
+        variants."""
         entry = self._get("choice", measure, self.measured)
         return None if entry is None else (entry.record["way"], dict(entry.record["sizes"]))
 
@@ -196,7 +201,7 @@ class StepCache:
         self._put("choice", Entry({"way": way, "sizes": dict(sizes)}), measure, self.measured)
 
     def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
-        """Return the module's bytecode if the cache will store it; otherwise `b""`."""
+        """Return the module's bytecode if the cache will store it, otherwise `b""`."""
         return b"" if self.key is None else private.bytecode_of(lowered)
 
     def _get(self, kind: str, *parts: object) -> Entry | None:
@@ -213,8 +218,10 @@ class StepCache:
 
 
 def _compiler(platforms: tuple[str, ...], options: JitOptions) -> str:
-    """Return the digest of the settings on which the compiler's measurements depend, the module apart. Raises
-    `NoFingerprint` for compiler options without a comparable content."""
+    """Return a digest of the settings, other than the module, on which the compiler's measurements depend.
+
+    Raises `NoFingerprint` for compiler options whose values cannot be compared.
+    """
     devices: list[Any] = _JAX.local_devices()
     client = devices[0].client
     kinds = [device.device_kind for device in devices]

@@ -1,1 +1,1 @@
-"""Warnings, errors and remedies of `recompute.jax`, at the line of the user."""
+"""Warnings, errors and remedies of `recompute.jax`, which point to the user's line."""

@@ -1,4 +1,4 @@
-"""The warnings of `recompute.jax`, at the line of the user's code that calls the step."""
+"""The warnings of `recompute.jax`, which point to the line of the user's code that calls the step."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from ...nothing_saved import NothingSaved as NothingSaved
 
 
 class BarriersDropped(UserWarning):
-    """A step inside another `jax.jit` is rewritten, but its barriers are dropped unless the outer `jax.jit` has the
-    compiler option that the message names. The inner step cannot read the options of the outer one."""
+    """A step inside another `jax.jit` is rewritten, but its barriers may be dropped.
+
+    They are dropped unless the outer `jax.jit` has the compiler option that the message names. The inner step cannot
+    read the options of the outer one.
+    """
 
 
 class OptionsIgnored(UserWarning):
-    """A step with options is called inside another `recompute.jax.jit`, whose options apply to the whole."""
+    """A step with options is called inside another `recompute.jax.jit`, whose options apply instead."""
 
 
 class UnmatchedName(UserWarning):

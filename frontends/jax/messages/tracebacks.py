@@ -1,4 +1,4 @@
-"""Short tracebacks, as JAX prints them: the lines of the user and the message, without frames of this package.
+"""Short tracebacks, as JAX prints them: the user's lines and the message, without frames of this package.
 
     train.py:12: step(state, batch)
     Refusal: train.py:8:9: error: no plan is within the budget 1%, …
@@ -29,18 +29,18 @@ _OURS = (
     "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning",
     "proof", "reports", "rules", "search", "support", "transforms",
 )  # fmt: skip
-"""The folders whose frames are left out. Tests, examples and benchmarks are users."""
+"""The directories whose frames are left out. Tests, examples and benchmarks count as user code."""
 _PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))
 _HIDDEN = (*_PATHS, contextlib.__file__)
 _OF_USERS = (TypeError, ValueError, ImportError)
-"""The errors that this package raises for mistakes of its users, in addition to its own error classes and the errors of
-xDSL."""
+"""The built-in errors that this package raises for mistakes of its users, besides its own errors and those of xDSL."""
 
 
 def shorten(error: BaseException) -> None:
-    """Leave the frames of this package and of xDSL out of the traceback of an error. Of an error that this package
-    raises, the causes are left out too, since the message has the reason. Tracebacks of internal errors are kept
-    whole.
+    """Remove the frames of this package and of xDSL from the traceback of an error.
+
+    If this package raises the error, its causes are also removed, since the message states the reason. Tracebacks of
+    internal errors are left complete.
 
     Call this in the outermost function, and then `raise` without an argument, which adds no frame.
     """
@@ -65,7 +65,7 @@ def _is_hidden(frame: FrameType) -> bool:
 
 
 def shortened(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function of the edge, so that its errors have short tracebacks."""
+    """Wrap a function of the public API, so that its errors have short tracebacks."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:

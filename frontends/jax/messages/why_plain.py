@@ -1,6 +1,6 @@
 """Messages on why a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
 
-The remedy follows from the topic of the remark, or from the class of the refusal, that is the reason.
+The reason is a remark or a refusal. The remedy follows from the topic of the remark, or from the class of the refusal.
 """
 
 from __future__ import annotations
@@ -49,32 +49,33 @@ _SEGMENT = re.compile(r"segment '([^']+)'")
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
-    """Return the message on a step without recomputation, from the remarks of its rewrite.
+    """Return the message on a step in which nothing is recomputed, given the remarks of its rewrite.
 
     Remarks on loops have precedence, since loops save most; then remarks on collectives. The remark on the chosen
-    attempt is no reason.
+    attempt does not count as a reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(loops or collectives or reasons or remarks)
-    return because(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
+    return plain_because_of(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
 
 
 def checkpointed(name: str, selects_places: bool) -> str:
     """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
 
-    `selects_places`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back."""
-    return because(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
+    `selects_places`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back.
+    """
+    return plain_because_of(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
 
 
-def because(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
-    """Return the message on a step that runs unchanged for this reason."""
+def plain_because_of(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
+    """Return the message on a step that runs unchanged because of this reason."""
     return f"{name}: the plain step runs: {reason}{_BEFORE_REMEDY}{remedy}"
 
 
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
-    """Return the message on a rewritten step that needs more temporaries than the plain one.
+    """Return the message on a rewritten step that needs more temporaries than the plain step.
 
     Args:
         name: The name of the step.
@@ -87,7 +88,7 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Se
         f"compiled it needs {format_bytes(plain_bytes)} of temporaries, and {format_bytes(rewritten_bytes)} recomputed"
     )
     reason = "no remarks" if remark is None else reason_in_model(remark)
-    return because(name, f"{sizes} ({reason})", _remedy_for(remark))
+    return plain_because_of(name, f"{sizes} ({reason})", _remedy_for(remark))
 
 
 def refused(name: str, error: Exception) -> str:
@@ -101,7 +102,8 @@ def refused(name: str, error: Exception) -> str:
 
 
 def in_jax_terms(name: str, error: Exception) -> Exception:
-    """Return the error to raise for a step that cannot be rewritten: for one without a gradient, with JAX's remedy."""
+    """Return the error to raise for a step that cannot be rewritten; if it has no gradient, with a remedy in JAX's
+    terms."""
     if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
         return error
     reason = (
@@ -120,7 +122,7 @@ def under_a_trace(name: str) -> str:
 
 
 def not_alone(name: str) -> str:
-    """Return the warning for a step inside another `jax.jit` that cannot be exported from it."""
+    """Return the warning for a step inside another `jax.jit` that cannot be exported separately."""
     return (
         f"{name} is called inside another jax.jit, and has effects or closes over traced values: it runs there as "
         "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside jax.jit"
@@ -128,7 +130,7 @@ def not_alone(name: str) -> str:
 
 
 def options_are_ignored(name: str, outer: str) -> str:
-    """Return the warning `OptionsIgnored`."""
+    """Return the text of the warning `OptionsIgnored`."""
     return (
         f"{name} is called inside recompute.jax.jit({outer}), which rewrites both as one step by its own options: "
         f"those of {name} have no effect; give them to {outer}"
@@ -136,7 +138,7 @@ def options_are_ignored(name: str, outer: str) -> str:
 
 
 def barriers_are_dropped(name: str) -> str:
-    """Return the warning `BarriersDropped`."""
+    """Return the text of the warning `BarriersDropped`."""
     return (
         f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
         "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS disables "
@@ -145,8 +147,10 @@ def barriers_are_dropped(name: str) -> str:
 
 
 def reason_in_model(remark: Remark) -> str:
-    """Return the reason of a remark, with the name under which the user finds a segment in the model: the remark is at
-    an operation of the segment."""
+    """Return the reason of a remark, in which a segment has the name under which the user finds it in the model.
+
+    The remark is at an operation of the segment.
+    """
     found = _SEGMENT.search(remark.reason)
     if found is None:
         return remark.reason
@@ -157,19 +161,19 @@ def reason_in_model(remark: Remark) -> str:
 
 
 def main_reason(remarks: Sequence[Remark]) -> Remark | None:
-    """Return the last remark that is a reason of its own; otherwise the last one, or None without remarks."""
+    """Return the last remark that is a reason by itself; if there is none, the last remark, or None without remarks."""
     specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
     return next(reversed(specific or remarks), None)
 
 
 def reason_in(message: str) -> str:
-    """Return the reason in a message of this module, without the name of the step and the remedy."""
+    """Return only the reason in a message of this module, without the name of the step and the remedy."""
     reason = message.partition(": the plain step runs: ")[2].rpartition(_BEFORE_REMEDY)[0]
     return reason or message.rpartition(_BEFORE_REMEDY)[0] or message
 
 
 def remedy_in(message: str) -> str:
-    """Return the remedy at the end of a message of this module; a message without one is returned whole."""
+    """Return the remedy at the end of a message of this module; if it has no remedy, return the whole message."""
     return message.rpartition(_BEFORE_REMEDY)[2]
 
 

@@ -1,6 +1,6 @@
 """`recompute.jax.mindspore`: MindSpore's recomputation API, for functions and modules of JAX.
 
-    ms = recompute.jax.mindspore                   # does not need MindSpore
+    ms = recompute.jax.mindspore                   # MindSpore is not needed
 
     y = ms.recompute(block, x)                     # mindspore.recompute
 

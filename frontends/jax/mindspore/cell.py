@@ -1,5 +1,7 @@
-"""MindSpore's `nn.Cell.recompute`, `ops.Primitive.recompute` and `mindspore.recompute`: functions and modules whose
-calls are segments, operations that are always recomputed or never, and single calls.
+"""MindSpore's `nn.Cell.recompute`, `ops.Primitive.recompute` and `mindspore.recompute`.
+
+A cell makes each call of a function or module a segment, a primitive is always or never recomputed, and
+`mindspore.recompute` makes a single call a segment.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ _JAX: Any = jax
 
 
 class Cell(Generic[R]):
-    """A wrapper of a function, or of a module of flax or equinox, which is left unchanged.
+    """A wrapper of a function or of a module of flax or equinox, which stays unchanged.
 
     A cell is a pytree that contains the module, so that a cell around an equinox module can be part of a model.
 
@@ -47,11 +49,11 @@ class Cell(Generic[R]):
         A second call overrides the first. The setting of a cell inside a recomputed cell is ignored.
 
         Args:
-            mp_comm_recompute: Recompute collectives inside the cell too, equally often on all devices.
-            parallel_optimizer_comm_recompute: Recompute collectives that gather parameters too: all-gathers of
-                arguments of the step.
+            mp_comm_recompute: Also recompute collectives inside the cell, equally often on all devices.
+            parallel_optimizer_comm_recompute: Also recompute collectives that gather parameters, which are all-gathers
+                of arguments of the step.
             recompute_slice_activation: Shard the values that are saved for the cell over the devices of the mesh.
-            output_recompute: Recompute the outputs of the cell too.
+            output_recompute: Also recompute the outputs of the cell.
 
         Raises:
             TypeError: For a switch that is neither True nor False.
@@ -75,7 +77,7 @@ class Cell(Generic[R]):
 
 
 def _flatten(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the children and the structure of the pytree. A plain function is part of the structure, not a leaf."""
+    """Return the children and the structure of the pytree. A function that is not a pytree is part of the structure."""
     is_data = not _JAX.tree_util.all_leaves([cell.block])
     return ((cell.block,), (None, cell.switches)) if is_data else ((), (cell.block, cell.switches))
 
@@ -97,7 +99,7 @@ _JAX.tree_util.register_pytree_with_keys(Cell, _flatten_with_keys, _unflatten, _
 
 
 class Primitive(Generic[R]):
-    """A wrapper of a function of JAX that is treated as one operation, such as `jnp.exp`.
+    """A wrapper of a JAX function, such as `jnp.exp`, that is treated as a single operation.
 
     Args:
         function: The function.
@@ -112,7 +114,7 @@ class Primitive(Generic[R]):
         self.mode: bool | None = None
 
     def recompute(self, mode: bool = True) -> Primitive[R]:
-        """Recompute later calls, their results included, inside cells and outside; or never recompute them.
+        """Always or never recompute later calls, including their results, inside and outside cells.
 
         Args:
             mode: Whether to recompute.
@@ -146,8 +148,8 @@ def recompute(
     Args:
         block: The function or the module.
         *args: Its positional arguments.
-        use_reentrant: No effect: JAX has no tape, and differentiates complex types either way.
-        output_recompute: Recompute the results too. Consecutive calls stay separate segments.
+        use_reentrant: Has no effect: JAX has no tape, and differentiates complex types either way.
+        output_recompute: Also recompute the results. Consecutive calls stay separate segments.
         **kwargs: Its keyword arguments.
 
     Returns:

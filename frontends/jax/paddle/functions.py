@@ -1,5 +1,6 @@
-"""Paddle's `recompute`, which recomputes a call in the backward pass, and `recompute_sequential`, which groups
-consecutive functions into segments.
+"""Paddle's `recompute` and `recompute_sequential`.
+
+`recompute` recomputes a call in the backward pass. `recompute_sequential` groups consecutive functions into segments.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ def recompute(
     offload_indices: Sequence[int] = (),
     **kwargs: Any,
 ) -> R:
-    """Call a function and return its result. Under `recompute.jax.jit` the call is one segment.
+    """Call a function and return its result. Under `recompute.jax.jit`, the call is a segment.
 
     Args:
-        function: Any callable, also a module of flax linen, nnx or equinox.
+        function: Any callable, including modules of flax linen, flax nnx or equinox.
         *args: Its positional arguments, of any type.
-        preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False they
-            may draw other numbers, which cannot be proved equal: `recompute.jax.jit(…, proof=False)`. Operations with
-            explicit keys draw the same numbers either way.
-        use_reentrant: No effect; in Paddle it selects one of two implementations. Inputs without gradient, keyword
+        preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False, they
+            may draw other numbers, which cannot be proved equal, so that `recompute.jax.jit(…, proof=False)` is needed.
+            Operations with explicit keys draw the same numbers either way.
+        use_reentrant: Has no effect; in Paddle, it selects one of two implementations. Inputs without gradient, keyword
             arguments, nested calls and results that are not arrays are supported either way.
-        offload_indices: The numbers of positional arguments that may be offloaded to the host; see
+        offload_indices: The indices of positional arguments that may be offloaded to the host; see
             `recompute.jax.offload`.
         **kwargs: Its keyword arguments.
 
@@ -155,7 +156,7 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
 
 
 def _borders(segments: object, count: int) -> list[int]:
-    """Return the number of the first stage of each segment, and the number of stages. Longer segments come first."""
+    """Return the index of the first stage of each segment, then the number of stages. Longer segments come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
         raise TypeError(f"recompute_sequential: segments must be an int, not {type_name(segments)}")
     if segments < 1:
@@ -169,7 +170,7 @@ def _borders(segments: object, count: int) -> list[int]:
 
 
 def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
-    """Compose stages to one function, which has the name of the segment."""
+    """Compose stages into a single function, which has the name of the segment."""
 
     def chain(*args: Any, **kwargs: Any) -> Any:
         result = stages[0](*args, **kwargs)

@@ -1,4 +1,4 @@
-"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer with checkpoints, between which its step is recomputed.
+"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer that recomputes its step between checkpoints.
 
 Example:
 
@@ -34,7 +34,7 @@ Loss = Callable[[Any], Any]
 
 
 class RecomputeOptimizer:
-    """An optimizer of whose steps `recompute.jax.jit` recomputes the operations between checkpoints.
+    """An optimizer with checkpoints. In its steps, `recompute.jax.jit` recomputes the operations between them.
 
     Without checkpoints, `recompute.jax.jit` chooses the operations itself. Under plain `jax.jit` nothing is recomputed.
 
@@ -69,14 +69,14 @@ class RecomputeOptimizer:
             parameters: A pytree of arrays.
         """
         parameters = _JAX.tree.map(_JAX.numpy.asarray, parameters)
-        with _JAX.debug_nans(False):  # This NaN is intended.
+        with _JAX.debug_nans(False):  # The NaN is intended.
             no_loss = _JAX.numpy.full((), np.nan, _JAX.numpy.result_type(float))
         return Program(parameters, self._optimizer.init(parameters), no_loss)
 
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
-        """Set the checkpoints, the borders of the segments.
+        """Set the checkpoints, which are the borders of the segments.
 
-        Inside the loss, while `backward` or `minimize` runs it, the list replaces the previous one for that run only.
+        If it is called inside the loss, while `backward` or `minimize` runs it, the list applies to that run only.
 
         Args:
             checkpoints: A list of names of `jax.ad_checkpoint.checkpoint_name`, and inside the loss also of values of
@@ -109,11 +109,11 @@ class RecomputeOptimizer:
             no_grad_set: The parameters for which no gradient is computed, in the same form.
             callbacks: Functions of the name, the parameter and the gradient of a pair, whose result replaces the
                 gradient unless it is None.
-            checkpoints: The checkpoints for this call, instead of the checkpoints that are set.
+            checkpoints: The checkpoints for this call, in place of the checkpoints that are set.
 
         Raises:
             ValueError: Without a program, and for unknown parameters.
-            TypeError: For a loss that is not a function to a scalar, and for callbacks that are not callable.
+            TypeError: For a loss that is not a function returning a scalar, and for callbacks that are not callable.
         """
         program = _program("backward", startup_program)
         value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, callbacks, checkpoints)
@@ -121,17 +121,17 @@ class RecomputeOptimizer:
         return pairs
 
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
-        """Return the program after a step of the inner optimizer on the program of the last `backward`.
+        """Apply a step of the inner optimizer to the program of the last `backward`, and return the new program.
 
-        A parameter without a pair stays the same, bit for bit, and so does its part of the state, in every pytree of
-        the state with the structure of the parameters (momentum, both moments of Adam). State that all parameters share
+        A parameter without a pair stays the same, bit for bit, and so does its part of the state, in each pytree of the
+        state that has the structure of the parameters (momentum, both moments of Adam). State that all parameters share
         (the count of Adam) advances.
 
         Args:
-            params_grads: The pairs of `backward`. Gradients may be replaced, and pairs left out.
+            params_grads: The pairs that `backward` returned. Gradients may be replaced, and pairs may be left out.
 
         Raises:
-            ValueError: Without an earlier `backward`, and for a pair whose first element is not a parameter.
+            ValueError: If `backward` was not called before, and for a pair whose first element is not a parameter.
         """
         program = self._program()
         if program is None:
@@ -144,9 +144,10 @@ class RecomputeOptimizer:
     def apply_optimize(
         self, loss: Loss, startup_program: Program | None, params_grads: Sequence[tuple[Any, Any]]
     ) -> Program:
-        """Return the program after a step on this program, as `apply_gradients` does.
+        """Apply a step of the inner optimizer to this program, as `apply_gradients` does, and return the new program.
 
-        The loss is not run: its value comes from the last `backward` on this program, if there was one."""
+        The loss is not run: its value comes from the last `backward` on this program, if there was one.
+        """
         return self._apply(_program("apply_optimize", startup_program), params_grads)
 
     def minimize(
@@ -166,7 +167,7 @@ class RecomputeOptimizer:
 
         Returns:
             The updated program, which holds the loss, and the (parameter, gradient) pairs. A jitted step that donates
-            its program must return the program alone: the pairs hold the old parameters.
+            its program must return only the program, because the pairs hold the old parameters.
         """
         program = _program("minimize", startup_program)
         value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, None, None)
@@ -196,8 +197,10 @@ class RecomputeOptimizer:
         return value, pairs
 
     def _remember(self, program: Program, value: Any) -> None:
-        """Keep the program and the loss for `apply_gradients`. A traced program is referenced weakly: a tracer must not
-        outlive its trace."""
+        """Store the program and the loss for `apply_gradients`.
+
+        A traced program is referenced weakly, because a tracer must not outlive its trace.
+        """
         traced = is_traced(program)
         self._kept = None if traced else program
         self._program = weakref.ref(program)

@@ -23,14 +23,14 @@ NO_LIST = "_checkpoints should be a list of Variable or a list of String"
 
 @dataclass(frozen=True)
 class CheckpointList:
-    """One list of checkpoints: names and traced values, without duplicates."""
+    """A list of checkpoints, which are names and traced values, without duplicates."""
 
     names: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
 
     @staticmethod
     def of(checkpoints: object) -> CheckpointList:
-        """Check a user's list, and separate names from values.
+        """Check a user's list of checkpoints, and separate names from values.
 
         Raises `TypeError` for anything but a list of names and arrays, and `ValueError` for a name that is empty or
         contains a comma.
@@ -48,21 +48,24 @@ class CheckpointList:
 
 
 class Checkpoints:
-    """The checkpoints that are set. A list that is set while the loss runs is dropped when the run ends, so that no
-    tracer outlives its trace."""
+    """The checkpoints that are set.
+
+    A list that is set while the loss runs is dropped when the run ends, so that no tracer outlives its trace.
+    """
 
     def __init__(self) -> None:
         self._lasting = CheckpointList()
         self._running: list[CheckpointList] = []
         self._lost = False
-        """Whether values were set outside the loss, and dropped."""
+        """Whether values were set outside the loss and therefore dropped."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss; outside a run, of all later runs, names only.
+        """Set the checkpoints of the current run of the loss. Outside a run, set those of all later runs, which must be
+        names.
 
         Raises as `CheckpointList.of` does.
         """

@@ -1,7 +1,7 @@
-"""The program of a Paddle optimizer: parameters and state, the gradients of a loss, a step of the inner optimizer.
+"""The program of a Paddle optimizer: its parameters and state, gradients of a loss, and steps of the inner optimizer.
 
-The checkpoints are marked on the cotangent with which the backward pass begins: every gradient depends on it, while the
-value of the loss may be unused.
+The cotangent with which the backward pass begins carries the mark of the checkpoints, because every gradient depends on
+it, while the value of the loss may be unused.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Program:
 
 
 def leaf_names(parameters: Any) -> list[str]:
-    """Return the names of the leaves in their order, such as `layers/0/w`."""
+    """Return the names of the leaves, such as `layers/0/w`, in leaf order."""
     paths = [path for path, _ in _JAX.tree.leaves_with_path(parameters)]
     return [_JAX.tree_util.keystr(path, simple=True, separator="/") for path in paths]
 
 
 def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
-    """Return the numbers of the leaves with respect to which the loss is differentiated.
+    """Return the indices of the leaves with respect to which the loss is differentiated.
 
     Args:
         parameters: The parameters.
@@ -63,7 +63,7 @@ def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: 
 
     Raises:
         TypeError: For anything but collections of names and parameters.
-        ValueError: For an unknown parameter, for one without a gradient, and if none is left.
+        ValueError: For an unknown parameter, for a parameter without a gradient, and if no parameter is left.
     """
     leaves = _JAX.tree.leaves(parameters)
     names = leaf_names(parameters)
@@ -72,7 +72,7 @@ def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: 
     inexact = {number for number, leaf in enumerate(leaves) if _JAX.numpy.issubdtype(leaf.dtype, np.inexact)}
     if listed is not None and (integral := sorted(listed - excluded - inexact)):
         kind = leaves[integral[0]].dtype
-        raise ValueError(f"parameter_list has '{names[integral[0]]}', which is {kind} and has no gradient")
+        raise ValueError(f"parameter_list contains '{names[integral[0]]}', which is {kind} and has no gradient")
     remaining = sorted((inexact if listed is None else listed) - excluded)
     if not remaining:
         raise ValueError("parameter_list and no_grad_set leave no parameter to differentiate with respect to")
@@ -88,15 +88,18 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
 
 
 def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """Return the leaf numbers of a name or an array. Arrays are compared by identity, and may be several leaves."""
+    """Return the leaf indices of a name or an array. Arrays are compared by identity; an array may be several
+    leaves."""
     if isinstance(parameter, str):
         numbers = [number for number, name in enumerate(names) if name == parameter]
     elif isinstance(parameter, jax.Array | np.ndarray):
         numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     else:
-        raise TypeError(f"{argument} must hold names or parameters, not {type_name(parameter)}")
+        raise TypeError(f"{argument} must contain names or parameters, not {type_name(parameter)}")
     if not numbers:
-        raise ValueError(f"{argument} has {_spell(parameter)}, which is not a parameter; {_suggest(parameter, names)}")
+        raise ValueError(
+            f"{argument} contains {_spell(parameter)}, which is not a parameter; {_suggest(parameter, names)}"
+        )
     return numbers
 
 
@@ -113,18 +116,19 @@ def _suggest(parameter: Any, names: Sequence[str]) -> str:
 
 
 def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
-    """Return the gradients of (parameter, gradient) pairs, by leaf number. Pairs with the gradient None are ignored.
+    """Return the gradients in (parameter, gradient) pairs, by leaf index. Pairs with the gradient None are ignored.
 
-    Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for several pairs of
-    one parameter, and for a gradient of another shape.
+    Raises `TypeError` for anything but a list of pairs. Raises `ValueError` for an unknown parameter, for several pairs
+    with the same parameter, and for a gradient whose shape differs from its parameter's.
     """
     leaves = _JAX.tree.leaves(parameters)
     names = leaf_names(parameters)
     gradients: dict[int, Any] = {}
     for parameter, gradient in _pairs(params_grads):
         number = _next_number(parameter, leaves, names, gradients)
-        if gradient is not None and _JAX.numpy.shape(gradient) != leaves[number].shape:
-            raise ValueError(f"the gradient of '{names[number]}' has another shape: {_JAX.numpy.shape(gradient)}")
+        if gradient is not None and (shape := _JAX.numpy.shape(gradient)) != leaves[number].shape:
+            expected = f"but the parameter has shape {leaves[number].shape}"
+            raise ValueError(f"the gradient of '{names[number]}' has shape {shape}, {expected}")
         gradients[number] = gradient
     return {number: gradient for number, gradient in gradients.items() if gradient is not None}
 
@@ -143,7 +147,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
-    """Return the first free leaf number of a parameter: an array may occur in several leaves."""
+    """Return the first leaf index of a parameter that is not taken; an array may occur in several leaves."""
     numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     if not numbers:
         raise ValueError(
@@ -168,7 +172,7 @@ def gradients_of(
         checkpoints: The checkpoints of the optimizer.
         loss: The loss.
         parameters: The parameters.
-        numbers: The numbers of the leaves.
+        numbers: The indices of the leaves.
         set_here: The checkpoints for this run; None for the checkpoints that are set.
 
     Raises:
@@ -209,10 +213,10 @@ NOT_OF_THE_LOSS = (
 
 
 def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
-    """Return the program after a step of the inner optimizer, with this loss. `gradients`: by leaf number.
+    """Apply a step of the inner optimizer, and return the new program with this loss. `gradients`: by leaf index.
 
-    Parameters without a gradient keep their values: the inner optimizer gets zeros for them, and its updates of them
-    are discarded.
+    Parameters without a gradient keep their values: the inner optimizer gets zeros as their gradients, and the updates
+        that it returns for them are discarded.
     """
     leaves, tree = _JAX.tree.flatten(program.parameters)
     padded = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]
@@ -229,8 +233,10 @@ def _add(parameter: Any, update: Any) -> Any:
 
 
 def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
-    """Return the new state, with the old state of parameters without a gradient in each part that has the structure of
-    the parameters."""
+    """Return the new state, in which parameters without a gradient keep their old state.
+
+    This applies to each part of the state that has the structure of the parameters.
+    """
 
     def is_like_parameters(part: Any) -> bool:
         return _JAX.tree.structure(part) == tree
@@ -244,5 +250,5 @@ def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -
 
 
 def _leaf_pairs(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """Yield the subtrees of two pytrees at each leaf of `tree`, numbered."""
+    """Yield the index of each leaf of `tree`, with the subtrees of the two other pytrees at that leaf."""
     return enumerate(zip(tree.flatten_up_to(before), tree.flatten_up_to(after), strict=True))

@@ -1,1 +1,1 @@
-"""Reports on a step: memory and FLOPs, plain and recomputed, as text and as a page."""
+"""Reports on the memory and FLOPs of a step, plain and rewritten, as text or as a page."""

@@ -1,4 +1,4 @@
-"""Compare the step that a call runs with the plain step: compile both, and make the report."""
+"""Compare the step that a call runs with the plain step: compile both, and make a report."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 OUTSIDE_SEGMENTS = "unnamed"
-"""The name for recomputed operations outside every segment."""
+"""The name for recomputed operations outside all segments."""
 
 
 def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
-    """Return the report on a step, for a budget of the caller. Raises as a call does.
+    """Return the report on a step under the caller's budget. Raises as a call does.
 
     Args:
-        lowered: The step. Its rewrite, its compiled variants and its report are made once, and shared with calls.
-        budget: The budget in bytes; by default the memory of the device.
+        lowered: The step. Its rewrite, compiled variants and report are made once, and shared with calls.
+        budget: The budget in bytes; the default is the memory of the device.
         budget_text: The budget as the caller wrote it.
     """
     comparison = lowered.comparison
@@ -95,15 +95,16 @@ def compare(lowered: Lowered) -> Report:
 
 
 def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
-    """Return whether the module has an operation of one of the types."""
+    """Return whether the module contains an operation of any of these types."""
     return any(isinstance(op, operation_types) for op in every_operation(module))
 
 
 def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
-    """Return the FLOPs of the plain step and of the step that runs, with all iterations of loops.
+    """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
-    None for a step that keeps its own barriers: the plain step, in which the compiler may merge the copies behind them,
-    has the same program."""
+    Return None for a step that keeps its own barriers: its program is the same as that of the plain step, in which the
+    compiler may merge the copies that the barriers protect.
+    """
     if lowered.module is None or choice.variant is Variant.KEEPING:
         return None
     plain_flops = step_flops(lowered.module)
@@ -114,7 +115,7 @@ def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] |
 
 
 def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
-    """Return the remarks on the variant that runs, without those on executors other than XLA."""
+    """Return the remarks on the variant that runs, except for remarks on executors other than XLA."""
     remarks = rewritten.remarks if variant is Variant.MERGED and rewritten is not None else lowered.remarks
     return tuple(remark for remark in remarks if isinstance(remark, str) or remark.topic is not Topic.EAGER)
 
@@ -136,7 +137,7 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
 
 
 def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
-    """Return the operations of each segment that the rewritten step states, without copies, in program order."""
+    """Return the operations, without copies, of each segment that the rewritten step states, in program order."""
     segments = dict[str, list[Operation]]()
     for op in every_operation(rewritten.module):
         stated = op.attributes.get(Names.SEGMENT)
@@ -157,7 +158,7 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
     counts, modules = Counter[str](), dict[Operation, str]()
     for op in every_operation(rewritten.module):
         if is_copy(op):
-            # As for the bytes of copies in a loop: they belong to the module of the loop.
+            # Copies in a loop belong to the module of the loop, as their bytes do.
             named = parent if isinstance(parent := op.parent_op(), WhileOp) else op
             if named not in modules:
                 modules[named] = names.of_module(module_of(named))
@@ -166,8 +167,11 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
 
 
 def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the modules of the operations of each segment by structure, whose name tells nothing about the model, or
-    the line of its first operation if they are in no module."""
+    """Return the modules to which the operations of each segment by structure belong.
+
+    The names of such segments do not refer to the model. If the operations are in no module, return the line of the
+    first operation.
+    """
     parts = dict[str, list[str]]()
     for segment, operations in _operations_of_segments(rewritten).items():
         if BY_STRUCTURE.fullmatch(segment):
@@ -185,10 +189,10 @@ def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]
 
 @dataclass(frozen=True)
 class _View:
-    """The view of a step on which a report is based: whole arrays, or the part of one device.
+    """The view of a step on which a report is based: whole arrays, or the part that one device holds.
 
     Attributes:
-        of: Returns the module to report on, given the module of JAX.
+        of: A function from JAX's module to the module on which to report.
         is_of_a_device: Whether that module is the part of one device.
     """
 
@@ -197,7 +201,8 @@ class _View:
 
 
 def _view(lowered: Lowered, devices: int) -> _View:
-    """Return the view of one device if the shardings of the plain step can be propagated, otherwise of whole arrays."""
+    """Return the view of one device if the shardings of the plain step can be propagated, otherwise that of whole
+    arrays."""
     if devices > 1 and lowered.module is not None:
         try:
             part_of_a_device(lowered.module)
@@ -211,13 +216,13 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that the variant that runs saves for its backward pass, the largest first.
 
-    With a selection, its reasons are reported if it explains every recomputed segment.
+    If the options have a selection that explains every recomputed segment, its reasons are reported.
 
     Args:
         lowered: The step.
         variant: The variant that runs.
-        rewritten: Its rewrite, as the report reads it; None for a plain step.
-        view: Returns the module that the report reads.
+        rewritten: The rewrite in the view of the report; None for a plain step.
+        view: A function that returns the module that the report reads.
     """
     if variant is Variant.MERGED or lowered.module is None:
         return ()
@@ -236,7 +241,7 @@ def _saved_values(
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
+    """Name the timelines `plain` and `recomputed`, preceded by the function's name if there are several functions."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

@@ -3,8 +3,8 @@
     %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
 
 Shardy's own pass, which is a part of JAX, propagates the shardings of the arguments and of constraints through the
-step. The compiler's propagation is the same. The shapes are only counted, never compiled: attributes stay unchanged and
-describe the whole arrays.
+step. The compiler uses the same propagation. The new shapes serve only to count bytes and FLOPs, and are never
+compiled. Attributes stay unchanged, and describe the whole arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ..bridge import crossing
 
 
 class NotPropagated(Exception):
-    """The shardings of a step cannot be propagated: the installed JAX has no such pass, or it changes operations."""
+    """Raised if shardings cannot be propagated, because the installed JAX lacks the pass or the pass changes
+    operations."""
 
 
 def partitions_of(module: ModuleOp) -> int:
@@ -46,7 +47,7 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
     copy = flat(as_module(module))
     propagated = private.propagated(crossing.to_mlir(copy))
     if propagated is None:
-        raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or fail")
+        raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")
     sharded = crossing.from_mlir(propagated, "the propagated step")
     operations = every_operation(copy)
     twins = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]
@@ -64,12 +65,12 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
 
 
 def bytes_per_device(devices: int) -> str:
-    """Return the note that bytes are bytes of one device."""
+    """Return the note that bytes and FLOPs are those of one device."""
     return f"bytes and FLOPs: per device, of {devices} devices"
 
 
 def whole_bytes(devices: int) -> str:
-    """Return the note that the bytes of values are bytes of whole arrays."""
+    """Return the note that the bytes of values are those of whole arrays."""
     return f"bytes of values: of all {devices} devices together, since JAX does not report the part of each device"
 
 
@@ -79,14 +80,15 @@ def _values_of(op: Operation) -> list[SSAValue]:
 
 
 def _sharded_like(op: Operation) -> list[SSAValue]:
-    """Return for each of `_values_of` the value that has its sharding: for a value in a loop the result of the loop."""
+    """For each of the operation's `_values_of`, return the value with its sharding; inside a loop, the loop's
+    result."""
     if isinstance(op, WhileOp):
         return [*op.results, *(result for region in op.regions for result in op.results[: len(region.block.args)])]
     return _values_of(op)
 
 
 def _take_shard(value: SSAValue, twin: SSAValue) -> None:
-    """Set the type of the value to that of its shard. `twin`: the same value with its sharding."""
+    """Set the type of the value to the type of its shard. `twin`: the same value in the module with shardings."""
     sharding = sharding_of(twin)
     if sharding is None or not is_tensor(value.type):
         return

@@ -1,8 +1,9 @@
-"""Arguments that a step does not donate although it returns their new values, which could take over their buffers: that
-saves memory with no extra work, as with `donate_argnums` of `jax.jit`.
+"""Find arguments that a step could donate, because it returns new values for them.
 
-A new value, such as a weight minus its scaled gradient, is computed from an argument only by elementwise operations. A
-gradient has the type of a weight, too, but is no new value of it: the caller still needs the weight.
+The new values could take over the buffers of the arguments, as with `donate_argnums` of `jax.jit`, which saves memory
+without extra work. A new value, such as a weight minus its scaled gradient, is computed from an argument only by
+elementwise operations. A gradient also has the type of a weight, but it is not a new value of the weight, which the
+caller still needs.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""
 MOST = 0.9
-"""The share of the bytes of an argument that must have new values: counters and random keys may have none."""
+"""The minimum share of an argument's bytes that must have new values: counters and random keys may have none."""
 LEAST_SHARE = 0.1
-"""The share of the bytes of arguments and results below which a donation is not worth a line."""
+"""A donation of less than this share of the bytes of arguments and results is not mentioned."""
 
 
 @dataclass(frozen=True)
 class Donation:
-    """Arguments to donate.
+    """The arguments to donate.
 
     Attributes:
         option: The option of `recompute.jax.jit`, such as `donate_argnums=0`.
@@ -53,8 +54,9 @@ class Donation:
 def possible_donation(
     plain: jax.stages.Lowered, module: ModuleOp | None, options: Mapping[str, Any]
 ) -> Donation | None:
-    """Return the arguments that are not donated and of which the step returns new values of nearly all bytes; None if
-    they have less than `LEAST_SHARE` of the bytes of arguments and results.
+    """Return the arguments that are not donated although the step returns new values for nearly all of their bytes.
+
+    Return None if they have less than `LEAST_SHARE` of the bytes of arguments and results.
 
     Args:
         plain: The step.
@@ -119,7 +121,7 @@ def _arguments_and_results(plain: Any) -> tuple[tuple[Any, ...], dict[str, Any],
 
 
 def _traced_numbers(static: int | Iterable[int] | None, most: int) -> list[int]:
-    """Return the numbers of the first `most` arguments that are not static, as the user counts them."""
+    """Return the indices of the first `most` arguments that are not static. The indices include static arguments."""
     fixed = {static} if isinstance(static, int) else set(static or ())
     return list(islice((number for number in count() if number not in fixed), most))
 

@@ -1,4 +1,4 @@
-"""The answer to "does it fit?" as one line, from the bytes that the compiler reports."""
+"""The one-line answer to whether a step fits, based on the bytes that the compiler reports."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class FitVerdict:
 
 @dataclass(frozen=True)
 class DeviceBytes:
-    """The bytes on each device of a step, for the verdict.
+    """The bytes that a step needs on each device, for the verdict.
 
     Attributes:
         plain: The plain step; None if the compiler reports no sizes.
         less: The step that runs.
         fixed: The arguments and results, which no plan changes.
-        least: The lowest value of all steps that were compiled.
+        least: The lowest number of bytes of all steps that were compiled.
         devices: The number of devices.
     """
 
@@ -43,7 +43,8 @@ class DeviceBytes:
 
     @property
     def place(self) -> str:
-        """The phrase for the place of the bytes: "per device" of several, otherwise "on the device"."""
+        """The phrase for the place of the bytes: "per device" if there are several devices, otherwise "on the
+        device"."""
         return "per device" if self.devices > 1 else "on the device"
 
 

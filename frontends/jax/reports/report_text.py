@@ -1,4 +1,4 @@
-"""A report as text, short for `print` or in full, and as an HTML page."""
+"""Print a report as text, short or in full, or as an HTML page."""
 
 from __future__ import annotations
 
@@ -29,23 +29,26 @@ if TYPE_CHECKING:
     from .step_report import Needs, Report
 
 _MOST = 8
-"""The maximum number of segments and of places that are listed; all further ones are counted."""
+"""The maximum number of segments, and of places, to list; further ones are only counted."""
 _MODULES, _PLACES = 5, 3
-"""The maximum number of modules and of saved values in the short text."""
+"""The maximum number of modules, and of saved values, in the short text."""
 _INDENT = 14
 """The columns before the continuation of a line with bytes, more than before its text."""
 _WIDTH = 72
 MOST_OF = 0.4
-"""The share of the temporaries above which one saved value is named as their cause: together with the values that are
-computed from it, it makes up most of them."""
+"""A single saved value above this share of the temporaries is named as their cause.
+
+Together with the values that are computed from it, it makes up most of the temporaries.
+"""
 _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
     "jax.lax.scan"
 )
 NEARLY, MUCH_CHEAPER = 1.1, 0.67
-"""A plan within the first multiple of the memory is proposed if it takes at most the second share of the extra work."""
+"""A plan is proposed if it needs at most the first multiple of the memory, and at most the second share of the extra
+work."""
 NOTABLE_WORK = 0.1
-"""The extra work, as a share of the step's, from which a smaller saving is remarked."""
+"""The minimum extra work, as a share of the step's work, at which a saving that is smaller than it is mentioned."""
 _NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
 _LITTLE_SAVED = (
     '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" keeps the products, which cost most of them, '
@@ -62,7 +65,7 @@ _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
     "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
 )  # fmt: skip
-"""The fields of a report that JSON has as they are."""
+"""The fields of a report that are written to JSON unchanged."""
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
 _QUOTED = re.compile(r"'([^']+)'")
@@ -71,7 +74,7 @@ _NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
-    """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules, saved values."""
+    """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules and saved values."""
     kept = [part for line in _kept(report, _PLACES, base_name) for part in wrap_line(line, _INDENT)]
     parts = [_verdicts(report), list(needs(report)), list(_modules(report, _MODULES)), kept]
     return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
@@ -93,7 +96,7 @@ def to_details(report: Report) -> str:
 
 
 def remark_lines(report: Report) -> list[str]:
-    """Return the remarks, and the place in the model of each segment by structure that they name."""
+    """Return the remarks, and the place in the model of each segment by structure that the remarks name."""
     remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]
     named = sorted({int(number) for number in _BY_STRUCTURE.findall(" ".join(lines))})
@@ -105,16 +108,16 @@ def remark_lines(report: Report) -> list[str]:
 
 
 def _without_loop_names(remark: Remark) -> Remark:
-    """Return the remark with the place of a segment that only a loop names; numbered segments keep their numbers."""
+    """Replace the name of a segment that only a loop names by its place; numbered segments keep their numbers."""
     return remark if _BY_STRUCTURE.search(remark.reason) else replace(remark, reason=reason_in_model(remark))
 
 
 def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
-    """Return the place of a segment by structure in the model. These segments are numbered in program order.
+    """Return the place in the model of a segment by structure. Such segments are numbered in program order.
 
     Args:
-        number: Its number.
-        modules: The modules of each segment that is recomputed, by its number; at least one.
+        number: The number of the segment.
+        modules: The modules of each recomputed segment, by its number; at least one segment.
     """
     if number in modules:
         return f"{'at' if _is_line(modules[number][0]) else 'part of'} {' and '.join(modules[number])}"
@@ -131,12 +134,12 @@ def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
 
 
 def _is_line(place: str) -> bool:
-    """Return whether a place is a line such as `train.py:41`, not a module."""
+    """Return whether a place is a source line such as `train.py:41` rather than a module."""
     return place.rpartition(":")[2].isdigit()
 
 
 def to_html(report: Report) -> str:
-    """Return the report as an HTML page with its data and its script."""
+    """Return the report as an HTML page that contains its data and its script."""
     modules = tuple((row.module, *_sizes(row)) for row in report.modules)
     numbers = (("", *_columns(report)), *_numbers(report))
     facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(remark_lines(report)))
@@ -144,15 +147,17 @@ def to_html(report: Report) -> str:
 
 
 def to_svg(report: Report) -> str:
-    """Return the memory over time as a chart. Raises `ValueError` if the report has none, and `ImportError` without
-    matplotlib."""
+    """Return a chart of the memory over time as SVG.
+
+    Raises `ValueError` if the report has no timelines, and `ImportError` without matplotlib.
+    """
     if not report.timelines:
         raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
     return memory_chart.to_svg(_by_module(report), report.name)
 
 
 def to_json(report: Report) -> str:
-    """Return the numbers of the report as JSON, without the timelines, with sizes in bytes."""
+    """Return the numbers of the report as JSON, with sizes in bytes and without the timelines."""
     facts = {"verdict": headline(report), "variant": report.variant.value}
     facts |= {"measured": {variant.value: size for variant, size in report.measured}}
     facts |= {"remarks": list(map(str, report.remarks)), "again": dict(report.again)}
@@ -161,17 +166,17 @@ def to_json(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the page in a frame, which separates its styles and its script from the notebook."""
+    """Return the page in an iframe, which separates its styles and its script from the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
 def headline(report: Report) -> str:
-    """Return the first line of the report: whether the step fits, if that was the question, or else the saving."""
+    """Return the first line of the report: whether the step fits, for `recompute.jax.explain`, or else the saving."""
     return verdict(report) if report.fit is None else report.fit.text
 
 
 def _verdicts(report: Report) -> list[str]:
-    """Return the lines on whether the step fits, if that was the question, and on the saving."""
+    """Return the lines on whether the step fits, for `recompute.jax.explain`, and on the saving."""
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
     return [part for line in lines for part in wrap_line(line)]
 
@@ -204,7 +209,7 @@ def _change(before: int, after: int) -> str:
 
 
 def needs(report: Report) -> Iterator[str]:
-    """Yield a table of the memory and FLOPs of both steps and whether they fit, and the variant that runs."""
+    """Yield a table of the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"runs: {report.variant.value}"
@@ -225,7 +230,7 @@ def _columns(report: Report) -> tuple[str, str, str]:
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yield rows with a quantity, its value for the plain step and for the step that runs, and their ratio."""
+    """Yield rows of a quantity, its value for the plain step, its value for the step that runs, and their ratio."""
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
@@ -236,7 +241,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield the lines of `needs`, each variant and candidate that was compiled, and the recomputed operations."""
+    """Yield the lines of `needs`, all variants and candidates that were compiled, and the recomputed operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
@@ -287,7 +292,7 @@ def next_steps(report: Report) -> Iterator[str]:
         yield from wrap_line(f"why: {reason_in(report.why)}")
         large = _large_value(report)
         remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
-        # A message without a remedy is its own reason.
+        # A message without a remedy consists of the reason only.
         if remedy != reason_in(report.why):
             yield from wrap_line(f"next: {remedy}")
     elif (cheaper := _cheaper(report)) is not None:
@@ -306,15 +311,18 @@ def next_steps(report: Report) -> Iterator[str]:
 
 
 def _cheaper(report: Report) -> str | None:
-    """Return the advice to take a plan that needs hardly more memory at much less work, or, without a budget, to spend
-    less work on a small saving; None if the work is worth the saving."""
+    """Return advice on a plan with less work; None if the work is worth the saving.
+
+    The advice is to take a plan that needs hardly more memory but much less work. Without a budget, it may also be to
+    spend less work on a small saving.
+    """
     plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
     if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
         return None
     needs, extra = less.temporaries, flops / plain_flops - 1
     runs = next((candidate for candidate in report.rounds if candidate.measured_bytes == needs), None)
     if runs is not None:
-        # With equal sizes the candidates of the search differ only in their work.
+        # Candidates of equal size differ only in their work.
         near = [
             candidate
             for candidate in report.rounds
@@ -338,12 +346,13 @@ def _cheaper(report: Report) -> str | None:
 
 
 def _budget_of(needs: int, plain: int) -> str:
-    """Return the least share of the plain temporaries, in percent, that allows a need."""
+    """Return the smallest share of the plain temporaries, in percent, that is enough for `needs`."""
     return f"{-(-100 * needs // plain) / 100:g}"
 
 
 def _large_value(report: Report) -> dict[str, str] | None:
-    """Return a saved value that makes up most of the temporaries, as the fields of `_IN_PARTS`; None without one."""
+    """Return the fields of `_IN_PARTS` for a saved value that makes up most of the temporaries; None if there is
+    none."""
     value = max(report.kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None
@@ -351,7 +360,7 @@ def _large_value(report: Report) -> dict[str, str] | None:
 
 
 def _measured(report: Report) -> Iterator[str]:
-    """Yield the temporaries of each variant that was compiled for the choice."""
+    """Yield a line on the temporaries of each variant that was compiled for the choice."""
     for variant, size in report.measured:
         text = _NOT_REPORTED if size is None else format_bytes(size)
         yield f"  {text:>10}  {variant.value}"
@@ -371,7 +380,7 @@ def _fits(report: Report, needs: Needs) -> str:
 
 
 def _recomputed(report: Report) -> str:
-    """Count the recomputed operations: `12 operations: layer1 4, layer0 4, layer2 4`."""
+    """Describe the recomputed operations by number: `12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{module} {count}" for module, count in report.again[:_MOST]]
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
     in_step = sum(count for _, count in report.again)
@@ -403,7 +412,7 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """Return the modules or named segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" for others."""
+    """Return the modules or named segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" if they have none."""
     places = [value.module or value.segment for value in group if value.module or is_scope(value.segment)]
     names = list(dict.fromkeys([without_loop_scopes(place) for place in places]))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -424,8 +433,10 @@ def _charts(report: Report) -> Iterator[str]:
 
 
 def _by_module(report: Report) -> list[tuple[str, Timeline]]:
-    """Return the timelines with the modules of the model in place of segments; without modules, with the lines of
-    operations in place of segments that no scope names."""
+    """Return the timelines with the modules of the model in place of segments.
+
+    If there are no modules, source lines replace the segments that no scope names.
+    """
     return [(name, report.module_names.relabel(timeline)) for name, timeline in report.timelines]
 
 
@@ -435,4 +446,4 @@ FORMATS: Mapping[str, Callable[[Report], str]] = {
     ".txt": lambda report: f"{to_details(report)}\n",
     ".json": to_json,
 }
-"""The formats of files, by suffix."""
+"""The functions that write each file format, by suffix."""

@@ -1,5 +1,6 @@
-"""The report on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed
-operations. `compare_step.py` makes it.
+"""The report on a step, plain and rewritten, which `compare_step.py` makes.
+
+It covers memory, FLOPs, live values at the peak, saved values, and recomputed operations.
 
 `print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
 which notebooks display, or another format.
@@ -57,29 +58,33 @@ class Report:
         plain: The memory and the work of the plain step.
         less: The memory and the work of the step that runs.
         variant: The variant of the step that runs.
-        measured: The temporaries in bytes of each variant that was compiled for the choice; empty if only one was.
-        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        measured: The temporaries, in bytes, of each variant that was compiled for the choice; empty if only one was
+            compiled.
+        why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
         copies: The number of recomputed operations.
-        again: The number of copies in the step that runs of each module of the model, or of each segment if the model
-            has no named modules, the largest first. Their sum is below `copies` if some are simplified away.
+        again: For each module of the model, or for each segment if the model has no named modules, the number of its
+            copies in the step that runs, the largest first. The sum is below `copies` if some copies are simplified
+            away.
         kept: The values that are still saved for the backward pass, the largest first.
-        timelines: The live bytes over time before and after the rewrite, by the model of XLA:CPU; also those of one
-            iteration for each step inside a loop.
+        timelines: The live bytes over time before and after the rewrite, under the model of XLA:CPU; for each step
+            inside a loop, also those of one iteration.
         remarks: The remarks of the rewrite.
-        budget: The bytes on each device that the budget of the caller allows, or else the memory of the device; None if
-            that is unknown.
+        budget: The bytes on each device that the caller's budget allows, or else the memory of the device; None if it
+            is unknown.
         rounds: The candidates that were compiled in the search for a budget.
         proved: Whether the step that runs is proved equal to the plain step.
         modules: The bytes that are saved and recomputed, by module of the model.
         budget_text: The budget as the caller wrote it; "" without one.
-        refused: The reason that no plan is within the budget; "" if one does, or without a budget.
-        fit: Whether the step fits, of `recompute.jax.explain`; None for other reports and for the budget `min`.
+        refused: The reason why no plan is within the budget; "" if a plan is, or without a budget.
+        fit: For reports of `recompute.jax.explain`, whether the step fits; None for other reports and for the budget
+            `min`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         donation: The arguments whose donation would save memory; None without such arguments.
-        values_per_device: Whether this is so for `kept`, `modules` and `timelines`; otherwise they have whole arrays.
+        values_per_device: Whether `kept`, `modules` and `timelines` are also of one device; otherwise they are of whole
+            arrays.
         module_names: The names of the modules.
-        segments: The modules that each segment by structure belongs to, or the line of its first operation.
-        places: The places of steps inside loops. `modules` has the bytes of one iteration of such a step.
+        segments: The modules to which each segment by structure belongs, or the line of its first operation.
+        places: The places of steps inside loops. For such a step, `modules` gives the bytes of one iteration.
         has_loops: Whether the step has loops. The compiler counts the body of each loop once.
         is_minimum: Whether the step that runs is the result of the budget `min`.
         is_complete: Whether the search for a budget was completed, not stopped by a time limit or Ctrl-C.
@@ -118,8 +123,7 @@ class Report:
 
     @property
     def flops(self) -> tuple[float | None, float | None]:
-        """The FLOPs of the plain step and of the step that runs: `executed_flops`, or else those that the compiler
-        counts."""
+        """The FLOPs of the plain step and of the step that runs: `executed_flops`, or else the compiler's counts."""
         return self.executed_flops or (self.plain.flops, self.less.flops)
 
     def __str__(self) -> str:
@@ -141,7 +145,7 @@ class Report:
                 whole text, `.json` the numbers, with sizes in bytes.
 
         Raises:
-            ValueError: For another suffix, and for a chart of a step without recomputation.
+            ValueError: For an unknown suffix, and for a chart of a step without recomputation.
             ImportError: For a chart without matplotlib.
         """
         suffix = Path(path).suffix.lower()

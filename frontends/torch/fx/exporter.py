@@ -1,8 +1,8 @@
-"""Export a rewritten module: xDSL to an FX joint graph, with the metadata of the graph that was imported.
+"""Export a rewritten xDSL module as an FX joint graph, with the metadata of the imported graph.
 
 Copies get the metadata of their originals, and the tag of the backward pass. A random operation whose state a copy
-reads becomes `run_and_save_rng_state`, the copy `run_with_rng_state`. An argument that the step overwrites is cloned if
-the backward pass reads its old value.
+reads becomes `run_and_save_rng_state`, and the copy becomes `run_with_rng_state`. An argument that the step overwrites
+is cloned if the backward pass reads its old value.
 
 Two kinds of values are not saved as they are:
 
@@ -49,7 +49,7 @@ _TAG, _BACKWARD, _ONLY_FORWARD = "partitioner_tag", "is_backward", "must_be_in_f
 _CONVOLUTION = f"{PREFIX}aten.convolution.default"
 _VIEWS = frozenset(f"{PREFIX}{name}" for name in aten.VIEWS.split())
 _OF_CHECKPOINTS = ("recompute", "ac_graph_id")
-"""Keys of the metadata by which PyTorch's partitioners recompute and reorder: the graph is final."""
+"""Metadata keys that make PyTorch's partitioners recompute or reorder nodes; dropped, since the graph is final."""
 
 
 def write_joint(
@@ -60,11 +60,11 @@ def write_joint(
     Args:
         module: The module.
         joint: The graph that the module was imported from.
-        for_inductor: Whether Inductor compiles the graph, and chooses layouts.
+        for_inductor: Whether Inductor, which chooses layouts, compiles the graph.
         views_again: Whether the backward pass makes views of forward values again; implied by `for_inductor`.
 
     Raises:
-        Unsupported: For an operation without a form in FX.
+        Unsupported: For an operation that FX cannot represent.
     """
     (function,) = functions_of(module)
     writer = _Writer(joint, for_inductor, views_again or for_inductor)
@@ -84,7 +84,7 @@ def write_joint(
 
 @dataclass(frozen=True)
 class _NewNode:
-    """A node to create: its target, its arguments, and its kind as FX names it."""
+    """A node to create: its target, its arguments, and its FX opcode."""
 
     target: Any
     args: tuple[Any, ...] = ()
@@ -100,10 +100,10 @@ class _Writer:
         joint: The graph that the module was imported from.
         for_inductor, views_again: As in `write_joint`.
         graph: The new graph.
-        nodes: The node of each value so far.
+        nodes: The node that defines each value written so far.
         flat_views: The view with one dimension of each argument that has one (`layout_views.py`).
-        backward_nodes: The node of each value that the backward pass has read.
-        pending_draw: The draw whose random operation follows.
+        backward_nodes: For each value that the backward pass has read so far, the node that it reads.
+        pending_draw: The last draw, until its random operation is written.
     """
 
     joint: torch.fx.GraphModule
@@ -128,8 +128,8 @@ class _Writer:
         return node
 
     def flatten(self, arguments: Sequence[SSAValue], written: frozenset[torch.fx.Node]) -> None:
-        """Make the views with one dimension of the images and weights that both passes read and the step does not
-        write to."""
+        """Make one-dimensional views of the images and weights that both passes read and that the step does not
+        write."""
         names = {node.name for node in written}
         for argument in arguments:
             placeholder = self.nodes[argument]
@@ -149,7 +149,7 @@ class _Writer:
         return self._in_backward(operand) if self.views_again and _is_backward(op) else self.nodes[operand]
 
     def _in_backward(self, value: SSAValue) -> torch.fx.Node:
-        """Return the node of a value for the backward pass, where views of forward values are made again."""
+        """Return the node that the backward pass reads for a value; views of forward values are made again there."""
         if value not in self.backward_nodes:
             self.backward_nodes[value] = self._node_in_backward(value)
         return self.backward_nodes[value]
@@ -207,13 +207,13 @@ class _Writer:
         self._define(op.results[0], node)
 
     def _random_operation(self, op: Operation) -> None:
-        """Write a random operation: the call that advances the generator, or one that runs again from the same
-        state."""
+        """Write a random operation: the call that advances the generator, or a copy that runs from the same state."""
         target = target_named(called_name(op))
         state = op.operands[0]
         if (draw := self.pending_draw) is not None:
             if not isinstance(state, OpResult) or state.op is not draw or node_of(op) != node_of(draw):
-                raise Unsupported(node_of(op), "the operation does not draw from the generator that advances before it")
+                reason = "the random operation does not read the state of the torch.draw just before it"
+                raise Unsupported(node_of(op), reason)
             self.pending_draw = None
             if state.has_one_use():
                 self._define_results(op, self._call(op, target, op.operands[1:], 1))
@@ -234,8 +234,8 @@ class _Writer:
     def _call(
         self, op: Operation, target: Any, operands: Sequence[SSAValue], first: int = 0, before: tuple[Any, ...] = ()
     ) -> torch.fx.Node:
-        """Return the call of an operation. `first`: the number of the first of the operands; `before`: further
-        arguments."""
+        """Return the call of an operation. `first`: the index of the first operand in `operands`; `before`: arguments
+        to insert before the others."""
         read: list[Any] = [None] * first + [self._read_by(op, operand) for operand in operands]
         arguments = arguments_of(op)
         args = (*before, *(value_of(argument, read) for argument in arguments.positional))
@@ -245,7 +245,7 @@ class _Writer:
     def _define_results(self, op: Operation, call: torch.fx.Node) -> None:
         value = call.meta.get("val")
         if value is None and not _is_backward(op):
-            # A check: PyTorch's partitioner would repeat it in the backward pass, and save its operands.
+            # PyTorch's partitioner would repeat such a check in the backward pass, and save its operands.
             call.meta[_TAG] = _ONLY_FORWARD
         if not isinstance(value, tuple | list):
             self._define(op.results[0], call)
@@ -260,7 +260,7 @@ class _Writer:
     def _item(
         self, call: torch.fx.Node, index: int, value: Any, original: torch.fx.Node | None = None, copied: bool = False
     ) -> torch.fx.Node:
-        """Return an element of the tuple that a call returns. `original`: the node for this element in the imported
+        """Return an element of the tuple that a call returns. `original`: the node of this element in the imported
         graph."""
         name = None if original is None else f"{original.name}_recomputed" if copied else original.name
         node = self.graph.create_node("call_function", operator.getitem, (call, index), name=name)
@@ -290,9 +290,10 @@ def _is_backward(op: Operation) -> bool:
 
 
 def _is_whole_view(op: Operation) -> bool:
-    """Return whether an operation of the forward pass is a view of at least as many elements as its operand has.
+    """Return whether a forward operation is a view that has at least as many bytes as its operand.
 
-    The value of an argument before the step overwrites it is no such operand: the backward pass would read another one.
+    An operand that reads an argument before the step overwrites it does not count: the backward pass would read the
+    overwritten value.
     """
     if _is_backward(op) or name_of(op) not in _VIEWS or len(op.operands) != 1 or len(op.results) != 1:
         return False
@@ -315,7 +316,7 @@ def _origin(original: torch.fx.Node, copied: bool) -> dict[str, str]:
 
 
 def _state_like(value: Any) -> torch.Tensor:
-    """Return a fake random state of the device of a fake tensor."""
+    """Return a fake generator state for the device of a fake tensor."""
     first: Any = next(tensors_in(value))
     with first.fake_mode:
         return torch.empty(STATE_BYTES[first.device.type], dtype=torch.uint8, device="cpu")

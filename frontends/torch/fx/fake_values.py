@@ -1,4 +1,4 @@
-"""The fake values of nodes: tensors with sizes and storages, but without elements."""
+"""Read the fake values of nodes: tensors that have sizes and storages, but no elements."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 
 
 def hint_of(size: Any) -> Any:
-    """Return the size at hand of a symbolic size, and any other value unchanged.
+    """Return the hint of a symbolic size, which is its current value, and any other value unchanged.
 
-    Reading a symbolic size by other means would specialize the step.
+    Converting a symbolic size to an integer would specialize the step.
     """
     return size.node.hint if isinstance(size, torch.SymInt) else size
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of the result of a call: the result itself, or elements of the tuple that it is."""
+    """Yield the tensors in the result of a call, which is a tensor or a tuple of results."""
     for part in value if isinstance(value, tuple | list) else (value,):
         if isinstance(part, torch.Tensor):
             yield part

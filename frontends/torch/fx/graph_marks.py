@@ -16,9 +16,9 @@ _OF_CHECKPOINTS = {CheckpointPolicy[kind.name]: kind for kind in MarkKind if kin
 
 
 def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
-    """Return the attributes of a forward operation that mark it as recomputed or saved; empty without a mark.
+    """Return the attributes that mark a forward operation as recomputed or saved; none if it has no mark.
 
-    A checkpoint is a segment of its own: its outputs are saved, as by PyTorch.
+    A checkpoint is a segment of its own: its outputs are saved, as in PyTorch.
     """
     policy = (node.meta.get("custom") or {}).get(POLICY)
     if policy is not None:

@@ -1,15 +1,15 @@
-"""The two graphs of a step after its partition, and their nodes."""
+"""The two graphs of a partitioned step, and access to their nodes."""
 
 from __future__ import annotations
 
 import torch
 
 Halves = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
-"""The graph of the forward pass and that of the backward pass."""
+"""The graph of the forward pass and the graph of the backward pass."""
 
 
 def placeholders_of(half: torch.fx.GraphModule) -> list[torch.fx.Node]:
-    """Return the nodes of the arguments."""
+    """Return the placeholder nodes of a graph."""
     return list(half.graph.find_nodes(op="placeholder"))
 
 

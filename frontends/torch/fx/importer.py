@@ -1,7 +1,7 @@
-"""Import a joint graph: FX to xDSL, without text. docs/torch_internals.md describes the encoding.
+"""Import an FX joint graph as an xDSL module. docs/torch_internals.md describes the encoding.
 
-The metadata of a copy in an exported graph names the original node, and the copy gets that name. So an exported graph
-can be imported again, and compared with the graph before.
+In an exported graph, the metadata of a copy names the original node, and the imported copy gets that name. So an
+exported graph can be imported again and compared with the original graph.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from .tensor_types import stored_bytes, type_of
 from .unsupported import Unsupported
 
 ORIGIN = "recompute_origin"
-"""The metadata key of a copied node, for the name of the original node."""
+"""The metadata key under which a copied node stores the name of its original."""
 KEPT = "recompute_kept"
-"""The key in the metadata of a clone of an argument that is kept for the backward pass, as the step overwrites it."""
+"""The metadata key of a clone that preserves, for the backward pass, an argument that the step overwrites."""
 _TAG = "partitioner_tag"
-"""The key in the metadata of a node for its pass, set by AOTAutograd."""
+"""The metadata key under which AOTAutograd stores the pass of a node."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
 _PRIMAL, _GRADIENT = StringAttr(Phase.PRIMAL.value), StringAttr(Phase.GRADIENT.value)
 STEP = "step"
@@ -63,7 +63,7 @@ def is_backward(node: torch.fx.Node) -> bool:
 
 
 def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
-    """Return the module of a joint graph. `marked`: with the user's marks on single operations.
+    """Import a joint graph as a module. `marked`: whether to import the user's marks on single operations.
 
     Raises `Unsupported` for a node without an encoding.
     """
@@ -79,7 +79,7 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
 
 def _directions(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Return for each call whether it belongs to the backward pass: by the partitioner's tag, or by its position.
+    """Map each call to whether it belongs to the backward pass, according to the partitioner's tag or its position.
 
     PyTorch does not tag the backward pass of a `torch.autograd.Function`. A call without a tag belongs to the backward
     pass if it stands after the last operation that a forward output needs, unless it writes to an argument.
@@ -104,7 +104,8 @@ def _is_mutable(node: torch.fx.Node) -> bool:
 
 
 def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
-    """Return the arguments that the step writes to, itself or when its caller copies a result into them."""
+    """Return the arguments that are overwritten, by the step itself or by its caller, which copies results into
+    them."""
     written = set[torch.fx.Node]()
     for node in graph.nodes:
         if node.op == "call_function" and isinstance(node.target, OpOverload):
@@ -121,9 +122,9 @@ def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
 
 
 def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument that a node copies for the backward pass; None if the node is not such a copy.
+    """Return the argument that a clone preserves for the backward pass; None if the node is not such a clone.
 
-    The exporter inserts these copies of arguments that the step overwrites (`KEPT`).
+    The exporter inserts these clones, with the metadata key `KEPT`, for arguments that the step overwrites.
     """
     if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
         return None
@@ -138,8 +139,9 @@ class _NewOperation:
     Attributes:
         node: The node that it encodes.
         name: Its name.
-        operands, types, attributes: Its parts; the attributes without those that every operation has.
-        is_late: Whether it belongs to the backward pass, whatever the pass of the node.
+        operands, types: Its operands, and the types of its results.
+        attributes: Its attributes, except for those that every operation has.
+        is_late: Whether it belongs to the backward pass, regardless of the pass of the node.
     """
 
     node: torch.fx.Node
@@ -156,9 +158,10 @@ class _Call:
 
     Attributes:
         node, target: The node, and the function that it calls.
-        args: The arguments.
+        args: The positional arguments.
         value: The fake result.
-        before: The state of a random operation, or the token of an operation with an ordered effect.
+        before: The operands to insert before the arguments: the state of a random operation, or the token of an ordered
+            effect.
         prefix: The prefix of the name of the operation.
     """
 
@@ -175,13 +178,13 @@ class _Reader:
     """Builds the function, node by node.
 
     Attributes:
-        backward: Whether each call belongs to the backward pass.
+        backward: For each call, whether it belongs to the backward pass.
         written: The arguments that the step overwrites.
         marked: Whether the user's marks on single operations are imported.
         block: The body of the function.
         values: The result of each node so far; a tuple for a call with several results.
         reads: The value of each written argument before the step overwrites it.
-        late_reads: The value of written arguments that the backward pass reads.
+        late_reads: The value of each written argument as the backward pass reads it.
     """
 
     backward: Mapping[torch.fx.Node, bool]
@@ -202,7 +205,7 @@ class _Reader:
         elif (argument := restored_argument(node)) is not None and argument not in self.written:
             self.values[node] = self.values[argument]
         elif flattened_argument(node) is not None and all(map(restored_argument, node.users)):
-            return  # only views that restore the argument read it
+            return  # The flat view is skipped: its only readers are views that restore the argument.
         elif node.op == "get_attr":
             types, named = [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
             (self.values[node],) = self._add(_NewOperation(node, GET_ATTR, (), types, named))
@@ -225,7 +228,7 @@ class _Reader:
             raise Unsupported(node, "the node's target is not an operator of the PyTorch dispatcher")
 
     def read_written(self) -> None:
-        """Read every argument that the step overwrites, before it does."""
+        """Add a read of each argument that the step overwrites, before it is overwritten."""
         for argument, value in list(self.values.items()):
             if argument in self.written and isinstance(value, SSAValue):
                 (self.reads[argument],) = self._add(_NewOperation(argument, READ, [value], [value.type]))
@@ -257,10 +260,10 @@ class _Reader:
         self.values[node] = results[index]
 
     def _effect(self, node: torch.fx.Node) -> None:
-        """Add a call whose effect PyTorch orders: it takes a token, and returns one before its results."""
+        """Add a call with an ordered effect: it takes a token, and returns a new token before its results."""
         token, target, *args = node.args
         if not isinstance(target, OpOverload):
-            raise Unsupported(node, f"effects of {target} are ordered, which is not an operator of the dispatcher")
+            raise Unsupported(node, f"{target} has ordered effects, but is no operator of the PyTorch dispatcher")
         before = (self._single(token, node),)
         self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], before, EFFECT))
 
@@ -275,7 +278,7 @@ class _Reader:
     def _random_operation(
         self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
     ) -> tuple[SSAValue, Results]:
-        """Draw a state, then run the operation on it. Returns the state and the results."""
+        """Add a draw of a generator state, and the operation that reads it; return the state and the results."""
         named: dict[str, Attribute] = {
             OF: StringAttr(qualified_name(target)),
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
@@ -308,8 +311,11 @@ class _Reader:
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
-        """Return the value of a node; of an argument that the step overwrites, the value that was read before, or, in
-        the backward pass, the value that it has then."""
+        """Return the value that `node` reads for the node `read`.
+
+        For an argument that the step overwrites, this is its value before the write in the forward pass, and its value
+        after the write in the backward pass.
+        """
         value = self._single(read, node)
         if read not in self.written or self._writes(node, read):
             return value
@@ -327,7 +333,7 @@ class _Reader:
     def _single(self, read: Any, node: torch.fx.Node) -> SSAValue:
         value = self.values[read]
         if isinstance(value, tuple):
-            raise Unsupported(node, f"the tuple returned by {read} is used whole; only its elements can be used")
+            raise Unsupported(node, f"it reads the tuple that {read} returns; only reads of its elements are supported")
         return value
 
     def _add(self, new: _NewOperation) -> list[SSAValue]:
@@ -356,8 +362,8 @@ def _is_tuple(value: Any) -> bool:
 
 
 def _state_type(value: Any, node: torch.fx.Node) -> Attribute:
-    """Return the type of the random state of the device on which an operation returns this value."""
+    """Return the type of the generator state for the device of a random operation's result."""
     device = next(tensors_in(value)).device.type
     if device not in STATE_BYTES:
-        raise Unsupported(node, f"the size of the random state of {device} is unknown")
+        raise Unsupported(node, f"the size of the generator state of the device '{device}' is unknown")
     return TensorType(IntegerType(8, Signedness.UNSIGNED), [STATE_BYTES[device]])

@@ -1,7 +1,8 @@
-"""Views with one dimension, through which the backward pass reads arguments with four dimensions.
+"""One-dimensional views, through which the backward pass reads four-dimensional arguments.
 
 Inductor chooses the layout of each value. A weight or an image that both passes read may get another layout in the
-forward pass, and is then saved as a copy. A value with one dimension has one layout, so the exporter has that saved:
+forward pass, and is then saved as a copy. A one-dimensional value has only one layout, so the exporter saves such a
+view instead:
 
     forward pass     %w: 8x3x5x5 ──────────────► convolution
                       │ view [600]                              flattened_argument(%w_flat) is %w
@@ -25,8 +26,8 @@ FLAT = "recompute_flat"
 
 
 def is_flattened(argument: torch.fx.Node) -> bool:
-    """Return whether an argument may be saved as a view with one dimension: its four dimensions are contiguous, and
-    their sizes known."""
+    """Return whether an argument may be saved as a one-dimensional view: it has four contiguous dimensions of known
+    sizes."""
     value = argument.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.dim() != 4:
         return False
@@ -34,7 +35,7 @@ def is_flattened(argument: torch.fx.Node) -> bool:
 
 
 def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument of which the exporter has made this view with one dimension; None for any other node."""
+    """Return the argument that this node, inserted by the exporter, flattens; None for any other node."""
     if not _is_marked_view(node):
         return None
     argument, shape = node.args
@@ -44,8 +45,7 @@ def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument whose flat view this node brings back to the shape of the argument; None for any other
-    node."""
+    """Return the argument whose shape this node restores from the flat view; None for any other node."""
     if not _is_marked_view(node):
         return None
     flat, shape = node.args

@@ -1,4 +1,4 @@
-"""Locations of nodes in JAX's form: scopes are module paths, and wrappers state the direction.
+"""Write locations of nodes in the form that JAX uses: scopes are module paths, and wrappers state the direction.
 
 jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
 jit(step)/transpose(jvp(blocks.3))/attn/mm_1  its backward pass
@@ -18,14 +18,14 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc
 
 REGION = "recompute.region"
 POLICY = "recompute.policy"
-"""The keys of `torch.fx.traceback.annotate` for a region that the user names, and for its policy."""
+"""The keys under which `torch.fx.traceback.annotate` stores the name of a user's region, and its policy."""
 _INDEX = re.compile(r"\[(?:'([^']*)'|(\w+))\]")
 _ROOT = re.compile(r"^[LG]\['[^']*'\]")
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
-    """Return the location of a node: its module path, its region, its name, and the user's line."""
+    """Return the location of a node: its module path, its region, its name, and the user's source line."""
     scope = scope_of(node)
     first, _, inner = scope.partition("/")
     wrapped = f"transpose(jvp({first}))" if is_backward else f"jvp({first})"
@@ -34,8 +34,7 @@ def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
 
 
 def scope_of(node: torch.fx.Node) -> str:
-    """Return the module path of a node, or of the forward node that it is the gradient of, with the region around its
-    part."""
+    """Return the module path of a node, or of the forward node whose gradient it computes, including its region."""
     path, region = _path_of(node), _region_of(node)
     if not region:
         return path
@@ -53,10 +52,10 @@ def _region_of(node: torch.fx.Node) -> str:
 
 
 def _outer_paths(graph: torch.fx.Graph) -> dict[tuple[str, str], str]:
-    """Map region and module path to the path of the module in which the region was entered.
+    """Map each pair of region and module path to the path of the module in which the region was entered.
 
-    The nodes do not record its module, but all nodes of a region, which follow one another in the forward pass, are
-    inside that module.
+    The nodes do not record that module. It is derived from the nodes of the region, which are consecutive in the
+    forward pass and all inside the module.
     """
     if graph not in _OUTER:
         forward = (n for n in graph.nodes if n.op == "call_function" and "fwd_nn_module_stack" not in n.meta)
@@ -77,7 +76,7 @@ def _path(expression: str) -> str:
     """Convert a path of modules: `L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`, to
     `blocks.3/attn`.
 
-    A number belongs to the name before it, once: `blocks[3][0]` is `blocks.3/0`, inside `blocks.3`.
+    One index is joined to the name before it: `blocks[3][0]` becomes `blocks.3/0`, a scope inside `blocks.3`.
     """
     plain = _INDEX.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub("", expression))
     names = [name for name in plain.split(".") if name and name != "_modules"]
@@ -92,7 +91,7 @@ def _path(expression: str) -> str:
 
 @cache
 def _line_of(trace: str | None) -> LocationAttr:
-    """Return the innermost line of a stack trace."""
+    """Return the innermost source line of a stack trace as a location."""
     positions = _LINE.findall(trace or "")
     if not positions:
         return UnknownLoc()

@@ -1,4 +1,4 @@
-"""FLOPs of products, as PyTorch counts them."""
+"""Count the FLOPs of matrix products and convolutions, as PyTorch does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _sizes_of(value: Any) -> Any:
-    """Return the shape of a tensor, with the hints of symbolic sizes, and the hint of a symbolic size."""
+    """Return the shape of a tensor, with hints for symbolic sizes; for a symbolic size, its hint."""
     if isinstance(value, torch.Tensor):
         return tuple(hint_of(size) for size in value.shape)
     return hint_of(value)

@@ -12,13 +12,13 @@ from torch._ops import OpOverload
 _SIZE_FUNCTION_MODULES = (operator, torch)
 READ_A_SEED = frozenset({"prims.inductor_random.default", "prims.inductor_randint.default"})
 STATE_BYTES = {"cpu": 5056, "cuda": 16}
-"""The size of the random state of a device's generator."""
+"""The size in bytes of a generator's state, by device type."""
 
 
 @cache
 def draws(target: OpOverload) -> bool:
-    """Return whether the operation draws from a generator of random numbers. The random operations of Inductor do not:
-    they read a seed that was drawn before."""
+    """Return whether the operation advances a random number generator. Inductor's own random operations do not: they
+    read a seed that was drawn before."""
     return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in READ_A_SEED
 
 

@@ -1,4 +1,4 @@
-"""MLIR types of the results of FX nodes, by the fake values in their metadata."""
+"""Derive the MLIR types of FX nodes from the fake values in their metadata."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ def type_of(value: Any, node: torch.fx.Node) -> Attribute:
 
 
 def stored_bytes(value: Any, node: torch.fx.Node) -> int | None:
-    """Return the bytes of the storage that a node allocates for its result; None if they are those of the elements.
+    """Return the bytes of the storage that a node allocates for its result; None if they equal the bytes of its
+    elements.
 
-    `aten.copy` into a slice, for example, returns a tensor with the strides of the slice, and allocates the gaps.
+    For example, `aten.copy` into a slice returns a tensor with the strides of the slice, and its storage includes the
+    gaps.
     """
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
         return None
@@ -74,7 +76,7 @@ def _is_stored_in(value: FakeTensor, storage: torch.UntypedStorage) -> bool:
 
 def _tensor(dtype: torch.dtype, shape: tuple[int, ...], node: torch.fx.Node) -> Attribute:
     if dtype not in _ELEMENTS:
-        raise Unsupported(node, f"its elements are {dtype}")
+        raise Unsupported(node, f"its element type {dtype} is not supported")
     return _of(dtype, shape)
 
 
@@ -84,7 +86,7 @@ def _of(dtype: torch.dtype, shape: tuple[int, ...]) -> Attribute:
 
 
 def _extent(size: int | torch.SymInt, node: torch.fx.Node) -> int:
-    """Return the size, or the hint of a symbolic one: plans are made for the shapes at hand, and hold for all."""
+    """Return the size, or the hint of a symbolic size: a plan is made for the current shapes, and is valid for all."""
     if isinstance(size, int):
         return size
     if not size.node.has_hint():

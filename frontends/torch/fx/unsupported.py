@@ -1,4 +1,4 @@
-"""The refusal of a graph that this frontend cannot represent."""
+"""The exception for graphs that this frontend cannot represent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 
 class Unsupported(Exception):
-    """A node that cannot be imported or exported, with the reason."""
+    """Raised for a node that cannot be imported or exported, with the reason."""
 
     def __init__(self, node: torch.fx.Node | str, reason: str):
         self.node, self.reason = str(node), reason

@@ -1,1 +1,1 @@
-"""Steps that Inductor compiles: candidates are compiled and measured until one is within the budget."""
+"""Budgets under Inductor: compile and measure candidates until the peak of one is within the budget."""

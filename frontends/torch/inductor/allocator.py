@@ -1,4 +1,4 @@
-"""The peak memory of a step, as PyTorch's allocators record it."""
+"""Measure the peak memory of a step, as PyTorch's allocators record it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import torch
 
 
 def allocator_peak(run: Callable[[], object], device: str) -> int:
-    """Return the peak of bytes that are allocated while `run` runs, in addition to bytes allocated before.
+    """Return the peak number of bytes that `run` allocates, in addition to the bytes that were allocated before.
 
-    The results of `run` stay alive until it has ended. On the CPU the events of PyTorch's allocator are summed; memory
-    that libraries request from the system directly is not seen.
+    The results of `run` stay alive until the measurement ends. On the CPU, the events of PyTorch's allocator are
+    summed; memory that libraries request directly from the system is not counted.
 
-    Raises `RuntimeError` on the CPU if a profiler is at work already.
+    Raises `RuntimeError` on the CPU if a profiler is already active.
     """
     return _cuda_peak(run) if device == "cuda" else _cpu_peak(run)
 
 
 def _cpu_peak(run: Callable[[], object]) -> int:
-    # The profiler without Kineto, which writes lines of its own to standard error.
+    # Without Kineto, which writes lines of its own to standard error.
     autograd: Any = torch.autograd
     bindings: Any = torch._C
     profiler = bindings._profiler

@@ -1,13 +1,13 @@
-"""Keep a budget under Inductor: plan in program order, compile, measure, correct the forecasts, plan again.
+"""Meet a budget under Inductor: plan in program order, compile, measure, correct the forecasts, plan again.
 
-The peak of a compiled step differs from the peak in program order, since Inductor fuses and reorders. The search is
-that of budgets for compiled JAX steps (`search/budget/rounds.py`); here it adds a plan for the bound in program order
-whose compiled step is expected to fit. Once no such plan fits, other kinds of candidates are added: a plan by segments,
-and partitions of PyTorch's own partitioner if they are correct.
+The peak of a compiled step differs from the peak in program order, since Inductor fuses and reorders. The search is the
+one for compiled JAX steps (`search/budget/rounds.py`). Here, each round adds a plan for the bound in program order at
+which the compiled step is expected to fit. When no plan is expected to fit, other kinds of candidates are added: a plan
+by segments, and the partitions of PyTorch's own partitioner if they are correct.
 
 Budgets on one step share measurements: a step that was compiled for one budget is a candidate for the others
-(`measurements.py`). A budget that the choice for a larger one keeps is not searched again, so that peaks never rise
-when budgets fall.
+    (`measurements.py`). If the step chosen for a larger budget is also within a smaller one, no further search is made,
+    so that peaks never rise when budgets fall.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .compiled_step import devices_of, measured_peak
 from .measurements import Measurement, Measurements
 
 COMPILES = 4
-"""The maximum number of steps that are compiled for a budget; the plain step is not counted."""
+"""The maximum number of steps to compile for one budget, not counting the plain step."""
 NEARLY_FULL = 0.95
-"""The share of the limit from which a measured peak ends the search: a looser plan would save little work."""
+"""The search ends at a measured peak of at least this share of the limit: a looser plan would save little work."""
 AIMED_SHARE = 0.99
 """The expected peak of a new plan, as a share of the limit: forecasts between two measured plans are off by about one
 percent."""
 LOOSER_BOUNDS = (1.1, 1.25)
-"""For the budget `min`: bounds that leave Inductor more room than the smallest plan, as multiples of its peak."""
+"""Looser bounds that are tried for the budget `min`, as multiples of the peak of the smallest plan."""
 
 
 def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
@@ -51,7 +51,7 @@ def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphRe
 
 @dataclass
 class PlanPool:
-    """The candidates of one step, to which a search adds plans for the bound that its measurements suggest.
+    """The candidates of one step, to which the search adds plans for bounds that it derives from measurements.
 
     Attributes:
         splitter: Makes the candidates.
@@ -67,8 +67,10 @@ class PlanPool:
         return [self.splitter.prediction(candidate) for candidate in self.candidates]
 
     def search(self, ratio: Ratio, stop: Stop = never) -> Sequence[Prediction]:
-        """Add the plan for the bound in program order that is expected to fit; if none is, candidates of other kinds,
-        too. Return all forecasts."""
+        """Add the plan for the largest bound that is expected to fit, and return all forecasts.
+
+        If no bound is expected to fit, candidates of other kinds are also added.
+        """
         if stop():
             return self.predictions
         bound = largest_need(ratio, self.splitter.unchanged_report.plain_bytes)
@@ -83,15 +85,15 @@ class PlanPool:
         return self.predictions
 
     def add(self, candidate: Candidate) -> None:
-        """Add a candidate unless there is one of its kind with this peak in program order."""
+        """Add a candidate unless one of the same kind has the same peak in program order."""
         key = (candidate.kind, candidate.planned_bytes)
         if key not in [(other.kind, other.planned_bytes) for other in self.candidates]:
             self.candidates.append(candidate)
 
 
 def largest_need(ratio: Ratio, most: int) -> int:
-    """Return the largest peak in program order, up to `most`, of a plan that is expected to need `AIMED_SHARE` of the
-    limit."""
+    """Return the largest peak in program order, up to `most`, at which a plan is expected to need at most `AIMED_SHARE`
+    of the limit."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -104,7 +106,7 @@ def largest_need(ratio: Ratio, most: int) -> int:
 
 @dataclass(frozen=True)
 class _Search:
-    """The search of one step. `rounds`: the steps that it has compiled."""
+    """The search for one step. `rounds`: the steps that it has compiled."""
 
     splitter: Splitter
     options: Options
@@ -131,11 +133,12 @@ class _Search:
         )
 
     def _is_settled(self, chosen: Measurement, limit: int) -> bool:
-        """Return whether no search is needed: the plain step fits, or the choice for a budget that is not smaller."""
+        """Return whether no search is needed, because the plain step or the choice for an equal or larger budget
+        fits."""
         return chosen.candidate.is_plain or self.measurements.is_settled(limit)
 
     def _search(self, limit: int) -> Measurement | None:
-        """Compile candidates until one is within the limit with little extra work; None if none is."""
+        """Compile candidates until one is within the limit with little extra work; return None if none is within it."""
         earlier = [each for each in self.measurements.measured if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}
@@ -151,14 +154,20 @@ class _Search:
         return Rounds(pool, max(1.0, limit), plain, measure, never, is_over, needs, more=0).best(COMPILES)
 
     def _is_good_enough(self, measurement: Measurement, limit: int) -> bool:
-        """Return whether a measured step fits, and needs no extra work or nearly the whole limit."""
+        """Return whether a measured step fits and a further search would gain little.
+
+        That is the case if the step needs no extra work, or if it uses nearly the whole limit.
+        """
         fits = measurement.peak_bytes <= limit
         is_free = measurement.candidate.flops <= self.splitter.plain.flops
         return fits and (is_free or measurement.peak_bytes >= NEARLY_FULL * limit)
 
     def _least(self) -> int:
-        """Compile candidates for the budget `min`, and return the least peak of all steps compiled so far: the smallest
-        plan in program order, two that leave Inductor more room, and one by segments."""
+        """Compile candidates for the budget `min`, and return the lowest peak of all steps compiled so far.
+
+        The candidates are the smallest plan in program order, two plans that leave Inductor more room, and one plan by
+        segments.
+        """
         least_bytes = self._plain_bytes
         smallest = self.splitter.smallest()
         if smallest is not None:
@@ -172,7 +181,8 @@ class _Search:
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
     def _fewest_flops_within(self, limit: int) -> Measurement | None:
-        """Return the measured step within the limit with the fewest FLOPs that can be made again; None without one."""
+        """Return the measured step within the limit that has the fewest FLOPs and can be split again; None if there is
+        none."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
 
@@ -195,7 +205,8 @@ class _Search:
         return peak
 
     def _measure(self, candidate: Candidate, limit: int | None) -> Measurement | None:
-        """Compile and measure a candidate, unless this was done for another budget; None if its plan is not proved."""
+        """Return the measurement of a candidate, compiled now unless another budget has done so; None if its plan is
+        not proved."""
         measurement = self.measurements.find(candidate)
         if self.splitter.split(candidate) is None or measurement is not None:
             return measurement
@@ -210,14 +221,17 @@ class _Search:
     def _compiled_peak(self, candidate: Candidate) -> int:
         step = self.splitter.step
         halves = self.splitter.split(candidate)
-        assert halves is not None, "only candidates by which the step can be split are compiled"
+        assert halves is not None, "only candidates that can split the step are compiled"
         (device,) = devices_of(step.joint)
         return measured_peak(halves, step.num_fwd_outputs, device)
 
 
 def _not_reached(budget: str, limit: int, plain_bytes: int, least_bytes: int, rounds: list[Round]) -> str:
-    """Return the message of the refusal: the smallest peak of all steps that were compiled for any budget, then each
-    step that was compiled for this one."""
+    """Return the message for a budget that no compiled step meets.
+
+    It states the smallest peak of all steps that were compiled for any budget, then each step that was compiled for
+    this budget.
+    """
     limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)}"
     words = f"no compiled step is within the budget {budget}, {limits} in addition to weights and inputs"
     of_rounds = min((each.peak_bytes for each in rounds), default=plain_bytes)

@@ -1,7 +1,7 @@
-"""The ways to split a step for Inductor: by plans of this package, and by PyTorch's own partitioner.
+"""The candidates for splitting a step under Inductor: plans of this package, and partitions by PyTorch.
 
-A `Candidate` is data that later compilations in the same process may use again. `Splitter` makes the candidates of one
-step, and splits the step by them.
+A `Candidate` is plain data, which later compilations in the same process may reuse. `Splitter` makes the candidates of
+one step and splits the step by them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ..program_order.graph_peaks import program_order_peak
 from ..reports.compile_report import GraphReport, report_of, report_unchanged
 
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
-"""Values of `activation_memory_budget` whose partitions are candidates."""
+"""The values of `activation_memory_budget` for which PyTorch's partitions are candidates."""
 PLAN, SEGMENTS, TORCH = "plan", "segments", "PyTorch"
-"""The kinds of candidates: peaks of one kind have similar ratios to peaks in program order."""
+"""The kinds of candidates. Within a kind, the ratio of the compiled peak to the peak in program order is similar."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PlainPartition:
 
 @dataclass(frozen=True)
 class TorchPartition:
-    """A partition by PyTorch's partitioner. `budget`: the value of `activation_memory_budget`."""
+    """A partition that PyTorch's partitioner makes with `budget` as `activation_memory_budget`."""
 
     budget: float
 
@@ -55,9 +55,9 @@ class Candidate:
     """A way to split a step.
 
     Attributes:
-        words: A description.
+        words: A description for reports.
         kind: `PLAN`, `SEGMENTS` or `TORCH`.
-        planned_bytes: The peak in program order.
+        planned_bytes: The peak in program order, in bytes.
         flops: FLOPs of products.
         source: The plan or the partition that splits the step.
     """
@@ -90,7 +90,7 @@ class Splitter:
 
     @cached_property
     def unchanged_report(self) -> GraphReport:
-        """The report on the unchanged step: its peak in program order, and the bytes of its arguments."""
+        """The report on the unchanged step, with its peak in program order and the bytes of its arguments."""
         return report_unchanged(self.step)
 
     def within(self, bound: int) -> Candidate | None:
@@ -99,7 +99,7 @@ class Splitter:
         return self._by_plan(budget, f"plan within {bound} bytes in program order", PLAN)
 
     def smallest(self) -> Candidate | None:
-        """Make the plan with the lowest peak in program order; None if all are refused."""
+        """Make the plan with the lowest peak in program order; None if every plan is refused."""
         try:
             return self._candidate_of(
                 self.step.smallest_rewrite(self.options.rewrite), "smallest plan in program order", PLAN
@@ -108,13 +108,18 @@ class Splitter:
             return None
 
     def by_segments(self) -> Candidate | None:
-        """Make the plan that recomputes whole segments: Inductor fuses their copies, so that it may need less than the
-        smallest plan in program order."""
+        """Make the plan that recomputes whole segments.
+
+        Inductor fuses their copies, so the compiled step may need less memory than the smallest plan in program order.
+        """
         return self._by_plan(None, "plan by segments", SEGMENTS)
 
     def by_torch(self) -> Iterator[Candidate]:
-        """Yield the partitions of PyTorch's partitioner at `TORCH_BUDGETS`; none if it computes something else when it
-        recomputes, as it does if anything is random or overwritten."""
+        """Yield the partitions of PyTorch's partitioner at `TORCH_BUDGETS`.
+
+        Yield none for a step with random operations or overwritten arguments, since recomputation by PyTorch's
+        partitioner could then change the results.
+        """
         if self._is_random or self.step.overwrites:
             return
         for budget in TORCH_BUDGETS:
@@ -126,7 +131,8 @@ class Splitter:
         return Prediction(candidate.planned_bytes, extra_flops, candidate.kind)
 
     def split(self, candidate: Candidate) -> Halves | None:
-        """Split the step by a candidate of this compilation or of an earlier one; None if its plan is not proved."""
+        """Split the step by a candidate of this compilation or of an earlier one; return None if its plan is not
+        proved."""
         if candidate not in self._halves and not isinstance(candidate.source, StoredPlan):
             self._by_min_cut(candidate.words, candidate.source)
         if candidate not in self._halves and (rewritten := self._rewritten(candidate)) is not None:
@@ -168,7 +174,7 @@ class Splitter:
         return candidate
 
     def _by_min_cut(self, words: str, source: PlainPartition | TorchPartition) -> Candidate:
-        """Split the step by PyTorch's partitioner, with the budget of the source if it has one."""
+        """Split the step with PyTorch's partitioner, under the budget of `source` if it has one."""
         step = self.step
         budget = {"activation_memory_budget": source.budget} if isinstance(source, TorchPartition) else {}
         with functorch_config.patch(budget):

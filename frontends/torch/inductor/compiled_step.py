@@ -1,9 +1,9 @@
-"""Compile the halves of a step with Inductor, run them on stand-ins for their arguments, and measure the peak.
+"""Compile the halves of a step with Inductor, run them on substitute arguments, and measure the peak.
 
-Inductor fuses operations and reorders them, so the peak of a compiled step is not the peak in program order. It is
-measured here while AOTAutograd waits for the halves, so no step of the user runs with a plan that exceeds its budget.
-Stand-ins are zeros, since allocations depend only on shapes. A graph with unknown operations, or with operations that
-may have effects, is not run.
+Inductor fuses operations and reorders them, so the peak of a compiled step is not the peak in program order. The
+measurement takes place before AOTAutograd receives the halves, so no step of the user runs with a plan that exceeds its
+budget. The substitutes are zeros, since allocations depend only on shapes. A graph is not run if it contains unknown
+operations or operations that may have effects.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ..fx.schemas import is_size_function
 from .allocator import allocator_peak
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
-"""Namespaces of operations that may run on stand-ins: they have no effects but on their arguments and the generator."""
+"""Namespaces of operations that may run on substitutes: they affect only their arguments and the generator."""
 _OF_PYTHON = (operator.getitem, run_and_save_rng_state, run_with_rng_state)
 Device = str
 
 
 class NotMeasured(Exception):
-    """The step cannot run on stand-ins; the message has the reason."""
+    """Raised for a step that cannot be run on substitute arguments; the message gives the reason."""
 
 
 def why_not_run(joint: torch.fx.GraphModule) -> str | None:
-    """Return the reason why a graph must not run on stand-ins; None if it may."""
+    """Return the reason why a graph must not run on substitute arguments; None if it may."""
     for node in joint.graph.find_nodes(op="placeholder"):
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
             return f"the argument {node.name} is not a tensor"
@@ -59,10 +59,10 @@ def devices_of(joint: torch.fx.GraphModule) -> set[Device]:
 
 
 def measured_peak(halves: Halves, num_fwd_outputs: int, device: Device) -> int:
-    """Return the peak of the compiled step in bytes: weights, buffers and inputs left out, gradients and tangents
-    included.
+    """Return the peak of the compiled step in bytes, excluding weights, buffers and inputs, but including gradients and
+    tangents.
 
-    Raises `NotMeasured` if it cannot be compiled or run. The halves are not changed.
+    The halves are not changed. Raises `NotMeasured` if they cannot be compiled or run.
     """
     try:
         return _peak_on_stand_ins(halves, num_fwd_outputs, device)
@@ -92,7 +92,7 @@ def _peak_on_stand_ins(halves: Halves, num_fwd_outputs: int, device: Device) -> 
             saved = _saved_values(forward, results, num_fwd_outputs)
             returned = list(results[:num_fwd_outputs])
             del results
-            # Autograd holds the gradients of the results until the backward pass ends, and so does this variable.
+            # As autograd does, this variable holds the gradients of the results until the backward pass ends.
             held = {name: _stand_in(tangents[name]) for name in names if name not in saved}
             read = [saved[name] if name in saved else held[name] for name in names]
             saved.clear()
@@ -104,7 +104,8 @@ def _peak_on_stand_ins(halves: Halves, num_fwd_outputs: int, device: Device) -> 
 
 @contextmanager
 def _ready_to_compile() -> Iterator[None]:
-    """Set the state in which AOTAutograd compiles a half; the state of the compilation in progress is restored."""
+    """Set the state in which AOTAutograd compiles a half, and restore the state of the current compilation
+    afterwards."""
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         stack.enter_context(torch._C._DisableAutocast())
@@ -113,7 +114,7 @@ def _ready_to_compile() -> Iterator[None]:
 
 @contextmanager
 def _ready_to_run(device: Device) -> Iterator[None]:
-    """Set the state in which real tensors are computed, and restore the generators afterwards."""
+    """Leave the fake mode, so that real tensors are computed, and restore the generators afterwards."""
     with ExitStack() as stack:
         stack.enter_context(unset_fake_temporarily())
         stack.enter_context(torch._C._DisablePythonDispatcher())
@@ -123,7 +124,7 @@ def _ready_to_run(device: Device) -> Iterator[None]:
 
 @contextmanager
 def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
-    """Mark for Inductor the saved tensors that the backward half may overwrite, as AOTAutograd does."""
+    """Tell Inductor, as AOTAutograd does, which saved tensors the backward half may overwrite."""
     context: Any = TracingContext.try_get()
     if context is None or not functorch_config.donated_buffer:
         yield
@@ -139,7 +140,7 @@ def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
         [_value_or_none(node) for node in gradients],
         [_value(node) for node in saved],
     )
-    before = context.fw_metadata  # None: AOTAutograd sets it when the step is split
+    before = context.fw_metadata  # It is None here, since AOTAutograd sets it after the split.
     context.fw_metadata = SimpleNamespace(bw_donated_idxs=[names.index(saved[index].name) for index in donated])
     try:
         yield
@@ -148,7 +149,8 @@ def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
 
 
 def _compile_half(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int) -> Callable[[list[Any]], Any]:
-    """Return a half compiled by Inductor. `visible`: how many results the user gets, whose strides are kept."""
+    """Compile a half with Inductor. `visible`: the number of results that the user gets, whose strides must not
+    change."""
     with unset_fake_temporarily():
         own = copy.deepcopy(half)
     output = own.graph.output_node()
@@ -169,22 +171,24 @@ def _value_or_none(node: Any) -> Any:
 
 
 def _saved_values(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_outputs: int) -> dict[str, Any]:
-    """Return the values that the forward half saves, by the names of the nodes; these are also the names of the
-    backward half's arguments."""
+    """Map the names of saved nodes to the values that the forward half returned for them.
+
+    The arguments of the backward half have the same names.
+    """
     nodes: Any = forward.graph.output_node().args[0]
     pairs = zip(nodes[num_fwd_outputs:], results[num_fwd_outputs:], strict=True)
     return {node.name: result for node, result in pairs if isinstance(node, torch.fx.Node)}
 
 
 def _with_strides_of(value: Any, saved: Any) -> Any:
-    """Return the fake argument with the strides that the compiled forward half gave the saved tensor."""
+    """Return the fake argument `value` with the strides that the saved tensor has in the compiled forward half."""
     if not isinstance(value, torch.Tensor) or saved is None or _hint(value.stride()) == tuple(saved.stride()):
         return value
     return value.as_strided(value.size(), saved.stride())
 
 
 def _stand_in(value: Any) -> Any:
-    """Return a real value of the shape of a fake one: zeros, which are valid indices."""
+    """Return a real value with the shape of a fake value. It is zero, which is also valid as an index."""
     if not isinstance(value, torch.Tensor):
         return hint_of(value)
     size, stride = _hint(value.size()), _hint(value.stride())

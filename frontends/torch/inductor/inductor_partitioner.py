@@ -1,7 +1,7 @@
-"""The partitioner under Inductor, which calls it after its own passes over the joint graph.
+"""The partitioner that Inductor calls after its own passes over the joint graph.
 
-Inductor fuses operations and reorders them, so that the peak in program order, for which plans are made, is
-not the peak of the compiled step: with a budget, the compiled step is measured (`budget_search.py`).
+Plans are made for the peak in program order. Inductor fuses and reorders operations, so the compiled step has a
+different peak. With a budget, the compiled step is therefore measured (`budget_search.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .compiled_step import NotMeasured, why_not_run
 
 
 class MeasuringPartitioner(Partitioner):
-    """A partition function whose plans meet a budget in the step as Inductor compiles it."""
+    """A partition function that makes the step meet a budget as compiled by Inductor."""
 
     @override
     def step(self, *parts: Any) -> JointStep:
@@ -48,8 +48,11 @@ class MeasuringPartitioner(Partitioner):
 
 
 class InductorPartitioner(CustomPartitionerFn):
-    """The partitioner as Inductor takes it. Compiled code is cached under the version of this package and the options,
-    so that no step runs with the plan of other options."""
+    """The partitioner in the form that Inductor expects.
+
+    The cache key of compiled code includes the version of this package and the options, so that no step runs with a
+    plan that was made for other options.
+    """
 
     def __init__(self, options: Options):
         self.partitioner = MeasuringPartitioner(options, min_cut_rematerialization_partition)
@@ -63,11 +66,12 @@ class InductorPartitioner(CustomPartitionerFn):
 
     @override
     def uuid(self) -> str | None:
-        """Return the cache key. With a planner, which cannot be hashed, return None, which disables the cache."""
+        """Return the cache key; None, which disables the cache, if the options contain a planner, which cannot be
+        hashed."""
         return self._key
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        # Caches pickle the configuration: nothing but the key counts there.
+        # Caches pickle the configuration to compare it, so the key suffices.
         return str, (self._key or "",)
 
 

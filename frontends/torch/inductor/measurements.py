@@ -1,4 +1,4 @@
-"""The measurements of compiled steps in this process, which all budgets of a step share.
+"""Measurements of compiled steps in this process, shared by all budgets for a step.
 
 A candidate that was measured for one budget is available to every other budget. If the candidate chosen for a larger
 budget is within a smaller one, it is used without a further search, so peaks never rise when budgets fall. A refusal
@@ -23,14 +23,14 @@ from ..partition.joint_graph_step import JointStep
 from .candidates import Candidate
 
 MAX_STEPS = 64
-"""The number of steps whose measurements are kept; measurements of the least recently used step are dropped first."""
+"""The maximum number of steps whose measurements are stored; the least recently used step is dropped first."""
 _OWN_SETTING = "custom_partitioner_fn"
-"""The setting of Inductor that this frontend sets itself, for each budget."""
+"""The Inductor setting that this frontend sets itself for each budget, so that it is not part of a step's key."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A candidate that was compiled and run, with its peak as compiled in bytes."""
+    """A candidate that was compiled and run, with the measured peak in bytes."""
 
     candidate: Candidate
     peak_bytes: int
@@ -38,11 +38,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of one step, which other budgets on it share unless its options have no key.
+    """The measurements of one step. All budgets for the step share them, unless its options have no key.
 
     Attributes:
-        measured: The measurements, in their order.
-        choices: Limits in bytes, each with the peak of the step that was chosen for it.
+        measured: The measurements, in the order in which they were made.
+        choices: For each limit in bytes, the peak of the step that was chosen for it.
     """
 
     measured: list[Measurement] = field(default_factory=list[Measurement])
@@ -50,7 +50,7 @@ class Measurements:
 
     @classmethod
     def of(cls, step: JointStep, options: Options) -> Measurements:
-        """Return the measurements of the step with options that differ at most in the budget."""
+        """Return the measurements of the step under options that differ at most in the budget."""
         try:
             key = _key_of(step, options)
         except NoFingerprint:
@@ -65,12 +65,12 @@ class Measurements:
         self.measured.append(measurement)
 
     def find(self, candidate: Candidate) -> Measurement | None:
-        """Return the measurement of a candidate; None if it was not compiled yet."""
+        """Return the measurement of a candidate; None if it has not been measured yet."""
         return next((each for each in self.measured if each.candidate == candidate), None)
 
     @property
     def plain_bytes(self) -> int | None:
-        """The peak of the plain step; None if it was not measured yet."""
+        """The peak of the plain step in bytes; None if it has not been measured yet."""
         return next((each.peak_bytes for each in self.measured if each.candidate.is_plain), None)
 
     def within(self, limit: int) -> Iterator[Measurement]:
@@ -91,9 +91,9 @@ _BY_STEP: OrderedDict[str, Measurements] = OrderedDict()
 
 
 def _key_of(step: JointStep, options: Options) -> str:
-    """Return the key of a step: its graph, the sizes at hand, the options but the budget, and Inductor's settings.
+    """Return the key of a step: its graph, current sizes, Inductor's settings, and all options except for the budget.
 
-    Raises `NoFingerprint` for options without comparable content.
+    Raises `NoFingerprint` for options whose contents cannot be compared.
     """
     sizes = [node.meta["val"].size() for node in step.joint.graph.find_nodes(op="placeholder") if _is_tensor(node)]
     hints = [[size.node.hint if isinstance(size, torch.SymInt) else size for size in shape] for shape in sizes]

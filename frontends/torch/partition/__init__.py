@@ -1,1 +1,1 @@
-"""The partitioner that AOTAutograd calls: a joint graph is rewritten, proved equal and split into its two halves."""
+"""The partitioner that AOTAutograd calls: it rewrites a joint graph, proves it equal, and splits it into two halves."""

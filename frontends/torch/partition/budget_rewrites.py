@@ -1,7 +1,7 @@
-"""The rewrite of a step within a budget in program order, or with the lowest peak.
+"""Rewrite a step within a budget in program order, or with the lowest peak.
 
-A budget limits more than the peak of temporaries that the search sees: it includes the gradients of the results, which
-PyTorch holds, and the random states that copies restore. Here the budget of the search is lowered by both.
+The search sees only the peak of temporaries. A budget also covers the gradients of the results, which PyTorch holds,
+and the generator states that copies restore. This module lowers the budget of the search by both.
 """
 
 from __future__ import annotations
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from .joint_graph_step import JointStep
 
 MOST_TIGHTENED = 6
-"""The maximum number of budgets that are tried below the lowest peak so far."""
+"""The maximum number of budgets to try below the lowest peak so far."""
 FIRST_TIGHTENED, LAST_TIGHTENED = 0.93, 0.99
-"""Shares of the lowest peak so far: the first budget below it, and the one above which no budget is tried, since it
-would save less than one percent."""
+"""The first budget and the highest budget to try, as shares of the lowest peak so far.
+
+A budget above the highest one would save less than one percent.
+"""
 MOST_LOWERED = 4
-"""The maximum number of plans for a budget. Each further plan has a lower limit: random states of the previous plan
-exceeded the budget by the difference."""
-_STATES_EXCEED = "the states of random generators that copies restore exceed the budget with every plan that was tried"
+"""The maximum number of plans for a budget.
+
+The limit of each further plan is lower by the bytes by which the generator states of the previous plan exceeded the
+budget.
+"""
+_STATES_EXCEED = "every plan that was tried exceeds the budget by the generator states that its copies restore"
 
 
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
@@ -58,8 +63,10 @@ def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
 
 
 def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, error: Refusal) -> RewrittenStep:
-    """Return the rewrite with the lowest peak if it is within the limit, after a budget was refused. Otherwise raises a
-    `Refusal` that also states this peak."""
+    """Return the rewrite with the lowest peak, after the search has refused a budget.
+
+    If this peak exceeds the limit, raise a `Refusal` with the reason of `error`, followed by this peak.
+    """
     try:
         smallest = step.smallest_rewrite(options)
     except Refusal:
@@ -72,7 +79,8 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
 
 
 def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
-    """Return the rewrite with the lowest peak: by the plan of the solvers, or by segments, or within smaller budgets.
+    """Return the rewrite with the lowest peak, of the solvers' plan, the plan by segments, and plans within smaller
+    budgets.
 
     Raises `Refusal` if plan and segments are both refused.
     """
@@ -88,10 +96,10 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
 
 
 def _tightened(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
-    """Return the rewrite within the smallest of the budgets that are tried below the peak of a rewrite, by bisection
-    between the lowest peak and the highest refused budget.
+    """Return the rewrite with the lowest peak that bisection finds below the peak of `best`.
 
-    The greedy search for the least budget may stop early.
+    The bisection is between the lowest peak so far and the highest refused budget. It is needed because the greedy
+    search for the smallest budget may stop early.
     """
     highest_refused = 0
     for _ in range(MOST_TIGHTENED):
@@ -110,7 +118,8 @@ def _tightened(step: JointStep, options: RecomputeOptions, best: RewrittenStep) 
 
 
 def _limit(budget: str, step: JointStep) -> int:
-    """Return the bytes that a budget leaves for temporaries: a share counts the gradients of the results among them."""
+    """Return the bytes that a budget leaves for temporaries; a share is of the temporaries and the results'
+    gradients."""
     if is_share(budget):
         return (parse_budget(budget, step.peak.temporary_bytes + step.tangent_bytes) or 0) - step.tangent_bytes
     return (parse_budget(budget, 1) or 0) - step.peak.argument_bytes

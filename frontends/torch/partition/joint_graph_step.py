@@ -1,4 +1,4 @@
-"""A joint graph on its way to a step with less memory: planned, rewritten, exported, proved, and split."""
+"""A joint graph that is planned, rewritten, exported, proved, and split, so that its step needs less memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEYWORDS = frozenset(signature(default_partition).parameters)
 
 @dataclass(frozen=True)
 class JointStep:
-    """A joint graph, and the data to plan and to split it.
+    """A joint graph, with the data for its planning and its split.
 
     Attributes:
         module: The imported graph.
@@ -56,7 +56,7 @@ class JointStep:
 
     @cached_property
     def has_backward(self) -> bool:
-        """Whether the backward pass has an operation."""
+        """Whether the backward pass has any operations."""
         arguments = self.joint.graph.find_nodes(op="placeholder")
         tangents = {node for node in arguments if node.name.startswith("tangents")}
         return any(
@@ -66,14 +66,13 @@ class JointStep:
 
     @cached_property
     def tangent_bytes(self) -> int:
-        """Bytes of the gradients of the results: PyTorch makes them when the backward pass begins, and holds them until
-        it ends."""
+        """Bytes of the gradients of the results, which are live from the beginning to the end of the backward pass."""
         (function,) = functions_of(self.module)
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
     def rewrite(self, options: Options) -> RewrittenStep:
-        """Return the rewritten step, by a plan of an earlier process if there is one. Raises `Refusal`."""
+        """Rewrite the step, with the plan of an earlier process if one is cached. Raises `Refusal`."""
         cache = PlanCache.of(lambda: self.text, options)
         if (stored := cache.get()) is not None:
             rewritten = RewrittenStep.of_stored(self.module, options.rewrite, stored)
@@ -84,7 +83,7 @@ class JointStep:
         return rewritten
 
     def smallest_rewrite(self, options: RecomputeOptions) -> RewrittenStep:
-        """Return the rewrite with the lowest peak, which is searched once. Raises `Refusal`."""
+        """Return the rewrite with the lowest peak; only the first call searches for it. Raises `Refusal`."""
         least = Options(replace(options, budget=MINIMUM), MINIMUM)
         key = repr(least)
         if key not in self._smallest:
@@ -93,13 +92,13 @@ class JointStep:
 
     @cached_property
     def text(self) -> str:
-        """The imported graph as MLIR, with locations: module paths decide on segments."""
+        """The imported graph as MLIR, with locations, whose module paths determine the segments."""
         return print_module(self.module, debuginfo=True)
 
     def split(self, rewritten: RewrittenStep) -> Halves:
         """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
 
-        Raises `NotProved`, and `Unsupported` for an operation without a form in FX.
+        Raises `NotProved`, and `Unsupported` for an operation that FX cannot represent.
         """
         graph = write_joint(rewritten.result.module, self.joint, self.for_inductor, views_again=True)
         proof = prove(self.module, read_joint(graph, self.num_fwd_outputs))
@@ -110,13 +109,15 @@ class JointStep:
 
     @property
     def overwrites(self) -> bool:
-        """Whether the step writes to one of its arguments."""
+        """Whether the step overwrites any of its arguments."""
         return bool(written_placeholders(self.joint.graph))
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """Return the keywords of the default partitioner with nodes of the new graph instead of nodes of the old one, and
-    without keywords that only Inductor's partitioner has."""
+    """Return the keywords for the default partitioner, with nodes of the new graph in place of nodes of the old graph.
+
+    Keywords that only Inductor's partitioner accepts are left out.
+    """
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")
     if not nodes:

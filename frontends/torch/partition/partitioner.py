@@ -1,4 +1,4 @@
-"""Partition a joint graph for less memory: import, rewrite, export, prove, and split as the default partitioner does.
+"""Partition a joint graph: import, rewrite, export and prove it, then split it as the default partitioner does.
 
 AOTAutograd calls a partitioner with the joint graph of a step, and compiles the two graphs that it returns. A graph
 that this frontend cannot handle is left to PyTorch's own partitioner, with a warning.
@@ -28,21 +28,21 @@ from .joint_graph_step import JointStep
 
 Partition = Callable[..., Halves]
 NO_BACKWARD = "its backward pass has no operations, so no value is saved for it"
-"""The reason that a graph is left to PyTorch's partitioner without a warning."""
+"""The reason for which a graph is left to PyTorch's partitioner without a warning."""
 
 
 class BudgetNotKept(RuntimeError):
-    """No plan is within the budget; the message states the smallest memory that is known to be necessary."""
+    """Raised if no plan meets the budget; the message states the smallest memory requirement that is known."""
 
 
 @dataclass
 class Partitioner:
-    """A partition function for AOTAutograd, with a report for each graph that it has partitioned.
+    """A partition function for AOTAutograd, which reports on each graph that it has partitioned.
 
     Attributes:
         options: The options of the user.
-        fallback: The partitioner of graphs that are left alone.
-        reports: One for each graph, in the order of compilation.
+        fallback: The partitioner for graphs that are not rewritten.
+        reports: The report of each graph, in the order of compilation.
     """
 
     options: Options
@@ -51,7 +51,8 @@ class Partitioner:
 
     @no_collection()
     def __call__(self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Halves:
-        """Split a joint graph. `keywords`: the keywords of the default partitioner, which differ between versions.
+        """Split a joint graph. `keywords`: the keywords of the default partitioner, which depend on the version of
+        PyTorch.
 
         Raises `BudgetNotKept` for a budget that no plan meets.
         """
@@ -78,7 +79,7 @@ class Partitioner:
         return halves
 
     def step(self, *parts: Any) -> JointStep:
-        """Return the step of a joint graph. `parts`: the first fields of `JointStep`."""
+        """Import a joint graph as a step. `parts`: the first fields of `JointStep`."""
         return JointStep(*parts)
 
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
@@ -88,17 +89,17 @@ class Partitioner:
         return step.split(rewritten), report_of(step, rewritten)
 
     def _without_backward(self, step: JointStep) -> tuple[Halves, GraphReport]:
-        """Split a step whose backward pass has no operation, as that of a sum: nothing is saved for it.
+        """Split a step whose backward pass has no operations, such as the gradient of a sum; nothing is saved for it.
 
-        Raises `BudgetNotKept` for a number of bytes that is smaller than the step needs. A share of such a graph has no
-        meaning: most are the small graphs between two graph breaks.
+        Raises `BudgetNotKept` for a budget in bytes that is smaller than the step needs. A budget that is a share is
+        ignored: most such graphs are small graphs between two graph breaks.
         """
         report = replace(report_unchanged(step), reason=NO_BACKWARD)
         budget = self.options.budget
         if budget is not None and budget != MINIMUM and not is_share(budget):
             limit, needed = parse_budget(budget, 1) or 0, report.peak_bytes + report.input_bytes
             if needed > limit:
-                raise BudgetNotKept(f"no plan within {limit} bytes: {NO_BACKWARD}, and it needs {needed} bytes")
+                raise BudgetNotKept(f"no plan within {limit} bytes: {NO_BACKWARD}, and the step needs {needed} bytes")
         halves = self.fallback(step.joint, step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords)
         return halves, report
 

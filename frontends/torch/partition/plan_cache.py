@@ -3,8 +3,8 @@
     key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
     record: the plan as JSON, the peak that it reached, remarks, and the lower bound of its work
 
-A stored plan is carried out, exported and proved as any other: the cache saves only the search. A plan that does not
-fit the graph, or that reaches another peak, counts as absent.
+A stored plan is applied, exported and proved like any other plan: the cache saves only the search. A plan that does not
+apply to the graph, or that yields a different peak, is ignored.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..options import Options
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A plan with the results of its search.
+    """A plan and the results of its search.
 
     Attributes:
-        plan: The plan, in JSON.
+        plan: The plan as JSON.
         peak_bytes: The peak of the rewritten step in program order.
-        remarks: The texts of the search's remarks.
+        remarks: The messages of the search's remarks.
         optimality: Extra work and lower bound; None if no bound is known.
     """
 
@@ -41,15 +41,17 @@ class StoredPlan:
 
 @dataclass(frozen=True)
 class PlanCache:
-    """The cached plan of one step with its options. `key` or `disk` is None if nothing is cached."""
+    """The cache entry for one step with its options. `key` or `disk` is None if caching is off for the step."""
 
     key: str | None = None
     disk: DiskCache | None = None
 
     @classmethod
     def of(cls, text: Callable[[], str], options: Options) -> PlanCache:
-        """Return the cache of a step. It stores nothing if caching is off, if the options have no key, or if they
-        contain a plan. `text`: the step as MLIR, for the key."""
+        """Return the cache entry for a step, given as the MLIR text `text`.
+
+        Nothing is cached if caching is off, if the options have no key, or if they contain a plan.
+        """
         disk = disk_cache()
         if disk is None or options.rewrite.plan is not None:
             return cls()
@@ -60,7 +62,7 @@ class PlanCache:
         return cls(cache_key("torch plan", text(), of_options, options.budget, torch.__version__), disk)
 
     def get(self) -> StoredPlan | None:
-        """Return the stored plan; None without an intact one."""
+        """Return the stored plan; None if there is none or if it is damaged."""
         if self.key is None or self.disk is None or (entry := self.disk.get(self.key)) is None:
             return None
         return _plan_of(entry.record)

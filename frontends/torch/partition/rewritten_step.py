@@ -1,4 +1,4 @@
-"""A step after its rewrite, by a new plan or by one from the disk cache."""
+"""A step that was rewritten by a new plan or by a plan from the disk cache."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .plan_cache import StoredPlan
 
 @dataclass(frozen=True)
 class RewrittenStep:
-    """A rewrite. It is proved equal when it is split (`JointStep.split`), as the exported graph that runs.
+    """A rewritten step. `JointStep.split` proves that its exported graph, which will run, equals the original graph.
 
     Attributes:
         result: The rewrite.
         peak: Its peak in program order.
-        remarks: The reasons of its remarks.
+        remarks: The messages of its remarks.
         optimality: Extra work and lower bound of its plan; None if no bound is known.
         is_stored: Whether an earlier process made the plan.
     """
@@ -42,7 +42,8 @@ class RewrittenStep:
 
     @classmethod
     def of_stored(cls, module: ModuleOp, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
-        """Rewrite the step by a stored plan; None if the plan does not fit, or if the peak is another one."""
+        """Rewrite the step by a stored plan; return None if the plan does not apply, or if its peak differs from the
+        stored one."""
         try:
             result = rewrite(module, replace(options, plan=stored.plan, budget=None, proof=False))
         except (Refusal, ValueError):
@@ -54,10 +55,11 @@ class RewrittenStep:
 
     @property
     def peak_bytes(self) -> int:
-        """The peak in program order, without arguments, and with random states that copies restore."""
+        """The peak in program order in bytes, excluding arguments and including generator states that copies
+        restore."""
         return self.peak.bytes_with_states
 
     @property
     def stored_plan(self) -> StoredPlan:
-        """The plan in the form that is kept for later processes."""
+        """The plan in the form that the disk cache stores for later processes."""
         return StoredPlan(self.result.plan_text, self.peak_bytes, self.remarks, self.optimality)

@@ -1,1 +1,1 @@
-"""Steps that run in program order, as with the backend `aot_eager`: the executor, and peaks in that order."""
+"""Execution of steps in program order, as with the backend `aot_eager`, and their peaks in that order."""

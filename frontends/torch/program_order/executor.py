@@ -1,4 +1,4 @@
-"""Run a graph in program order; each argument dies at its last use."""
+"""Run a graph in program order, and free each argument after its last use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..fx.fake_values import tensors_in
 def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
     """Compile a graph to Python code that calls the operations in order, as the backend `aot_eager` does.
 
-    The code takes its arguments as a list and clears it, so that they die at their last use.
+    The code takes its arguments as a list and clears the list, so that each argument is freed after its last use.
 
     Args:
         graph: The graph, which is changed in place.
-        example_inputs: Not read; the interface of compilers has them.
+        example_inputs: Ignored; part of the interface of compilers.
     """
     for node in graph.graph.nodes:
         if node.target in (run_and_save_rng_state, run_with_rng_state):
@@ -38,17 +38,17 @@ def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Call
 
 
 def draw_on_cpu(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """Run a random operation. Returns the state of the generator before the run, and the result."""
+    """Run a random operation; return the state of the generator before the run, and the result."""
     return torch.get_rng_state(), operation(*args, **kwargs)
 
 
 def draw_on_cuda(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """Draw as `draw_on_cpu` does, on the current CUDA device."""
+    """Run a random operation as `draw_on_cpu` does, on the current CUDA device."""
     return torch.cuda.get_rng_state(), operation(*args, **kwargs)
 
 
 def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run the operation with the generator in this state, and restore the generator."""
+    """Run a random operation with the generator in the given state, and restore the generator afterwards."""
     now = torch.get_rng_state()
     torch.set_rng_state(state)
     try:
@@ -58,7 +58,7 @@ def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any,
 
 
 def again_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run the operation again, as `again_on_cpu` does, on the current CUDA device."""
+    """Run a random operation from the given state as `again_on_cpu` does, on the current CUDA device."""
     now = torch.cuda.get_rng_state()
     torch.cuda.set_rng_state(state)
     try:

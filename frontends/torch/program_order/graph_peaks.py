@@ -1,4 +1,4 @@
-"""Peaks of FX graphs in program order, estimated from the live storages of their fake values."""
+"""Estimate peaks of FX graphs in program order from the live storages of their fake values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..fx.halves import Halves, calls_of, placeholders_of
 
 
 def program_order_peak(halves: Halves, num_fwd_outputs: int) -> int:
-    """Return the peak of two halves that run in program order, estimated from live storages; arguments of the step and
-    constants are left out."""
+    """Estimate the peak of two halves that run in program order, in bytes, without arguments of the step and
+    constants."""
     forward, backward = halves
     returned: Any = forward.graph.output_node().args[0]
     gradients: Any = backward.graph.output_node().args[0]
@@ -34,10 +34,10 @@ def program_order_peak(halves: Halves, num_fwd_outputs: int) -> int:
 
 
 class _Liveness:
-    """Storages by the call that makes them and their last use.
+    """The live range of each storage: the call that allocates it, and its last use.
 
-    A node that runs again has the fake value of its original, and so have all copies of it, but each has a storage of
-    its own. So a result is stored in the storage of an operand with the same fake storage, otherwise in a new one.
+    A copy has the same fake value as its original, but a storage of its own. So a result shares the storage of an
+    operand that has the same fake storage, and has a new storage otherwise.
     """
 
     def __init__(self) -> None:

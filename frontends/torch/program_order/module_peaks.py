@@ -1,4 +1,4 @@
-"""Peaks of imported and rewritten steps in program order, as PyTorch allocates them."""
+"""Compute peaks of imported and rewritten steps in program order, with storages as PyTorch allocates them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..fx.schemas import STATE_BYTES
 
 @dataclass(frozen=True)
 class Peak:
-    """Bytes of a step in program order.
+    """The memory that a step needs in program order, in bytes.
 
     Attributes:
         argument_bytes: Bytes of weights, buffers, inputs and tangents.
         temporary_bytes: The peak of the results of operations.
-        bytes_with_states: The peak including the state of the generator, which is stored while a copy draws a second
-            time, and restored then.
+        bytes_with_states: The peak including generator states: while a copy draws again, the current state is saved, to
+            be restored afterwards.
     """
 
     argument_bytes: int

@@ -1,4 +1,4 @@
-"""Report on each graph: peaks, work, the plan, and the reasons for unchanged parts."""
+"""Reports on compiled graphs: peaks, work, the plan, and the reasons for unchanged parts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Round:
-    """A step that was compiled for a budget. Bytes leave out inputs and weights.
+    """A step that was compiled for a budget. Byte counts exclude inputs and weights.
 
     Attributes:
-        words: The plan, or the setting of PyTorch's partitioner.
+        words: A description of the plan, or of the setting of PyTorch's partitioner.
         planned_bytes: Its peak in program order.
         peak_bytes: The peak of the compiled step, as measured.
         flops: FLOPs of its products.
@@ -44,26 +44,28 @@ class Round:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """The report on one joint graph. Bytes leave out inputs and weights; they are of program order, or measured.
+    """The report on one joint graph.
+
+    Byte counts exclude inputs and weights. They are computed in program order or measured.
 
     Attributes:
         reason: The reason that the graph stays unchanged; empty if it was rewritten.
-        plain_bytes: The peak of the plain step, including the gradients that it returns and receives.
+        plain_bytes: The peak of the plain step, including the gradients that it receives and returns.
         peak_bytes: The peak of the rewritten step.
         input_bytes: Bytes of inputs and weights.
         copies: The number of operations that run again.
         plain_flops: FLOPs of products of the plain step, as `torch.utils.flop_counter` counts them.
         flops: The FLOPs of the rewritten step.
-        seconds: Time of import, search, export and proof.
+        seconds: The time for import, search, export and proof.
         remarks: Remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
-        rewritten: The rewritten step; None if PyTorch's partitioner has split the step.
+        rewritten: The rewritten step; None if PyTorch's partitioner splits the unchanged step.
         plan: Under Inductor with a budget, a description of the partition that runs.
-        rounds: The steps that were compiled for the budget, without the plain one.
+        rounds: The steps that were compiled for the budget, except for the plain step.
         unmeasured: The reason that the peak is not measured, although Inductor compiles the step; empty otherwise.
-        optimality: The extra work of the plan by the cost model, and a lower bound for every plan with this budget in
-            program order, in percent of the plain step; None if no bound is known.
-        is_stored: Whether the plan came from the disk cache, where an earlier process had stored it.
+        optimality: The extra work of the plan according to the cost model, and a lower bound on the extra work of every
+            plan within this budget in program order, both in percent of the plain step; None if no bound is known.
+        is_stored: Whether the plan came from the disk cache, stored there by an earlier process.
     """
 
     reason: str = ""
@@ -85,7 +87,7 @@ class GraphReport:
 
     @property
     def extra_share(self) -> float:
-        """Additional FLOPs of products, as a share of the plain step's."""
+        """Additional FLOPs of products, as a share of the plain step's FLOPs."""
         return self.flops / self.plain_flops - 1 if self.plain_flops else 0.0
 
     def __str__(self) -> str:
@@ -112,8 +114,8 @@ class GraphReport:
 
     @property
     def _bound(self) -> str:
-        """A sentence on the extra work of the plan and its lower bound; empty without a bound, and for a measured
-        plan."""
+        """A remark on the extra work of the plan and its lower bound; empty for a measured plan or if no bound is
+        known."""
         optimality = self.optimality
         if optimality is None or self.plan:
             return ""
@@ -122,12 +124,13 @@ class GraphReport:
 
 @dataclass(frozen=True)
 class CompileReport:
-    """The reports of all graphs, in the order of compilation; `print` shows one line for each.
+    """The reports on all graphs, in the order of compilation; `print` shows one line for each graph.
 
     Attributes:
         graphs: Reports on the graphs with a backward pass.
-        without_backward: The number of graphs that were compiled without one.
-        breaks: The reasons for which Dynamo has left code to Python since the backend was made, one line each.
+        without_backward: The number of graphs that were compiled without a backward pass.
+        breaks: The reasons for which Dynamo has left code to the Python interpreter since the backend was created, one
+            line each.
         cached: The number of steps that came from PyTorch's cache of compiled steps since the backend was made.
     """
 
@@ -138,7 +141,7 @@ class CompileReport:
 
     @property
     def reason(self) -> str:
-        """The reason why no graph with a backward pass was compiled; empty if one was."""
+        """The reason why no graph with a backward pass was compiled; empty if such a graph was compiled."""
         if self.graphs:
             return ""
         if self.without_backward:
@@ -165,7 +168,8 @@ class CompileReport:
 
 
 def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
-    """Return the report on a graph that was rewritten, or left as it is with the reason in its remarks."""
+    """Return the report on a graph for which a rewrite was made; if it changes nothing, its remarks state the
+    reason."""
     result = rewritten.result
     return replace(
         report_unchanged(step),
@@ -180,7 +184,7 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
 
 
 def report_unchanged(step: JointStep) -> GraphReport:
-    """Return the report on a graph without copies."""
+    """Return the report on a graph that stays unchanged."""
     peak = step.peak.temporary_bytes + step.tangent_bytes
     flops = _flops(step.module)
     return GraphReport(

@@ -1,4 +1,4 @@
-"""Read PyTorch's counters for steps that have no report: graph breaks, and hits of its cache."""
+"""Read PyTorch's counters of graph breaks and cache hits, which explain steps without a report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _KINDS = ("graph_break", "unimplemented")
 
 
 def count_breaks() -> Counter[str]:
-    """Return the reasons of all graph breaks and skipped functions of this process, with their numbers."""
+    """Count the graph breaks and skipped functions of this process, by reason."""
     every: Any = counters
     return Counter({_first_line(reason): count for kind in _KINDS for reason, count in every[kind].items()})
 
 
 def breaks_since(before: Counter[str]) -> tuple[str, ...]:
-    """Return the reasons counted since `before`. `torch._dynamo.reset()` keeps the counters."""
+    """Return the reasons that were counted since `before`. `torch._dynamo.reset()` does not reset the counters."""
     return tuple(count_breaks() - before)
 
 

@@ -19,5 +19,5 @@ def reason_of(error: Exception) -> str:
 
 def warn_plain(error: Exception) -> None:
     """Warn that a graph is left to PyTorch's own partitioner."""
-    words = f"recompute.torch: nothing is recomputed, PyTorch's own partitioner is used: {reason_of(error)}"
+    words = f"recompute.torch: nothing is recomputed, and PyTorch's own partitioner is used: {reason_of(error)}"
     warnings.warn(words, NothingSaved, stacklevel=2)

@@ -40,7 +40,7 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
   func.return %y, %i : tensor<64xf32>, tensor<64xf32>
 }
 // UNKNOWN:  mark-selection-invalid.mlir:19:1: error: checkpoint 'block1/tahn' names no operation of the forward pass; did you mean 'block1/tanh'?
-// NUMBER:   error: pass 'recompute-mark': option 'checkpoints' is texts with commas between them, not 7; a text is quoted: checkpoints="7"
+// NUMBER:   error: pass 'recompute-mark': option 'checkpoints' expects strings separated by commas, not 7; a string needs quotes: checkpoints="7"
 // IGNORED-DAG: net.py:3:5: remark: checkpoint 'dead' is ignored: no result of the step needs it
 // IGNORED-DAG: remark: checkpoint 'x' is ignored: it is an argument of the function, which is always live
 // IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is always live
@@ -57,5 +57,5 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // MAIN:     error: exclude pattern 'pre:stablehlo.sine': the part 'main:', which names the saved operations, is missing; a pattern names operations whose results are saved, such as 'main:stablehlo.dot_general'
 // COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num must be a number of chains, or -1 for all, not 'many'
 // TWICE:    error: exclude pattern 'main:a; main:b': 'main:' is given twice
-// TYPE:     error: pass 'recompute-mark': option 'outputs' is true or false, not perhaps{{$}}
+// TYPE:     error: pass 'recompute-mark': option 'outputs' expects true or false, not perhaps{{$}}
 // OPTION:   error: pass 'recompute-mark' has no option 'checkpoint'; did you mean 'checkpoints'?

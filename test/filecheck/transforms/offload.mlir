@@ -36,7 +36,7 @@
 // REMARK-NOT: it moves its operand to the host
 
 // BAD:   offload must be marked, auto, or a speed such as 25GB/s, not 'everything'
-// COST:  offload=auto compares moves with work in seconds: give cost=roofline(h100), or another device
+// COST:  offload=auto compares transfers and work in seconds: give a device, for example cost=roofline(h100)
 // SPEED: the transfer speed of tpuv5e to its host is unknown: give it, for example offload=25GB/s
 // MODEL: host memory is counted in program order only: use memory-model=order
 

@@ -22,9 +22,9 @@
 // PHASES: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy)
 // POLICY: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy): the step is left as it is
 // NONE: remark: no segments: segments=none selects only marked operations, and none is marked
-// NONE: remark: nothing is recomputed (segments=none selects only marked operations: mark some, or choose segments): the step is left as it is
-// COUNT: remark: nothing is recomputed (segment-count=1 makes one segment, and the backward pass begins with its values: use segment-count=2 or more): the step is left as it is
-// STRICT: error: nothing is recomputed (segments=none selects only marked operations: mark some, or choose segments): the step is left as it is (strict)
+// NONE: remark: nothing is recomputed (segments=none selects only marked operations: mark operations, or choose segments): the step is left as it is
+// COUNT: remark: nothing is recomputed (segment-count=1 makes a single segment, whose values the backward pass reads first: use segment-count=2 or more): the step is left as it is
+// STRICT: error: nothing is recomputed (segments=none selects only marked operations: mark operations, or choose segments): the step is left as it is (strict)
 
 func.func @step(%x: tensor<1024xf32>, %w: tensor<1024xf32>) -> (tensor<f32>, tensor<1024xf32>, tensor<1024xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

@@ -34,7 +34,7 @@ func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-NEXT:    %a = stablehlo.sine
 // CHECK-NEXT:    %b = stablehlo.cosine
 // CHECK-NEXT:    %c = stablehlo.add
-// REMARK-NEXT: remark: the order stays: none was found with a peak below 512 B
+// REMARK-NEXT: remark: the order stays unchanged: no order with a peak below 512 B was found
 
 // Operations with effects, or with unknown effects, keep their order.
 func.func @effects(%x: tensor<64xf32>) -> (tensor<1xf32>, tensor<1xf32>) {

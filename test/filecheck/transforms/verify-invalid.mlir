@@ -16,7 +16,7 @@ func.func @ungated(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // A copy in a function without a gradient has no gate.
 func.func @no_gradient(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // expected-error@+1 {{a copy in a function without gradient operations}}
+  // expected-error@+1 {{a copy is in a function without gradient operations}}
   %c = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1, recompute.duplicated} : tensor<4xf32>
   func.return %c, %c : tensor<4xf32>, tensor<4xf32>
 }

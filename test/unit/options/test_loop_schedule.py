@@ -53,5 +53,7 @@ def test_invalid_loops_are_rejected_with_or_without_proof(option: str) -> None:
 
 
 def test_error_names_the_kind_of_the_unproved_schedule() -> None:
-    with pytest.raises(BadSelection, match=r"loops=binomial\(…\) is not proved by any rule: disable the proof"):
+    with pytest.raises(
+        BadSelection, match=r"loops=binomial\(…\) cannot be proved, because no rule covers it: disable the proof"
+    ):
         demand_proof(schedule_of("binomial(1GiB)"))

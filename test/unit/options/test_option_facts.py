@@ -75,5 +75,5 @@ def test_time_limit_accepts_whole_seconds() -> None:
         (parsed,) = passes_of(f"recompute{{budget=min time-limit={text}}}")
         assert isinstance(parsed, RecomputePass)
         assert RecomputeOptions.of_pass(parsed).time_limit == float(text)
-    with pytest.raises(ValueError, match="option 'time-limit' is a number, not fast"):
+    with pytest.raises(ValueError, match="option 'time-limit' expects a number, not fast"):
         passes_of("recompute{time-limit=fast}")

@@ -189,7 +189,7 @@ def test_svg_is_deterministic_under_any_settings():
 
 
 def test_svg_needs_at_least_one_timeline():
-    with pytest.raises(ValueError, match="timelines: at least one is needed"):
+    with pytest.raises(ValueError, match="timelines: expected at least one timeline"):
         to_svg([], "title")
     to_svg([("empty", timeline_of(phases=("primal",)))], "title")
 

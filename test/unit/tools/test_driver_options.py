@@ -61,7 +61,7 @@ def test_crash_gives_one_error_line(step: Path, capsys: pytest.CaptureFixture[st
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
-    assert line.startswith(f"{step}:1:1: error: crash failed: KeyError: 'no such\\nkey' (a fault of the pass; ")
+    assert line.startswith(f"{step}:1:1: error: crash failed: KeyError: 'no such\\nkey' (a bug in the pass; ")
 
 
 @pytest.mark.usefixtures("crash")

@@ -34,13 +34,21 @@ def test_every_option_of_a_command_line_is_described(parser: Callable[[], Argume
 @pytest.mark.parametrize(
     ("parser", "options", "message"),
     [
-        (PARSERS[0], ["-pass-pipeline=builtin.module(cse)", "--pass-pipeline=x"], "--pass-pipeline may be given once"),
-        (PARSERS[0], ["-t", "a", "--target", "b"], "-t may be given once, and --target sets the same"),
-        (PARSERS[0], ["--print-debuginfo", "--no-print-debuginfo"], "--print-debuginfo may be given once, and --no-"),
-        (PARSERS[0], ["--timing", "--timing=list"], "--timing may be given once"),
-        (PARSERS[1], ["a", "b", "--seed", "1", "--seed", "1"], "--seed may be given once"),
-        (PARSERS[2], ["a", "--function", "f", "--function", "g"], "--function may be given once"),
-        (recompute_plan.argument_parser, ["a", "--budget", "1GB", "--budget=2GB"], "--budget may be given once"),
+        (
+            PARSERS[0],
+            ["-pass-pipeline=builtin.module(cse)", "--pass-pipeline=x"],
+            "--pass-pipeline may be given only once",
+        ),
+        (PARSERS[0], ["-t", "a", "--target", "b"], "-t may be given only once, and --target sets the same"),
+        (
+            PARSERS[0],
+            ["--print-debuginfo", "--no-print-debuginfo"],
+            "--print-debuginfo may be given only once, and --no-",
+        ),
+        (PARSERS[0], ["--timing", "--timing=list"], "--timing may be given only once"),
+        (PARSERS[1], ["a", "b", "--seed", "1", "--seed", "1"], "--seed may be given only once"),
+        (PARSERS[2], ["a", "--function", "f", "--function", "g"], "--function may be given only once"),
+        (recompute_plan.argument_parser, ["a", "--budget", "1GB", "--budget=2GB"], "--budget may be given only once"),
     ],
 )
 def test_no_option_replaces_an_earlier_one(
@@ -107,4 +115,4 @@ def test_pass_has_one_description_in_its_module(name: str) -> None:
 
 
 def test_help_of_a_pass_lists_its_options() -> None:
-    assert "  skip=<tuple[int, ...]>, default (): numbers of segments that are not recomputed" in explain_pass(MarkPass)
+    assert "  skip=<tuple[int, ...]>, default (): indices of segments that are not recomputed" in explain_pass(MarkPass)

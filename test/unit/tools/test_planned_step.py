@@ -271,7 +271,7 @@ def test_parts_of_a_file_are_planned_one_by_one(tmp_path: Path, capsys: pytest.C
 def test_output_file_is_rejected_for_several_steps(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([step, "--split-input-file", "--sweep", "2", "--curve", "curve.json"])
-    assert "--curve writes the file of one step" in capsys.readouterr().err
+    assert "--curve writes a file for a single step" in capsys.readouterr().err
 
 
 def test_graphs_are_not_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,7 @@ def with_calls(text: str, selection: Selection | None = None) -> Restored:
         assert len(explain(item)) == len(explain(flat))
         assert_no_marks_inside(before, item)
     second = rewrite_in_place(again)
-    assert second.copies == 0 and "has copies already" in second.remarks[-1].reason
+    assert second.copies == 0 and "already has copies" in second.remarks[-1].reason
     return Restored(before, after, result)
 
 

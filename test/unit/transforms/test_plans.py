@@ -62,13 +62,13 @@ def test_plan_for_another_program_is_rejected() -> None:
     other = parse_module(
         print_module(original("chain.small.mlir"), debuginfo=True).replace("stablehlo.tanh", "stablehlo.sine")
     )
-    with pytest.raises(Refusal, match="the plan is for another program: @main is not the step that it was made for"):
+    with pytest.raises(Refusal, match="the plan is for another program: @main is not the step for which it was made"):
         rewrite_in_place(other, RecomputeOptions(plan=plans))
     with pytest.raises(Refusal, match="the plan has no entry for @main; it has entries for @step; make a plan"):
         rewrite_in_place(
             original("chain.small.mlir").clone(), RecomputeOptions(plan=[replace(plans[0], function="step")])
         )
-    with pytest.raises(Refusal, match="there is no step @step here"):
+    with pytest.raises(Refusal, match="the module has no step @step, for which the plan has an entry"):
         rewrite_in_place(
             original("chain.small.mlir").clone(),
             RecomputeOptions(plan=[*plans, replace(plans[0], function="step")]),

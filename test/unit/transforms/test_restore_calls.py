@@ -102,7 +102,7 @@ def test_argument_with_two_values_leaves_call_inlined() -> None:
     product = result.op("stablehlo.multiply")
     product.operands[1] = result.module.body.block.first_op.regions[0].block.args[1]  # type: ignore[union-attr]
     actual = restore_calls(result.module, result.original, result.origins)
-    assert actual == Restored(0, 0, {"an argument of the call would need two different values": 1})
+    assert actual == Restored(0, 0, {"an argument of the call would have two different values": 1})
     assert not prove(other, result.module)
 
 
@@ -130,4 +130,4 @@ func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
         Rewriter.insert_op(other, InsertPoint.before(second))
     actual = restore_calls(result.module, result.original, result.origins)
     assert actual.calls == (0 if between else 1)
-    assert list(actual.left) == (["an effect stands between its operations"] if between else [])
+    assert list(actual.left) == (["an operation with an effect stands between its operations"] if between else [])

@@ -157,7 +157,7 @@ def test_unknown_call_runs_once_unless_allowed() -> None:
 
 
 def test_pattern_without_a_matching_call_is_rejected() -> None:
-    with pytest.raises(Exception, match=r"repeatable: no custom call 'other'.*there are mine"):
+    with pytest.raises(Exception, match=r"repeatable: 'other' matches no custom call .*: mine"):
         recompute.rewrite(
             kernel_step().replace("@tpu_custom_call", "@mine"),
             recompute.RecomputeOptions(recompute.Selection(repeatable=("other",))),

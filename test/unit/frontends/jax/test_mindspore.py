@@ -154,7 +154,7 @@ def test_last_recompute_call_wins():
 
 
 def test_invalid_arguments_are_rejected():
-    with pytest.raises(TypeError, match="takes a function, or a module of flax or equinox, not int"):
+    with pytest.raises(TypeError, match="expected a function, or a module of flax or equinox, not int"):
         ms.recompute(3, 4)
     for kind in (ms.Cell, ms.Primitive):
         with pytest.raises(TypeError, match="not str"):

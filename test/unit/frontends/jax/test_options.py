@@ -73,7 +73,7 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"checkpoints": ["a"], "segments": "b"}, ValueError, "segments= or checkpoints=, not both"),
         ({"search": -1}, ValueError, "search must be at least 0"),
         ({"search": 2, "planner": print}, ValueError, "planner= and search= both select the values to recompute"),
-        ({"pipeline": 3}, TypeError, "pipeline must be a text such as"),
+        ({"pipeline": 3}, TypeError, "pipeline must be a str such as"),
         ({"pipeline": ["recompute", 3]}, ValueError, "consist of names and passes, not of int"),
         ({"pipeline": "recompute-inlin"}, ValueError, "did you mean 'recompute-inline'"),
         ({"pipeline": "recompute{segment=a}"}, ValueError, "has no option 'segment'; did you mean 'segments'"),

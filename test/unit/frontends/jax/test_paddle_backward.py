@@ -114,11 +114,11 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
         ({"parameter_list": "0/up"}, TypeError, "parameter_list must be a collection of names and parameters, not str"),
         ({"parameter_list": 3}, TypeError, "parameter_list must be a collection of names and parameters, not int"),
         ({"no_grad_set": jnp.ones(3)}, TypeError, "no_grad_set must be a collection of names and parameters, not "),
-        ({"no_grad_set": [0]}, TypeError, "no_grad_set must hold names or parameters, not int"),
+        ({"no_grad_set": [0]}, TypeError, "no_grad_set must contain names or parameters, not int"),
         (
             {"parameter_list": ["0/upp"]},
             ValueError,
-            "has '0/upp', which is not a parameter; the nearest is '0/up', and",
+            "contains '0/upp', which is not a parameter; the nearest is '0/up', and",
         ),
         ({"no_grad_set": {"up"}}, ValueError, f"no_grad_set has 'up', .*there are {', '.join(NAMES)}$"),
         ({"parameter_list": [jnp.ones((2, 3))]}, ValueError, r"has an array float32\[2, 3\], which is no parameter"),
@@ -160,7 +160,11 @@ def test_minimize_and_apply_optimize_need_a_program(optimizer: Any, program: Any
         (lambda pairs: [*pairs, (1, 2, 3)], TypeError, "params_grads must be a list .* but contains tuple"),
         (lambda pairs: [(p + 0, g) for p, g in pairs], ValueError, "first element is not a parameter of the program"),
         (lambda pairs: [*pairs, pairs[0]], ValueError, "params_grads has several pairs for '0/down'"),
-        (lambda pairs: [(pairs[0][0], jnp.ones(3))], ValueError, r"gradient of '0/down' has another shape: \(3,\)"),
+        (
+            lambda pairs: [(pairs[0][0], jnp.ones(3))],
+            ValueError,
+            r"gradient of '0/down' has shape \(3,\), but the parameter has shape",
+        ),
     ],
 )
 def test_apply_gradients_rejects_bad_pairs(

@@ -180,6 +180,7 @@ def test_invalid_switches_are_rejected(switches: dict[str, Any], error: type[Exc
 @pytest.mark.parametrize("function", [None, 3, jnp])
 def test_non_function_is_rejected(function: Any):
     with pytest.raises(
-        TypeError, match=f"recompute takes a function, or a module of flax or equinox, not {type(function).__name__}"
+        TypeError,
+        match=f"recompute: expected a function, or a module of flax or equinox, not {type(function).__name__}",
     ):
         paddle.recompute(function, jnp.ones(3))

@@ -138,7 +138,7 @@ def test_integer_parameters_are_unchanged():
     new, pairs = optimizer.minimize(lambda p: jnp.sum(p["w"][p["table"]] ** 2), program)
     assert len(pairs) == 1 and same_bits(new.parameters["table"], jnp.arange(3))
     assert new.parameters["table"].dtype == jnp.arange(3).dtype and new.parameters["none"] is None
-    with pytest.raises(ValueError, match="parameter_list has 'table', which is int32 and has no gradient"):
+    with pytest.raises(ValueError, match="parameter_list contains 'table', which is int32 and has no gradient"):
         optimizer.backward(lambda p: jnp.sum(p["w"]), program, ["table"])
 
 

@@ -174,7 +174,7 @@ def test_invalid_contexts_are_rejected(ctx: Any, error: type[Exception], words: 
         (jnp.sin, TypeError, "functions must be a list or tuple of callables, or have `layers`, not .*"),
         (None, TypeError, "functions must be a list or tuple of callables, or have `layers`, not NoneType"),
         (SimpleNamespace(layers=3), TypeError, "functions must be a list or tuple .* not SimpleNamespace"),
-        ([jnp.sin, 3], TypeError, "takes a function, or a module of flax or equinox, not int"),
+        ([jnp.sin, 3], TypeError, "expected a function, or a module of flax or equinox, not int"),
         ([], ValueError, "cannot divide 0 functions into 1 segment"),
     ],
 )

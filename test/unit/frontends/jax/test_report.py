@@ -486,7 +486,7 @@ def test_a_budget_needs_a_unit_and_is_printed_as_given():
     with pytest.raises(ValueError, match="'8' has no unit: write '8%', '8MiB', '8GiB', or '8B' for bytes"):
         recompute.jax.explain(mlp().step, weights(), batch(), budget="8")
     with pytest.raises(
-        ValueError, match=r"jit: invalid budget '8': '8' has no unit: .*; budget=\"device\" takes the free memory"
+        ValueError, match=r"jit: invalid budget '8': '8' has no unit: .*; budget=\"device\" stands for the free memory"
     ):
         recompute.jax.jit(mlp().step, budget="8")
 

@@ -10,9 +10,9 @@ from recompute.support.diagnostics import Remark, Topic
 pytest.importorskip("jax", reason="the frontend for JAX")
 
 from recompute.frontends.jax.messages.why_plain import (
-    because,
     checkpointed,
     nothing_recomputed,
+    plain_because_of,
     plain_is_less,
     reason_in,
     refused,
@@ -76,7 +76,7 @@ def test_message_names_the_checkpoint_of_the_step() -> None:
 
 def test_message_without_remedy_is_returned_whole() -> None:
     assert remedy_in("step: the plain step runs") == "step: the plain step runs"
-    assert because("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
+    assert plain_because_of("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
 
 
 def test_class_of_refusal_determines_the_remedy() -> None:

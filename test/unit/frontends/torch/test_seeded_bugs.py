@@ -354,7 +354,7 @@ def test_one_state_for_all_draws_is_rejected(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(importer._Reader, "_random_operation", lambda *given: _state_of_the_first(*given, known=known))
     graph, outputs = joint("gpt")
     with pytest.raises(
-        unsupported.Unsupported, match="the operation does not draw from the generator that advances before it"
+        unsupported.Unsupported, match=r"the random operation does not read the state of the torch.draw just before it"
     ):
         write_joint(read_joint(graph, outputs), graph)
 
