@@ -1,4 +1,6 @@
-"""Canonicalization patterns for tokens and depends. They preserve the order, and the token of every value with uses.
+"""Canonicalization patterns for tokens and depends.
+
+The patterns preserve the order of operations, and the token that each used value waits for.
 
 recompute.token %g, %g                      ->  recompute.token %g
 %x1 = recompute.depend %x after %t
@@ -17,7 +19,7 @@ from .recompute import DependOp, TokenOp
 
 
 class DropUnreadToken(RewritePattern):
-    """Erase a token without uses: it orders nothing."""
+    """Erase a token without uses, which orders nothing."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -26,7 +28,7 @@ class DropUnreadToken(RewritePattern):
 
 
 class DropRepeatedGates(RewritePattern):
-    """Drop repeated gates of a token."""
+    """Remove duplicate gates of a token."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -89,7 +91,7 @@ def _mergeable(op: DependOp) -> list[DependOp]:
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Return whether the value is defined before `op`; it is visible in the block of `op`."""
+    """Return whether the value, which is visible in the block of `op`, is defined before `op`."""
     owner = value.owner
     return not isinstance(owner, Operation) or owner.parent is not op.parent or owner.is_before_in_block(op)
 

@@ -1,4 +1,4 @@
-"""Channels of copied collectives: a copy on its original's channel would be treated as the same exchange."""
+"""New channels for copied collectives: a copy on its original's channel would count as the same exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHANNEL = "channel_handle"
 
 
 def free_channels(root: Operation) -> Iterator[int]:
-    """Yield the channel numbers that no operation uses."""
+    """Yield the channel ids that no operation uses."""
     used = (number for op in every_operation(root) if (number := channel_of(op)) is not None)
     return count(max(used, default=0) + 1)
 
@@ -36,7 +36,7 @@ def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
 
 
 def _take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Replace the channel of an operation, if it has one; the number 0 means none."""
+    """Replace the channel id of an operation, if it has a channel; id 0 means that it has none."""
     attribute = _channel(copy)
     if not isinstance(attribute, UnregisteredAttr) or not channel_of(copy):
         return

@@ -1,12 +1,13 @@
-"""Clone operations as xDSL's `Operation.clone` does, in a quarter of its time.
+"""Clone operations as xDSL's `Operation.clone` does, in a quarter of the time.
 
     copy = clone_of(op)                       # in place of op.clone()
 
-    cloner = Cloner({id(argument): value})  # of several operations that read each other's results
+    cloner = Cloner({id(argument): value})  # for operations that read each other's results
     copies = [cloner.clone(op) for op in body]
 
-xDSL maps values by their hash, which is a function of Python, sets the operands of each operation twice, and checks
-each operation that joins a block. A clone needs none of this: its operations are new, and as valid as the original.
+xDSL looks up values by a hash that Python code computes, sets the operands of each operation twice, and checks each
+operation that it inserts into a block. A clone needs none of this, because its operations are new and as valid as the
+originals.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def clone_of(op: OperationT) -> OperationT:
-    """Return a clone with all regions, as `op.clone()` does."""
+    """Return a clone of the operation with its regions, as `op.clone()` does."""
     return Cloner().clone(op)
 
 
@@ -34,8 +35,8 @@ class Cloner:
     """Clones operations that may read each other's results.
 
     Attributes:
-        values: For each cloned or replaced value, by its id, the value of the clones. The ids are valid as long as the
-            cloned operations live.
+        values: Maps the id of each cloned or replaced value to the value that the clones use. The ids are valid as long
+            as the cloned operations live.
     """
 
     def __init__(self, values: dict[int, SSAValue] | None = None):
@@ -43,10 +44,11 @@ class Cloner:
         self._blocks = dict[Block, Block]()
 
     def clone(self, op: OperationT) -> OperationT:
-        """Return a clone with all regions. Operands in `values` are replaced, and results are added to it."""
+        """Return a clone of the operation with its regions. Operands are replaced according to `values`, to which the
+        results are added."""
         made = list[tuple[Any, Any]]()
         copy = self._clone(op, made)
-        # Last, and in program order, since an operation may read a value that is defined after it.
+        # Operands are set last, and in program order, since an operation may read a value that is defined after it.
         values = self.values
         for old, new in made:
             operands: tuple[SSAValue, ...] = old._operands
@@ -86,7 +88,7 @@ class Cloner:
         copy.results = SSAValues(results)
 
     def _region(self, region: Region, made: list[tuple[Any, Any]]) -> Region:
-        # All blocks first: operations may refer to later ones.
+        # Create all blocks first, because operations may refer to later blocks.
         pairs = [(block, self._block(block)) for block in region.blocks]
         for block, new_block in pairs:
             copies, op = list[Any](), block.first_op
@@ -107,5 +109,5 @@ class Cloner:
 
 @lru_cache(maxsize=10_000)
 def _cloned_name(name: str) -> str | None:
-    """Return the name that xDSL gives the clone of a value: without its last number, `x` for `x_1`."""
+    """Return the name that xDSL gives to the clone of a value: the name without a trailing number, `x` for `x_1`."""
     return IRWithName.extract_valid_name(name)

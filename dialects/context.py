@@ -26,13 +26,13 @@ from .torch import PREFIX, TORCH, operation_class
 
 @dataclass
 class RecomputeContext(RemarkContext):
-    """A context that collects the remarks of passes, and the plans that they apply, as text, in order."""
+    """A context that collects, in order, the remarks of passes and the plans that they apply, as text."""
 
     plans: list[str] = field(default_factory=list[str])
 
     @override
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
-        """Look up an operation as xDSL does; the operations of PyTorch, which are not listed, have classes by their
+        """Look up the class of an operation as xDSL does. Classes of PyTorch's operations are created from their
         names."""
         return (
             operation_class(name)

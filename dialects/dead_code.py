@@ -20,14 +20,14 @@ def drop_dead_code(region: Region) -> None:
 
 
 def erase_unread(op: Operation) -> None:
-    """Erase an operation in a block whose results have no uses: without the value that xDSL puts in place of each
+    """Erase an operation whose results have no uses from its block. Unlike xDSL, do not create a placeholder for each
     result."""
     op.detach()
     op.drop_all_references()
 
 
 def has_dead_code(root: Operation) -> bool:
-    """Return whether `drop_dead_code` would erase an operation inside: then there is one without any use."""
+    """Return whether `drop_dead_code` would erase a nested operation. If so, at least one has no uses at all."""
     return any(_is_dead(op) for op in every_operation(root)[1:])
 
 

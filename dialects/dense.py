@@ -2,8 +2,8 @@
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
 `[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` stores bits, and only the bits of one
-element if all are equal; so do xDSL's attributes as parsed here. `parse_dense` and `dense_text` convert from and to
-text.
+element if all are equal. This project's parser creates xDSL's attributes in the same form. `parse_dense` and
+`dense_text` convert from and to text.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> bytes:
-        raise ValueError("the data of a dense constant has no text of its own: print or parse the whole constant")
+        raise ValueError("the data of a dense constant cannot be printed or parsed alone: use the whole constant")
 
     def print_parameter(self, printer: Printer) -> None:
-        raise ValueError("the data of a dense constant has no text of its own: print or parse the whole constant")
+        raise ValueError("the data of a dense constant cannot be printed or parsed alone: use the whole constant")
 
     def print_builtin(self, printer: Printer) -> None:
         BytesAttr(self.data).print_builtin(printer)
@@ -88,8 +88,8 @@ def splat_bytes(element: bytes, count: int) -> BytesAttr:
 class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
     """The value of `stablehlo.constant`: `dense<…> : tensor<…>`, equal when the bits are equal.
 
-    `data` has the bits of one element if all are equal, otherwise of all in row-major order. Build it with
-    `DenseAttr.get`, which detects splats.
+    `data` has the bits of one element if all elements are equal, otherwise the bits of all elements in row-major order.
+    Build it with `DenseAttr.get`, which detects splats.
     """
 
     name = "stablehlo.dense"
@@ -111,7 +111,8 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     @property
     def is_splat(self) -> bool:
-        """Whether the data are one element for all; also for an empty tensor that was written as a splat."""
+        """Whether `data` has one element that stands for all; also true for an empty tensor that was written as a
+        splat."""
         return len(self.data.data) == dtype_of(self.type.element_type).itemsize
 
     def verify(self) -> None:
@@ -120,7 +121,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
         except ValueError as error:
             raise VerifyException(str(error)) from error
         if len(self.data.data) not in (size * count_of(self.type), size):
-            raise VerifyException(f"{len(self.data.data)} bytes of data do not fill {self.type}")
+            raise VerifyException(f"a constant of type {self.type} cannot have {len(self.data.data)} bytes of data")
 
     def print_builtin(self, printer: Printer) -> None:
         printer.print_string(dense_text(self.type, self.data.data))
@@ -137,7 +138,8 @@ def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
 
 
 def small_bits(attr: AnyDense) -> bytes:
-    """Return the bits of xDSL's own attribute, in the form of `DenseAttr`: xDSL sign-extends integers below a byte."""
+    """Return the bits of xDSL's own attribute, in the form of `DenseAttr`. xDSL, in contrast, sign-extends integers
+    narrower than a byte."""
     dtype = dtype_of(attr.type.element_type)
     if isinstance(attr.data, SplatBytes):
         return mask_bits(attr.data.element, dtype)
@@ -145,7 +147,8 @@ def small_bits(attr: AnyDense) -> bytes:
 
 
 def standard_text(attr: AnyDense) -> str | None:
-    """Print xDSL's own attribute as `dense<…>`, exact as `dense_text`; None for an element type that numpy lacks."""
+    """Print xDSL's own attribute as `dense<…>`, as exactly as `dense_text`; None for an element type that numpy
+    lacks."""
     try:
         return dense_text(attr.type, small_bits(attr))
     except ValueError:
@@ -153,8 +156,8 @@ def standard_text(attr: AnyDense) -> str | None:
 
 
 def to_small(attr: AnyDense) -> DenseAttr:
-    """Convert xDSL's expanded attribute of tensor type to a `DenseAttr`, the same constant."""
-    assert is_tensor(attr.type), "only tensors are StableHLO constants"
+    """Convert xDSL's expanded attribute of tensor type to the equivalent `DenseAttr`."""
+    assert is_tensor(attr.type), "a StableHLO constant must be a tensor"
     return DenseAttr(attr.type, BytesAttr(small_bits(attr)))
 
 

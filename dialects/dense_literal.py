@@ -51,7 +51,7 @@ def _repeats(raw: bytes, element: bytes) -> bool:
 
 
 def mask_bits(raw: bytes, dtype: DType) -> bytes:
-    """Clear the bits that the element type does not have. A true i1 may be any non-zero byte."""
+    """Clear the bits beyond the width of the element type. A true i1 may be any non-zero byte."""
     if dtype not in SUB_BYTE_BITS:
         return raw
     values = np.frombuffer(raw, np.uint8)
@@ -63,7 +63,7 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
     """Parse the text after the keyword `dense`: `<…> : type`, or `<…>` if the type is an argument.
 
     Returns the type and the bits; for a splat, the bits of one element. Raises `ParseError` at the literal if it does
-    not fit the type.
+    not match the type.
     """
     start = parser.pos
     content = parser.lexer.input.content
@@ -89,8 +89,8 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
 def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
     """Return the bits of the literal between `dense<` and `>`, which is `content[start:end]`.
 
-    An empty tensor may be written as a splat, and keeps the element, as in MLIR. Raises `ValueError` if the literal
-    does not fit `type`.
+    As in MLIR, an empty tensor may be written as a splat, whose element is preserved. Raises `ValueError` if the
+    literal does not match `type`.
     """
     element_type = type.element_type
     dtype = dtype_of(element_type)
@@ -103,13 +103,13 @@ def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
     if digits is not None:
         raw = mask_bits(_bytes_of_digits(digits.string, *digits.span(1)), dtype)
         if len(raw) not in (dtype.itemsize, dtype.itemsize * count_of(type)):
-            raise ValueError(f"{len(raw)} bytes of data do not fill {type}")
+            raise ValueError(f"a constant of type {type} cannot have {len(raw)} bytes of data")
         return shortest(raw, dtype)
     elements, shape = _tensor_literal(literal)
     if not elements and count_of(type):
-        raise ValueError(f"an empty literal does not fill {type}")
+        raise ValueError(f"an empty literal does not match {type}")
     if shape is not None and shape != type.get_shape():
-        raise ValueError(f"a literal of shape {list(shape)} does not fit {type}")
+        raise ValueError(f"a literal of shape {list(shape)} does not match {type}")
     return shortest(encode(elements, element_type), dtype)
 
 

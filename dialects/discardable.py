@@ -52,8 +52,8 @@ def _is_path(value: Attribute) -> bool:
 
 
 def _is_name(value: Attribute) -> bool:
-    """Return whether the attribute is a name or a list: an operation that an inlined call returns has the call's name
-    and its own."""
+    """Return whether the attribute is a name or a list of names. An operation whose result an inlined call returns has
+    two names: the name of the call and its own."""
     if isinstance(value, ArrayAttr):
         return all(isinstance(name, StringAttr) for name in cast(ArrayAttr[Attribute], value))
     return isinstance(value, StringAttr)
@@ -65,7 +65,8 @@ def _is_unit(value: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class AttributeRule:
-    """An attribute: its carrier, a description of its valid values, a test of these, and its meaning."""
+    """The rule for one attribute: its carrier, a description of its valid values, a predicate that tests them, and its
+    meaning."""
 
     carrier: str
     expected: str
@@ -78,7 +79,7 @@ KNOWN: dict[str, AttributeRule] = {
         "forward operation",
         f"true, false, a policy ({', '.join(MarkKind)}), or a list with one of these, or unit, for each result",
         _is_decision,
-        "the decision: recompute it or keep it; wins over every policy of a pass",
+        "the decision to recompute or keep it; takes precedence over every policy",
     ),
     Names.SEGMENT: AttributeRule(
         "forward operation, copy", 'a segment path, such as "block0"', _is_path, "the segment instance it belongs to"
@@ -93,25 +94,25 @@ KNOWN: dict[str, AttributeRule] = {
         "any operation",
         "one of " + ", ".join(f'"{phase}"' for phase in Phase),
         _is_phase,
-        "its phase; an input of the analysis, and it keeps equal operations of two phases from being merged",
+        "its phase: an input of the analysis; equal operations of different phases are not merged",
     ),
     Names.ID: AttributeRule(
-        "original, copy", "a number >= 0 of type i64", _is_number, "the same on an original and its copies"
+        "original, copy", "a number >= 0 of type i64", _is_number, "an id that an original and its copies share"
     ),
-    Names.COPY: AttributeRule("copy", "a number >= 0 of type i64", _is_number, "the number of the copy"),
+    Names.COPY: AttributeRule("copy", "a number >= 0 of type i64", _is_number, "the index of the copy"),
     Names.DUPLICATED: AttributeRule("copy", "a unit attribute", _is_unit, "this operation is a copy"),
     Names.NEED_CSE: AttributeRule(
         "copy", "a unit attribute", _is_unit, "the cleanup may merge it with equal operations"
     ),
     Names.TARGET_GRAD: AttributeRule(
-        "gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"
+        "gradient operation", "a unit attribute", _is_unit, "it reads a copy (information for readers)"
     ),
     Names.CHECKPOINT: AttributeRule(
-        "forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"
+        "forward operation", "a unit attribute", _is_unit, "it is kept (information for readers)"
     ),
     Names.OUTPUT_RECOMPUTE: AttributeRule("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
     Names.MP_COMM_RECOMPUTE: AttributeRule(
-        "segment", "true or false", _is_bool, "its collectives may be repeated, but those that gather parameters"
+        "segment", "true or false", _is_bool, "its collectives may be repeated, except those that gather parameters"
     ),
     Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE: AttributeRule(
         "segment", "true or false", _is_bool, "its collectives that gather parameters may be repeated"
@@ -126,7 +127,7 @@ KNOWN: dict[str, AttributeRule] = {
         "segment",
         "true or false",
         _is_bool,
-        "if false, operations with a hidden state may draw other numbers, which the proof refuses",
+        "if false, copies of operations with a hidden random state may draw different numbers, which the proof refuses",
     ),
     Names.SHARDS_KEPT: AttributeRule(
         "sharding constraint", "a unit attribute", _is_unit, "a pass inserted it to shard a value saved for a copy"
@@ -144,13 +145,13 @@ KNOWN: dict[str, AttributeRule] = {
         "the segments of the step lie between the values of these names, unless an option defines others",
     ),
     Names.WHOLE: AttributeRule(
-        "private function", "a unit attribute", _is_unit, "its calls stay: they are neither inlined nor recomputed"
+        "private function", "a unit attribute", _is_unit, "its calls are neither inlined nor recomputed"
     ),
     Names.OFFLOAD: AttributeRule(
         "move to or from the host",
         "a number >= 0 of type i64",
         _is_number,
-        "a pass inserted it for an offloaded value; bytes per second of the move, 0 if it costs nothing",
+        "a pass inserted it for an offloaded value; the bandwidth in bytes per second, 0 if the move is free",
     ),
 }
 
@@ -178,7 +179,7 @@ def verify_attributes(operations: Iterable[Operation]) -> None:
             if not KNOWN[name].is_valid(value):
                 raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].expected}, not {value}")
             if name == Names.RECOMPUTE and isinstance(value, ArrayAttr):
-                # Depends on the operation too.
+                # The length of a list depends on the operation too.
                 _verify_length(op, len(cast(ArrayAttr[Attribute], value)))
             else:
                 checked.add((name, id(value)))
@@ -187,7 +188,7 @@ def verify_attributes(operations: Iterable[Operation]) -> None:
 def _verify_length(op: Operation, entries: int) -> None:
     if entries != len(op.results):
         raise Refusal(
-            op, f"attribute '{Names.RECOMPUTE}' has {entries} entries for an operation of {len(op.results)} results"
+            op, f"attribute '{Names.RECOMPUTE}' has {entries} entries for an operation with {len(op.results)} results"
         )
 
 
@@ -240,7 +241,7 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and _is_kept(op),
-        f"marked to be kept ({Names.RECOMPUTE} = false), but its outputs to be recomputed: remove one mark",
+        f"marked to be kept ({Names.RECOMPUTE} = false), but its outputs are marked to be recomputed: remove one mark",
     ),
 )
 

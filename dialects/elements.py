@@ -89,7 +89,7 @@ def dtype_of(element_type: Attribute) -> DType:
     else:
         dtype = SCALARS.get(type(element_type))
     if dtype is None:
-        raise ValueError(f"no numpy type holds elements of type {element_type}")
+        raise ValueError(f"numpy has no type for elements of type {element_type}")
     return dtype
 
 
@@ -106,7 +106,7 @@ def bit_width(dtype: DType) -> int:
 
 
 def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
-    """Return the concatenated bits of these scalars. Raises `ValueError`, with the scalar, if one does not fit the
+    """Return the concatenated bits of these scalars. Raises `ValueError` for a scalar that is not a value of the
     type."""
     if is_complex_type(element_type):
         parts = [part for element in elements for part in _pair(element)]
@@ -129,7 +129,7 @@ def _pair(element: Element) -> tuple[str, str]:
 def _scalar(element: Element) -> str:
     if isinstance(element, str):
         return element
-    raise ValueError("a complex number does not fit a real element type")
+    raise ValueError("expected a real number, got a complex number")
 
 
 # As in MLIR's lexer: ASCII only, no plus, no underscores, no capital X.
@@ -151,7 +151,8 @@ def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
     if dtype == FLOATS[Float8E8M0FNUType]:
         if np.any(values < 0):
             raise ValueError("f8E8M0FNU has no negative values")
-        # Nor a zero: it becomes the smallest number, as in MLIR. `ml_dtypes` rounds wrongly below the normal f32.
+        # It has no zero either, which becomes the smallest number, as in MLIR. `ml_dtypes` rounds wrongly below the
+        # normal f32.
         smallest = np.where(values < 1.5 * 2.0**-127, 2.0**-127, 2.0**-126)
         values = np.where(values < 2.0**-126, smallest, values)
     bits = round_to(values, dtype).view(f"u{dtype.itemsize}")
@@ -170,12 +171,13 @@ def _decimal(text: str) -> float:
 def _bit_pattern(text: str, width: int) -> int:
     bits = int(text, 16)
     if bits >> width:
-        raise ValueError(f"'{text}' does not fit the {width} bits of the element type")
+        raise ValueError(f"'{text}' does not fit in the {width} bits of the element type")
     return bits
 
 
 def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
-    """Round doubles to `dtype`, once, to nearest even; out of range to infinity, or to the type's substitute for it.
+    """Round doubles to `dtype`, once, to nearest even. Numbers out of range become infinity, or the type's substitute
+    for it.
 
     Conversion to types of `ml_dtypes` goes through f32 and would round twice. The first step therefore rounds to odd,
     so that the second is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008; f32 has two
@@ -200,7 +202,7 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
     value = int(text, 16 if "x" in text else 10)
     lowest = 0 if unsigned else -(1 << width - 1)
     if not lowest <= value < 1 << width:
-        raise ValueError(f"'{text}' does not fit an {'unsigned ' if unsigned else ''}integer of {width} bits")
+        raise ValueError(f"'{text}' does not fit in an {'unsigned ' if unsigned else ''}integer of {width} bits")
     return value & (1 << width) - 1
 
 

@@ -1,8 +1,8 @@
 """Create xDSL operations and fill blocks without xDSL's checks, which hold here by construction.
 
-xDSL checks of each operation that joins a block that it has no parent and does not contain the block, and fills in
-default properties. Here operations and blocks are new, and operations were complete in MLIR, or are clones. If the
-fields of xDSL's classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
+When xDSL inserts an operation into a block, it checks that the operation has no parent and does not contain the block,
+and it fills in default properties. Here, blocks and operations are new, and each operation is a clone or was complete
+in MLIR. If the fields of xDSL's classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def can_be_made(kind: type[Operation]) -> bool:
     irdl = kind.get_irdl_definition()
     definitions = (*irdl.properties.values(), *irdl.attributes.values())
     has_default = any(not isinstance(named, OptionalDef) and named.default_value is not None for named in definitions)
-    # `create` of a constant converts its value to `DenseAttr`, which a clone has, and which the bridge has made.
+    # The `create` of a constant converts its value to a `DenseAttr`; clones, and operations from the bridge, already
+    # have one.
     own = kind.create.__func__ not in (Operation.create.__func__, DenseConstantOp.create.__func__)  # type: ignore
     return not (has_default or own or kind.__post_init__ is not IRDLOperation.__post_init__)
 
@@ -57,8 +58,8 @@ def make(
     location: LocationAttr,
     regions: Sequence[Region],
 ) -> Operation:
-    """Make an operation as `kind.create` does. It takes over the dictionaries, properties and attributes, and the
-    regions, which must not be shared."""
+    """Create an operation as `kind.create` does. The operation takes ownership of the dictionaries (properties and
+    attributes) and of the regions, so none of them may be shared."""
     op: Any = object.__new__(kind)
     give_operands(op, operands)
     op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])

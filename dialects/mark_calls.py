@@ -49,9 +49,9 @@ def why_malformed(op: CustomCallOp) -> str | None:
         return f"unknown mark '{target}'; expected one of {', '.join(MARKS)}"
     marked = op.operands[:1] if target == CHECKPOINTS else op.operands
     if len(marked) != 1 or [value.type for value in marked] != [result.type for result in op.results]:
-        return f"{target} must take one value and return the same"
+        return f"{target} must take one value and return one value of the same type"
     if target == NAME and not name_in(op):
-        return f"{target} must have the name as its backend_config"
+        return f"{target} must have a name in its backend_config"
     if (op.has_side_effect is not None and op.has_side_effect.value.data) or not _ALLOWED.issuperset(op.properties):
         return f"{target} is the identity: the call must have no effect, layouts or aliases"
     return None

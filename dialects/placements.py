@@ -29,8 +29,7 @@ _ALLOWED = frozenset({"call_target_name", "has_side_effect"})
 
 
 def is_placement(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Return whether the operation returns its only operand in the memory that it names, and has no other
-    attributes."""
+    """Return whether the operation moves its only operand to the memory that it names, and has no other attributes."""
     return (
         isinstance(op, CustomCallOp)
         and op.call_target_name.data == TARGET
@@ -43,7 +42,7 @@ def is_placement(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def placement_of(op: CustomCallOp) -> str | None:
-    """Return the kind of memory, by JAX's name; None without one, or with further frontend attributes."""
+    """Return JAX's name of the target memory; None if the call names none, or has further frontend attributes."""
     frontend = op.attributes.get(FRONTEND)
     if not isinstance(frontend, DictionaryAttr) or set(frontend.data) != {PLACEMENT}:
         return None
@@ -70,7 +69,7 @@ def is_offload(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def speed_of(op: Operation) -> int:
-    """Return the bytes per second of the move in the cost model; 0 if it costs nothing."""
+    """Return the bandwidth of the move in the cost model, in bytes per second; 0 if the move is free."""
     speed = op.attributes.get(Names.OFFLOAD)
     return speed.value.data if isinstance(speed, IntegerAttr) else 0
 

@@ -3,8 +3,8 @@
     %t = recompute.token %cotangent : tensor<8xf32>
     %y = recompute.depend %x after %t : tensor<8xf32>
 
-`token` exists once its gradient values exist; `depend` returns the same values, available only after the token. A use
-of `%y` therefore cannot run before the gradient is computed. Neither has data of its own.
+A token is available once its gradient values are computed. `depend` returns its values unchanged, but only after the
+token is available, so a use of `%y` cannot run before the gradient is computed. Neither operation has data of its own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 
 class AllocatesItsToken(MemoryEffect):
-    """The effect of a token: it is erased if it has no uses, and never merged with an equal one."""
+    """The effect of a token: an operation without uses is erased, and is never merged with an equal one."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -68,7 +68,7 @@ def _print_attributes_and_types(printer: Printer, op: Operation, values: Sequenc
 
 @irdl_op_definition
 class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
-    """Exists once the values of `gates` exist."""
+    """Return a token that is available once the values of `gates` are computed."""
 
     name = "recompute.token"
 
@@ -106,7 +106,8 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 def _block_of(op: Operation) -> Block | None:
-    """Return the block that the operation runs in, outside segments and gradients, which run in place."""
+    """Return the innermost block around the operation that is not in a segment or gradient, whose operations run in
+    place."""
     while isinstance(parent := op.parent_op(), GroupOp):
         op = parent
     return op.parent
@@ -114,7 +115,7 @@ def _block_of(op: Operation) -> Block | None:
 
 @irdl_op_definition
 class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
-    """The same values, available only after the token; result i is value i."""
+    """Return the values unchanged, but only after the token is available; result i is value i."""
 
     name = "recompute.depend"
 
@@ -135,7 +136,7 @@ class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
     def verify_(self) -> None:
         if not self.values:
-            raise VerifyException("expected at least one value to hold back")
+            raise VerifyException("expected at least one value to delay")
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
             raise VerifyException("result i of recompute.depend must have the type of value i")
         owner = self.token.owner

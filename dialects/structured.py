@@ -168,7 +168,7 @@ class GradientOp(GroupOp):
 
     def verify_place(self, parent: Operation | None) -> None:
         if isinstance(parent, GradientOp):
-            raise VerifyException("a gradient of a gradient; only first-order gradients are supported")
+            raise VerifyException("a nested recompute.gradient: only first-order gradients are supported")
         if not isinstance(parent, FuncOp | None):
             raise VerifyException(f"recompute.gradient must be in a function, not in {parent.name}")
 

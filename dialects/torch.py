@@ -7,11 +7,11 @@ text, so nothing here depends on schemas. `torch.node` is the name of the node; 
 PyTorch's own count for products. `torch.stored` is the size of the storage that the operation allocates, if it is
 larger than the elements of the result.
 
-A random operation is two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of the state that
-was drawn, operand 0, and of the operands in its argument list.
+A random operation is represented by two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of
+the state that was drawn, operand 0, and of the operands in its argument list.
 
-An operation whose effects PyTorch orders by tokens is `torch.effect.lib.log.default`: operand 0 is the token of the
-preceding effect, and result 0 the token of its own.
+An operation whose effects PyTorch orders by tokens is named like `torch.effect.lib.log.default`: operand 0 is the token
+of the preceding effect, and result 0 is the token of its own effect.
 
 Operations without a corresponding call:
 
@@ -53,7 +53,7 @@ _OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
 
 @irdl_attr_definition
 class NoneType(ParametrizedAttribute, TypeAttribute):
-    """`!torch.none`: a result that the operation does not compute, as the gradient of a frozen parameter."""
+    """`!torch.none`: a result that the operation does not compute, such as the gradient of a frozen parameter."""
 
     name = "torch.none"
 
@@ -133,7 +133,8 @@ def _argument(tree: ast.expr) -> Argument:
         case ast.Call(func=ast.Name(id="complex"), args=[real, imaginary], keywords=[]):
             parts = _argument(real), _argument(imaginary)
             if not all(isinstance(part, float) for part in parts):
-                raise ValueError(f"'{ast.unparse(tree)}' cannot be an argument: expected two numbers with a point")
+                text = ast.unparse(tree)
+                raise ValueError(f"'{text}' cannot be an argument: expected two numbers with a decimal point")
             return complex(*cast(tuple[float, float], parts))
         case ast.List(elts=parts):
             return list(map(_argument, parts))
@@ -155,7 +156,7 @@ class TorchOp(Operation):
             raise VerifyException(f"'{NODE}' must be a string, the name of an FX node")
         for number in (FLOPS, STORED):
             if not isinstance(self.attributes.get(number, IntegerAttr(0, 64)), IntegerAttr):
-                raise VerifyException(f"'{number}' must be a number")
+                raise VerifyException(f"'{number}' must be an integer")
         _VERIFIERS.get(self.name, _verify_call)(self)
 
 
@@ -171,7 +172,8 @@ def _verify_call(op: Operation) -> None:
     except ValueError as error:
         raise VerifyException(f"'{ARGS}': {error}") from error
     if named != set(range(before, len(op.operands))) or (before and not op.operands):
-        raise VerifyException(f"'{ARGS}' names the operands {sorted(named)} of {len(op.operands)}")
+        expected = list(range(before, len(op.operands)))
+        raise VerifyException(f"'{ARGS}' uses the operands {sorted(named)}, expected {expected}")
 
 
 def _verify_read(op: Operation) -> None:
@@ -182,7 +184,7 @@ def _verify_read(op: Operation) -> None:
 def _verify_draw(op: Operation) -> None:
     if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
         raise VerifyException(
-            f"the operation must have no operands and one result, a state, and name in '{OF}' the operation that "
+            f"the operation must have no operands and one result, a state; '{OF}' must name the operation that "
             "draws from it"
         )
 

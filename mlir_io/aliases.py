@@ -1,8 +1,8 @@
 """Aliases of attributes, types and locations.
 
 An alias, `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, at the top level of the file, and may be
-used only after its definition. Aliases of locations are the exception: MLIR prints their definitions at the end (`#loc7
-= loc("jit(step)/tanh")` for `loc(#loc7)`), so they may be used earlier. Therefore the parser first finds all
+used only after its definition. Location aliases are the exception: MLIR prints their definitions at the end
+(`#loc7 = loc("jit(step)/tanh")` for `loc(#loc7)`), so they may be used earlier. Therefore the parser first finds all
 definitions in the text and parses them in order, and later skips them. The total expansion of aliases is bounded, since
 nested aliases grow exponentially.
 """
@@ -58,8 +58,8 @@ COMPLETE_DIALECTS = {"stablehlo", "chlo", "sdy"}
 """Dialects whose types are all known here."""
 
 _COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
-_BRACKET = "a '>=' cannot be distinguished from the end of an attribute of an unknown dialect"
-_RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
+_BRACKET = "in an attribute of an unknown dialect, '>=' cannot be distinguished from the closing bracket"
+_RESOURCE = "the content of a resource in an attribute of an unknown dialect would be lost"
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Definition:
 
 
 class AliasParser(Parser):
-    """xDSL's parser extended by MLIR's aliases, which it also expands inside attributes of unregistered dialects."""
+    """xDSL's parser, extended by MLIR's aliases. It also expands them inside attributes of unregistered dialects."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)
@@ -89,12 +89,12 @@ class AliasParser(Parser):
         self._definitions: dict[str, Definition] = {}
         self._most_expanded = MOST_EXPANDED + MOST_TIMES * len(text)
         self._expanded = 0
-        """Characters that the aliases so far expand to; an alias used twice in another one doubles them."""
+        """The number of characters to which all aliases so far expand."""
         self._value_start: Position = -1
         """The position of the value whose definition is being parsed."""
         self._depths: dict[int, int] = {}
         self._lengths: dict[int, int] = {}
-        """Characters of each location, by identity: the definitions keep them alive."""
+        """The number of characters of each location, by the id of the location, which the definitions keep alive."""
         for match in _DEFINITION.finditer(text):
             # A name with a dot is no alias: `!llvm.ptr = …` may be an entry of an attribute of an unknown dialect.
             if match[1] and "." not in match[1]:
@@ -155,8 +155,8 @@ class AliasParser(Parser):
         self._expanded += characters
         if self._expanded > self._most_expanded:
             self.raise_error(
-                f"aliases expand to more than {self._most_expanded} characters, the limit for a text of "
-                f"{len(self.lexer.input.content)}: use fewer aliases in the definitions of aliases",
+                f"aliases expand to more than {self._most_expanded} characters, the limit for a text of length "
+                f"{len(self.lexer.input.content)}: reduce the nesting of aliases",
                 start,
                 end,
             )
@@ -237,12 +237,12 @@ class AliasParser(Parser):
         return parsed
 
     def _check_comments(self, start: Position) -> None:
-        """Raise `ParseError` for a bracket in a comment, because MLIR counts it when it looks for the end of the
+        """Raise `ParseError` for a bracket in a comment, because MLIR counts such brackets to find the end of the
         body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error(
-                "brackets in a comment inside an attribute are not supported: MLIR counts them", start, self.pos
+                "brackets in a comment inside an attribute are not supported, because MLIR counts them", start, self.pos
             )
 
     def _position_after_gap(self, position: Position) -> Position:
@@ -276,7 +276,7 @@ class AliasParser(Parser):
         return parsed
 
     def _expand_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
-        """Return the body of a textual attribute with all aliases expanded, because the output has no alias
+        """Return the body of a textual attribute with all aliases expanded. The output contains no alias
         definitions."""
 
         def expand(match: re.Match[str]) -> str:

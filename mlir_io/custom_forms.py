@@ -1,4 +1,4 @@
-"""Protection against custom forms in which xDSL 0.73 and 0.74 lose information.
+"""Checks for custom forms in which xDSL 0.73 and 0.74 lose information.
 
 When parsing, an attribute that xDSL would drop is an error. When printing, an operation whose custom form would lose
 something is printed in generic form.
@@ -44,7 +44,8 @@ class CustomSyntaxParser(Parser):
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._written: list[dict[str, Position]] = []
-        """For each open operation, the innermost last: the position of the dictionary of each of its attributes."""
+        """For each open operation, the innermost last, the positions of its attributes' dictionaries by attribute
+        name."""
         self._open_dictionaries = 0
         self._is_scf = False
         """Whether the last operation that began is one of xDSL's dialect `scf`, in custom form."""
@@ -86,7 +87,8 @@ class CustomSyntaxParser(Parser):
     def _check_kept(self, op: Operation, written: dict[str, Position]) -> None:
         """Raise `ParseError` for an attribute in the text that the parsed operation does not have."""
         if not type(op).__module__.startswith("xdsl.") or isinstance(op, FuncOp):
-            # Our operations keep all attributes; the dictionaries in the signature of a function are not its own.
+            # This project's operations keep all attributes. The dictionaries in a function's signature belong to its
+            # arguments and results.
             return
         for name, start in written.items():
             if name not in op.attributes and name not in op.properties:
@@ -161,7 +163,8 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
         case scf.WhileOp():
             # Its location is printed before its regions.
             return not with_locations
-        # StableHLO's syntax of loops and barriers has each type once, though a result may have more dynamic extents.
+        # StableHLO's syntax for loops and barriers prints each type once, although the type of a result may differ from
+        # it in dynamic extents.
         case WhileOp(cond=cond, body=body):
             arguments = (region.blocks[0].arg_types for region in (cond, body) if region.blocks)
             return all(types == op.operand_types for types in (op.result_types, *arguments))
@@ -176,7 +179,7 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """Return whether the only result has function type, which xDSL prints without the parentheses that it needs."""
+    """Return whether the only result has a function type, around which xDSL omits the required parentheses."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 
@@ -188,7 +191,7 @@ def _loses_terminator(op: Operation) -> bool:
     if op.name not in WITHOUT_TERMINATOR:
         return False
     last = [block.last_op for region in op.regions for block in region.blocks if block.last_op is not None]
-    # xDSL adds no terminator after an unregistered operation, which might be one.
+    # xDSL adds no terminator after an unregistered operation, because that may itself be a terminator.
     return any(
         terminator.attributes or (not terminator.operands and isinstance(terminator.prev_op, UnregisteredOp))
         for terminator in last

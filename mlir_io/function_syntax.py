@@ -1,4 +1,5 @@
-"""The complete custom form of `func.func`. xDSL drops the attributes of a declaration's arguments and results.
+"""The complete custom form of `func.func`, including the attributes of a declaration's arguments and results, which
+xDSL drops.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """
@@ -109,7 +110,7 @@ def _verify_ends(function: FuncOp) -> None:
 
 
 def verify_function(function: FuncOp) -> None:
-    """Check the properties that printing the custom form relies on.
+    """Check the properties on which the printer of the custom form relies.
 
     Raises:
         VerifyException: The function has no name, type or single region, or its visibility or attributes are malformed.
@@ -138,4 +139,4 @@ def _verify_count(position: str, attributes: Attribute | None, count: int) -> No
     if not isa(attributes, ArrayAttr[DictionaryAttr]):
         raise VerifyException(f"the attributes of the {position}s must be a list of dictionaries")
     if len(attributes) != count:
-        raise VerifyException(f"the function has {count} {position}s, but attributes for {len(attributes)}")
+        raise VerifyException(f"the function has {count} {position}s, but attributes for {len(attributes)} {position}s")

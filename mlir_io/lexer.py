@@ -14,7 +14,7 @@ from xdsl.utils.lexer import Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
-# Nine of ten tokens: a character that begins no longer token, a word, or the name of a value.
+# This matches nine of ten tokens: a single character that cannot begin a longer token, a word, or the name of a value.
 _COMMON = re.compile(
     r"[ \t\r\n]*(?:([:,()}\[\]<>=+*?|])|([a-zA-Z_][a-zA-Z0-9_$.]*)|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)))"
 )
@@ -30,7 +30,7 @@ class Lexer(MLIRLexer):
     _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
-        """Return the next token. One regular expression matches the most common tokens, where xDSL inspects each
+        """Return the next token. One regular expression matches the most common tokens; xDSL inspects each
         character."""
         match = _COMMON.match(self.input.content, self.pos)
         if match is None or (group := match.lastindex) is None:

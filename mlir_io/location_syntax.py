@@ -107,13 +107,13 @@ _SIMPLE = re.compile(
 
 
 class LocationParser(AliasParser):
-    """xDSL's parser extended by all of MLIR's locations."""
+    """xDSL's parser, extended by all of MLIR's locations."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._end_of_location = -1
         self._shared: dict[tuple[object, ...], LocationAttr] = {}
-        """Each location once, by the identity of its parts."""
+        """The unique object for each location, by the ids of its parts."""
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
         match = _SIMPLE.match(self.lexer.input.content, definition.value)
@@ -129,7 +129,7 @@ class LocationParser(AliasParser):
         return self._shared.setdefault(key_of_location(location, id), location)
 
     def named_location(self, text: str, alias: str) -> LocationAttr:
-        """Return the location `"text"(#alias)`, or `#alias` itself without a text."""
+        """Return the location `"text"(#alias)`, or `#alias` itself if there is no text."""
         named = self.aliased_location(alias)
         return self._share(NameLoc(StringAttr(text), named)) if text else named
 
@@ -138,7 +138,7 @@ class LocationParser(AliasParser):
         if match is None:
             return None
         if match[1]:
-            # The form of nearly every location: one look-up instead of four tokens.
+            # Nearly every location has this form, for which one lookup replaces four tokens.
             location = self.aliased_location(match[1])
             self._resume_from(match.end())
         else:

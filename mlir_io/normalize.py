@@ -1,4 +1,4 @@
-"""Normalize parsed operations, and check early the invariants that xDSL assumes when it prints."""
+"""Normalize parsed operations, and check the invariants that xDSL's printer assumes."""
 
 from __future__ import annotations
 
@@ -69,15 +69,13 @@ def _module(op: ModuleOp) -> None:
 
 def _loop(op: ForOp) -> None:
     if [value.type for value in op.iter_args] != [value.type for value in op.results]:
-        raise VerifyException("the results of a loop must have the types of its carries")
+        raise VerifyException("the result types of a loop must match the types of its carries")
 
 
 def _while(op: WhileOp) -> None:
     for region, values in ((op.before_region, op.arguments), (op.after_region, op.res)):
         if [argument.type for argument in region.block.args] != [value.type for value in values]:
-            raise VerifyException(
-                "the regions of a loop must take values of the types of its operands and of its results"
-            )
+            raise VerifyException("the region arguments of a loop must match the types of its operands and results")
 
 
 def _truncation(op: TruncIOp) -> None:

@@ -90,7 +90,7 @@ def bits_of(attribute: FloatAttr) -> int:
 def encode_float(value: float, kind: AnyFloat) -> int:
     """Return the bit pattern of the number after a single rounding to the type.
 
-    A number out of range becomes the type's infinity, or the value that the type has instead.
+    A number out of range becomes infinity, or the type's substitute for infinity.
     """
     if value != value and has_nan(kind):
         return _narrow(double_bits(value), kind)
@@ -142,7 +142,7 @@ def decode_nan(bits: int, kind: AnyFloat) -> float | None:
 def _narrow(double: int, kind: AnyFloat) -> int:
     """Return the NaN of the type with the sign and the top payload bits of a double NaN.
 
-    If these payload bits are zero, which would be an infinity, the quiet bit is set.
+    If these payload bits are all zero, the quiet bit is set, because the result would otherwise be an infinity.
     """
     negative = bool(double & _NEGATIVE)
     payload_bits = PAYLOAD_BITS.get(type(kind))
@@ -203,12 +203,12 @@ class NumberLiteral:
         """Return the literal as a float attribute.
 
         Raises:
-            ValueError: The literal is not a float of the type, or xDSL would not keep its bits.
+            ValueError: The literal is not a float of the type, or xDSL cannot represent its bits.
         """
         bits = self.bits(kind)
         attribute = FloatAttr(self.value if isinstance(self.value, float) else decode_float(bits, kind), kind)
         if bits_of(attribute) != bits:
-            raise ValueError(f"xDSL does not keep the bits of this {kind}, 0x{bits:X}")
+            raise ValueError(f"the bits 0x{bits:X} of {kind} are not supported, because xDSL would change them")
         return attribute
 
     def bits(self, kind: AnyFloat) -> int:
@@ -220,7 +220,7 @@ class NumberLiteral:
         if isinstance(self.value, int):
             return self._bit_pattern(self.value, kind)
         if math.isinf(self.value) and (is_wide(kind) or not has_nan(kind)):
-            raise ValueError(f"numbers of type {kind} are read as f64, which this number does not fit")
+            raise ValueError(f"the number is out of range: numbers of type {kind} are read as f64")
         if isinstance(kind, Float8E8M0FNUType) and self.value < 0:
             raise ValueError(f"{kind} has no negative values")
         return encode_float(self.value, kind)
@@ -231,7 +231,7 @@ class NumberLiteral:
         if self.negative:
             raise ValueError("a hexadecimal float is a bit pattern and must not have a minus sign")
         if bits >> kind.bitwidth:
-            raise ValueError(f"'0x{bits:X}' does not fit the {kind.bitwidth} bits of {kind}")
+            raise ValueError(f"'0x{bits:X}' does not fit in the {kind.bitwidth} bits of {kind}")
         if is_wide(kind):
             raise ValueError(
                 f"hexadecimal {kind} is not supported, since its bits would be lost: write a decimal number"
@@ -247,7 +247,7 @@ class NumberLiteral:
         if isinstance(self.value, float):
             raise ValueError(f"expected an integer for type {kind}, found a float")
         if isinstance(kind, IndexType) and self.value not in INDICES:
-            raise ValueError(f"{self.value} does not fit the 64 bits of an index")
+            raise ValueError(f"{self.value} does not fit in the 64 bits of an index")
         try:
             return IntegerAttr(self.value, kind)
         except VerifyException as error:
@@ -272,7 +272,7 @@ def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
         self._resume_from(start)  # pyright: ignore[reportPrivateUsage]
         return _xdsl_reads_array(self)
     if is_wide(kind):
-        self.raise_error(f"the bits of {kind} cannot be kept in an array", start, self.pos)
+        self.raise_error(f"an array cannot represent the bits of {kind}", start, self.pos)
     bits = self.parse_comma_separated_list(AttrParser.Delimiter.NONE, lambda: _parse_float_bits(self, kind))
     self.parse_punctuation(">", " in dense array")
     return DenseArrayBase(kind, BytesAttr(b"".join(bit.to_bytes(kind.size, "little") for bit in bits)))
@@ -309,9 +309,9 @@ class NumberParser(Parser):
     def _parse_builtin_densearray_attr(self) -> DenseArrayBase:
         start = self.pos
         array = parse_dense_array(self)
-        assert array is not None, "xDSL says None, and never returns it"
+        assert array is not None, "xDSL never returns None here"
         if array.elt_type.bitwidth % 8 and array.elt_type != i1:
-            self.raise_error(f"the elements of an array must have whole bytes, not {array.elt_type}", start, self.pos)
+            self.raise_error(f"the elements of an array must be whole bytes, not {array.elt_type}", start, self.pos)
         return array
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:

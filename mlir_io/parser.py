@@ -1,4 +1,4 @@
-"""Parser of MLIR text into xDSL, for the text that JAX prints, with or without `as_text(debug_info=True)`."""
+"""Parser from MLIR text to xDSL. It accepts the text that JAX prints, with or without `as_text(debug_info=True)`."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         self._operations: list[int] = []
         """The start positions of the open operations, the innermost last."""
         self._last_parsed: Operation | None = None
-        """The operation parsed last; at the end, the module if the text has one."""
+        """The operation that was parsed last; at the end, the module if the text contains one."""
         self._has_operations = False
-        """Whether the text has anything but aliases and resources, well formed or not."""
+        """Whether the text contains anything except aliases and resources."""
         self._first_uses: dict[str, Span] = {}
         """The first use of each value that is used before its definition."""
         self._types: dict[str, TypeAttribute] = {}
@@ -155,7 +155,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _explain(self, error: ParseError) -> ParseError:
-        """Return an error that replaces two of xDSL's.
+        """Return a clearer error for two of xDSL's errors, or the error itself.
 
         An undefined value is reported at its first use, not at the end of the file; a text without operations gets a
         hint.
@@ -228,19 +228,19 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         """Return the reason that the custom form of the operation cannot be parsed, and the remedy."""
         if name in BRANCHES:
             return (
-                f"'{name}' branches between blocks, and only functions of one block are read: express the control flow "
-                "with stablehlo.while, stablehlo.case or scf"
+                f"'{name}' branches between blocks, but only functions with one block are supported: express the "
+                "control flow with stablehlo.while, stablehlo.case or scf"
             )
-        remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
-        generic = f"only the generic form can be read; {remedy}"
+        remedy = "print it with mlir-opt --mlir-print-op-generic or JAX's get_asm(print_generic_op_form=True)"
+        generic = f"only its generic form can be parsed; {remedy}"
         close = self._close_operation(name)
         if close is not None:
             return f"unknown operation '{name}'; did you mean '{close}'? If not, {generic}"
         return f"unknown operation '{name}': {generic}"
 
     def _close_operation(self, name: str) -> str | None:
-        """Return the operation that was probably meant: a similar name in the same dialect, or the same name in a
-        dialect that is spelt similarly; None if there is neither."""
+        """Return the most similar known operation: a similar name in the same dialect, or the same name in a dialect
+        with a similar name. Return None if there is neither."""
         dialects = {dialect.name: dialect for dialect in self.ctx.loaded_dialects}
         prefix, _, suffix = name.partition(".")
         dialect = prefix if prefix in dialects else close_name(prefix, dialects)
@@ -280,7 +280,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         match = _PLAIN_TENSOR.match(self.lexer.input.content, self.pos)
         if match is None:
             return super().parse_optional_type()
-        # Cached by text: a program repeats few distinct types, and `8x256xf32` is ten tokens to xDSL.
+        # Types are cached by their text: a program repeats few distinct types, and xDSL splits `8x256xf32` into ten
+        # tokens.
         cached = self._types.get(match[0])
         if cached is not None:
             self._resume_from(match.end())
@@ -339,7 +340,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_optional_builtin_parametrized_attr(self) -> Attribute | None:
         token = self._current_token
         if self._in_constant and token.kind == MLIRTokenKind.BARE_IDENT and token.text == "dense":
-            # Not through xDSL's attribute, which would store a splat once for each element.
+            # Do not use xDSL's attribute, which would store a splat once for each element.
             self._consume_token()
             return parse_constant(self)
         return super()._parse_optional_builtin_parametrized_attr()

@@ -26,7 +26,7 @@ LONGEST_KNOWN = 200
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """Print the module; the same module always gives the same bytes.
+    """Print the module. The text is deterministic.
 
     Args:
         module: The module to print.
@@ -62,7 +62,7 @@ class ModulePrinter(CachingPrinter):
     _attribute_texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
         default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
     )
-    """Texts of attributes, by id and by whether they are nested in other attributes: a module repeats few
+    """Texts of attributes, by id and by whether the attribute is nested in another one. A module repeats few distinct
     attributes."""
     _in_attributes: bool = field(default=False, init=False)
 
@@ -74,7 +74,8 @@ class ModulePrinter(CachingPrinter):
         text = self.text_of(lambda _: self._print_uncached(attribute))
         if len(text) <= LONGEST_KNOWN:
             self._attribute_texts[id(attribute), self._in_attributes] = attribute, text
-        # Without indentation: an unregistered attribute has its own line breaks, and would be indented more each time.
+        # Print without indentation: an unregistered attribute contains its own line breaks, and each round trip would
+        # indent it further.
         self.print_string(text, indent=0)
 
     def _print_location(self, location: LocationAttr) -> None:

@@ -45,7 +45,7 @@ _REGION_LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?(?:{_WITH_REGION})\n{_NEXT}",
 _LOCATION = " loc(#"
 _INNER_LOCATION = re.compile(r' loc\((?:"([^"\\\n\v\f]*)"\()?(#[\w$-]+)\)?\)', re.ASCII)
 _LOCATED = " @@"
-"""Instead of a location in the text of a region."""
+"""The placeholder for a location in the text of a region."""
 # A name that a line defines, an operation inside a region, and an operand with its result index.
 _DEFINED = re.compile(rf"%({_NAME})(?=: | = )", re.ASCII)
 _INNER_OPERATION = re.compile(rf'^[ \t]*(?:%(?:{_NAME}) = )?(?=")', re.ASCII | re.MULTILINE)
@@ -82,7 +82,7 @@ class SimpleLine(NamedTuple):
 
 @dataclass(frozen=True)
 class LineTemplate:
-    """The operation of all lines with the same text, without its operands."""
+    """The operation that all lines with the same text define, without its operands."""
 
     kind: type[Operation]
     operand_types: Sequence[Attribute]
@@ -99,7 +99,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._templates: dict[tuple[str, ...], LineTemplate] = {}
-        """By the default dialects around the line, whose prefix it may omit, and its text."""
+        """The templates, by the default dialects around a line, whose prefix the line may omit, and by its text."""
 
     def parse_repeated(self, line: SimpleLine) -> Operation | None:
         """Create the operation of the line from its template; return None if the line must be parsed by tokens."""
@@ -155,7 +155,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             return [location for _ in _places_of(block)]
         if line.inner_locations:
             return [self.named_location(text, alias) for text, alias in line.inner_locations]
-        # An argument has no position.
+        # Arguments have no position.
         return [*(argument.location for argument in block.args), *map(self.location_at, line.inner_operations)]
 
     @abstractmethod
@@ -175,7 +175,8 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         return SimpleLine(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
 
     def _region_line_at(self, start: Position) -> SimpleLine | None:
-        """Return the operation with a short region that begins here, as one line; None for another one."""
+        """Return the operation with a short region that begins here, as one line; None if there is no such
+        operation."""
         match = _REGION_LINE.match(self.lexer.input.content, start)
         if match is None:
             return None
@@ -203,7 +204,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     def learn(self, line: SimpleLine, op: Operation) -> None:
         """Store the operation of the line as the template for later lines with the same text."""
-        # With a name twice, the text does not determine which operand is which.
+        # If a name occurs twice, the text does not determine the operands.
         distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end
         if not distinct or not ends_here or op.attributes or not self._has_known_body(op, line):
@@ -218,7 +219,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
     def _has_known_body(self, op: Operation, line: SimpleLine) -> bool:
-        """Return whether the operation has no region, or one with the locations and the names that `_body` sets."""
+        """Return whether the operation has no region, or a region whose locations and names `_body` can reproduce."""
         if not op.regions:
             return not line.inner_operations
         blocks = op.regions[0].blocks

@@ -3,7 +3,7 @@ and its rewritten form has the same ones.
 
 Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of its operands and
 results, and its properties. For a reduction, a sort or another operation that applies a small region to elements, it
-depends on the same facts of the operations in the region too, and on the values that each of them reads.
+also depends on the same properties of the operations in the region, and on the values that each of them reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _OF_ELEMENTS = frozenset(
 )
 """Operations whose region applies to elements."""
 _MAX_PARTS = 128
-"""The parts of a key, about eight for each operation, up to which a region has one: few large regions are repeated."""
+"""The maximum number of parts in the key of a region, about eight for each operation. Larger regions are rarely
+repeated, and get no key."""
 
 
 class VerifiedOperations:
@@ -33,11 +34,11 @@ class VerifiedOperations:
     def __init__(self) -> None:
         self._verified = set[tuple[object, ...]]()
         self._numbers: dict[int, int] = {}
-        """The number of each type and property, by its id."""
+        """The index of each type and property, by its id."""
         self._equal: dict[Attribute, int] = {}
-        """The number of each type and property, by its value: text has several objects for equal ones."""
+        """The index of each type and property, by its value, since parsing creates several equal objects."""
         self._alive = list[Attribute]()
-        """Keeps the objects alive whose ids are known."""
+        """The objects whose ids are keys, which are kept alive."""
 
     def verify(self, root: Operation) -> None:
         """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
@@ -65,7 +66,7 @@ class VerifiedOperations:
             op = op.next_op
 
     def _key(self, op: Operation) -> tuple[object, ...] | None:
-        """Return the key of an operation, as `key_of` does, with numbers in place of types and properties. Operations
+        """Return the key of an operation, as `key_of` does, with indices in place of types and properties. Operations
         that apply a small region to elements have a key, too."""
         is_simple = not op.regions and _is_local(type(op))
         if not is_simple and not _is_of_elements(type(op)):
@@ -126,7 +127,8 @@ def key_of(op: Operation) -> tuple[object, ...] | None:
     """
     if op.regions or not _is_local(type(op)):
         return None
-    # Private fields: the properties of xDSL cost as much as all the rest, and this runs for every operation.
+    # This runs for every operation, and uses private fields because xDSL's properties cost as much as everything else
+    # here.
     untyped: Any = op
     operands, properties = untyped._operands, op.properties
     for value in operands:
@@ -146,7 +148,7 @@ def key_of(op: Operation) -> tuple[object, ...] | None:
 def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
     """Add an operation to the parts of a key; return whether it may have one.
 
-    `values`: the numbers of the values that the key contains, by their ids; extended by the results.
+    `values`: maps the ids of the values in the key to their indices; the results are added.
     """
     untyped: Any = op
     operands = untyped._operands
@@ -157,7 +159,7 @@ def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dic
         if type(value) is ErasedSSAValue:
             return False
         facts.append(value._type)
-        # A value from outside has no number.
+        # A value from outside has no index.
         if values:
             shape.append(values.get(id(value)))
     for result in untyped.results:

@@ -34,7 +34,7 @@ PREDICATES: dict[type[Operation], Sequence[str]] = {
     CmpiOp: CMPI_COMPARISON_OPERATIONS,
     CmpfOp: CMPF_COMPARISON_OPERATIONS,
 }
-"""The names of the predicates of each comparison, by their numbers."""
+"""The names of the predicates of each comparison, in the order of their encoding."""
 
 
 class TruncISyntax(TruncIOp):
@@ -120,7 +120,7 @@ class CmpfSyntax(CmpfOp):
 
 
 class SelectSyntax(SelectOp):
-    """Parser of `arith.select`, whose text begins the types with that of the condition unless it is a scalar."""
+    """Parser of `arith.select`, whose types begin with the type of the condition unless it is a scalar."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:

@@ -1,4 +1,4 @@
-"""CHLO for xDSL: operations of JAX and PyTorch/XLA that StableHLO expands into its own.
+"""CHLO for xDSL: operations that JAX and PyTorch/XLA emit, and that are expanded into StableHLO.
 
 Names, properties and assembly follow `ChloOps.td`; constraints follow StableHLO's verifier, since the specification
 does not describe CHLO.

@@ -4,8 +4,8 @@
     %r = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> …
     %r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
 
-Extents of 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other, as in numpy, or
-with `broadcast_dimensions`. Names, properties and assembly follow `ChloOps.td`.
+Extents of 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other operand, as in
+numpy, or with the dimensions that `broadcast_dimensions` lists. Names, properties and assembly follow `ChloOps.td`.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttrib
 
 
 def aligned_shape(shape: Sequence[int], rank: int, dimensions: Sequence[int] | None) -> tuple[int, ...]:
-    """Return the shape with extents of 1 inserted up to `rank`; the last dimensions are aligned if `dimensions` is
-    None."""
+    """Return the shape, expanded to `rank` with extents of 1.
+
+    `dimensions`: the new position of each dimension; None for the last positions.
+    """
     if len(shape) == rank:
         return tuple(shape)
     aligned = [1] * rank
@@ -89,8 +91,11 @@ def aligned_shape(shape: Sequence[int], rank: int, dimensions: Sequence[int] | N
 
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """Return the common shape of two shapes, aligned at their last dimensions. Raises `VerifyException` if there is
-    none."""
+    """Return the shape to which both shapes broadcast, aligned at their last dimensions.
+
+    Raises:
+        VerifyException: The shapes are incompatible.
+    """
     rank = max(len(first), len(second))
     pairs = zip(aligned_shape(first, rank, None), aligned_shape(second, rank, None), strict=True)
     return tuple(_common_extent(a, b) for a, b in pairs)
@@ -107,7 +112,7 @@ def _common_extent(first: int, second: int) -> int:
 
 
 def is_unranked(op: Operation) -> bool:
-    """Return whether the rank of an operand or a result is unknown: such types are not compared."""
+    """Return whether the rank of an operand or a result is unknown; such operations are not checked."""
     return any(isinstance(value.type, UnrankedTensorType) for value in (*op.operands, *op.results))
 
 
@@ -126,8 +131,8 @@ class BroadcastBinaryOp(FunctionTypeOp):
 
     @property
     def dimensions(self) -> tuple[int, ...] | None:
-        """The dimensions of the result that correspond to the dimensions of the operand of lower rank; None for the
-        last."""
+        """The dimensions of the result to which the dimensions of the operand of lower rank correspond; None for the
+        last ones."""
         dimensions = self.broadcast_dimensions
         return None if dimensions is None else dimensions.get_values()
 
@@ -140,7 +145,7 @@ class BroadcastBinaryOp(FunctionTypeOp):
             return
         left, right = shape_of(self.lhs), shape_of(self.rhs)
         rank = max(len(left), len(right))
-        # Operands of equal rank are aligned already; StableHLO ignores the attribute then.
+        # Operands of equal rank are already aligned, and StableHLO ignores the attribute.
         if self.dimensions is not None and len(left) != len(right):
             check_count("broadcast_dimensions", len(self.dimensions), min(len(left), len(right)))
             check_dimensions("broadcast_dimensions", self.dimensions, rank)
@@ -172,20 +177,20 @@ def _broadcasting(word: str, takes: ElementPredicate) -> type[Operation]:
 
 @irdl_op_definition
 class BroadcastComplexOp(BroadcastBinaryOp):
-    """Complex numbers of real and imaginary parts."""
+    """Complex numbers from their real and imaginary parts, after broadcasting."""
 
     name = "chlo.broadcast_complex"
     TAKES: ClassVar[ElementPredicate] = is_float
 
     def element_of_result(self) -> Attribute:
         element = element_of(self.lhs)
-        assert is_float(element), "TAKES is checked before"
+        assert is_float(element), "TAKES has been checked"
         return ComplexType(element)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
 
 
 @irdl_op_definition
 class BroadcastCompareOp(BroadcastBinaryOp):
-    """A comparison; direction and order are printed among the attributes."""
+    """An elementwise comparison; its direction and type are printed in the attribute dictionary."""
 
     name = "chlo.broadcast_compare"
 
@@ -203,7 +208,7 @@ class BroadcastCompareOp(BroadcastBinaryOp):
 
 @irdl_op_definition
 class BroadcastSelectOp(FunctionTypeOp):
-    """A choice between two tensors for each element, after broadcasting all three operands as numpy does."""
+    """An elementwise choice between two tensors; all three operands are broadcast as in numpy."""
 
     name = "chlo.broadcast_select"
     ARITY: ClassVar[int] = 3
@@ -219,7 +224,7 @@ class BroadcastSelectOp(FunctionTypeOp):
         if is_unranked(self):
             return
         check_element("the predicate", element_of(self.pred), i1)
-        check_element("the second choice", element_of(self.on_false), element_of(self.on_true))
+        check_element("on_false", element_of(self.on_false), element_of(self.on_true))
         check_element("the result", element_of(self.result), element_of(self.on_true))
         check_shape("the result", shape_of(self.result), reduce(broadcast_shape, map(shape_of, self.operands)))
 

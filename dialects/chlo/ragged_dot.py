@@ -1,4 +1,4 @@
-"""`chlo.ragged_dot`: a product of matrices in groups of rows, of contracted elements, or of batches.
+"""`chlo.ragged_dot`: matrix products over groups of rows, of contracted elements, or of batches.
 
     %r = "chlo.ragged_dot"(%lhs, %rhs, %group_sizes) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<…>}> : …
 
@@ -8,7 +8,8 @@ The ragged dimension of the left operand, of extent `m`, `k` or `b`, is divided 
     contracted      [b, m, k], [b, k, n],    [b, g] -> [g, b, m, n]   a sum for each group
     batches         [b, m, k], [b, k, n],    [g]    -> [b, m, n]      the product without groups
 
-Group sizes of shape `[g]` hold for all rows before the ragged dimension. The operation has no custom assembly.
+Group sizes of shape `[g]` apply to every index of the dimensions before the ragged dimension. The operation has no
+custom assembly.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class RaggedDotAttr(RecordAttribute[RaggedDotDimensions]):
 
 @irdl_op_definition
 class RaggedDotOp(IRDLOperation):
-    """A product of matrices in which a dimension of the left operand is divided into groups."""
+    """Matrix products in which one dimension of the left operand is divided into groups."""
 
     name = "chlo.ragged_dot"
 
@@ -114,7 +115,7 @@ class RaggedDotOp(IRDLOperation):
         if not is_integer(element_of(self.group_sizes)):
             raise VerifyException(f"group_sizes has elements of type {element_of(self.group_sizes)}, expected integers")
         if self.precision_config is not None and len(self.precision_config) > 2:
-            raise VerifyException("precision_config has more than two elements")
+            raise VerifyException(f"precision_config has {len(self.precision_config)} elements, expected at most two")
         lhs_paired = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
         rhs_paired = (*numbers.rhs_batching_dimensions, *numbers.rhs_contracting_dimensions)
         check_count(
@@ -126,12 +127,14 @@ class RaggedDotOp(IRDLOperation):
             "rhs batching, contracting and group dimensions", (*rhs_paired, *numbers.rhs_group_dimensions), len(right)
         )
         check_shape(
-            "the paired part of rhs", [right[dimension] for dimension in rhs_paired], [left[d] for d in lhs_paired]
+            "the batching and contracting part of rhs",
+            [right[dimension] for dimension in rhs_paired],
+            [left[dimension] for dimension in lhs_paired],
         )
         check_count("lhs_ragged_dimensions", len(numbers.lhs_ragged_dimensions), 1)
         check_dimensions("lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, len(left))
         if not sizes:
-            raise VerifyException("group_sizes has rank 0, expected [g] or the dimensions before the ragged one and g")
+            raise VerifyException("group_sizes has rank 0, expected a last dimension with one size for each group")
         groups = sizes[-1]
         if len(sizes) != 1:
             check_shape("group_sizes", sizes, [*(left[dimension] for dimension in self.group_dimensions()), groups])

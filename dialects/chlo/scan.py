@@ -53,8 +53,8 @@ _SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 @irdl_op_definition
 class ScanOp(IRDLOperation):
-    """A computation along a dimension that carries values from each slice to the next; `is_reverse` begins at the
-    last slice."""
+    """A computation along a dimension that carries values from each slice to the next; with `is_reverse`, it begins at
+    the last slice."""
 
     name = "chlo.scan"
 
@@ -96,7 +96,7 @@ class ScanOp(IRDLOperation):
             check_within("dimension of an output", [axis], len(shape_of(value)))
         for value in (*self.inputs, *self.outputs):
             if shape_of(value)[axis] not in (DYNAMIC_INDEX, self.length):
-                raise VerifyException(f"there are {shape_of(value)[axis]} slices of a value, expected {self.length}")
+                raise VerifyException(f"an input or output has {shape_of(value)[axis]} slices, expected {self.length}")
         arguments = self.body.block.arg_types
         returned = returned_types(self.body.block)
         check_count("arguments of the body", len(arguments), len(self.operands))
@@ -112,7 +112,7 @@ class ScanOp(IRDLOperation):
             check_types("a carry", actual, expected)
 
     def _slice(self, type_: Attribute) -> Attribute:
-        """Return the type of a slice of a tensor along the dimension, which the slice does not have."""
+        """Return the type of one slice of a tensor along the scan dimension, which the slice does not have."""
         assert is_tensor(type_), "the definition of the operation requires a tensor"
         shape = type_.get_shape()
         return TensorType(type_.element_type, [*shape[: self.axis], *shape[self.axis + 1 :]], type_.encoding)

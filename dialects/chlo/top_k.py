@@ -23,7 +23,8 @@ from .broadcasting import ANY_RANK
 
 @irdl_op_definition
 class TopKOp(IRDLOperation):
-    """The `k` largest elements of each row in descending order, and their indices; of equal elements the first."""
+    """The `k` largest elements of each row in descending order, and their indices; equal elements are ordered by
+    index."""
 
     name = "chlo.top_k"
 
@@ -76,7 +77,8 @@ class TopKOp(IRDLOperation):
             return
         *rows, columns = shape_of(self.operand) or (0,)
         if self.k.value.data < 0 or (columns != DYNAMIC_INDEX and self.k.value.data > columns):
-            raise VerifyException(f"k is {self.k.value.data}, expected 0 to the last extent of {self.operand.type}")
+            k = self.k.value.data
+            raise VerifyException(f"k is {k}, but must be from 0 to the last extent of {self.operand.type}")
         shape = [*rows, self.k.value.data]
         check_types("the values", self.values.type, TensorType(element_of(self.operand), shape))
         check_shape("the indices", shape_of(self.indices), shape)

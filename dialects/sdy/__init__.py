@@ -4,7 +4,7 @@
 |---|---|
 | `shardings.py` | the attributes of meshes and shardings, as text |
 | `axes.py` | axes of meshes as data: parsed shardings and the constraints on them |
-| `sharding_rules.py` | rules how the dimensions of operands and results correspond |
+| `sharding_rules.py` | correspondence between the dimensions of operands and results |
 | `propagation_edges.py` | records of the steps of propagation |
 | `attached.py` | these attributes on functions and on operations of other dialects |
 | `sharding_ops.py` | meshes, constraints, groups, barriers, edges, constants |

@@ -65,7 +65,7 @@ def _check_results(op: Operation, attribute: Attribute) -> None:
 
 
 def _of_function(function: FuncOp) -> Iterator[tuple[str, Attribute, Attribute]]:
-    """Yield the shardings of arguments and results: the subject of an error, the attribute, the type of the value."""
+    """Yield (subject of an error, attribute, type of the value) for each sharding of an argument or result."""
     type_ = function.function_type
     yield from _of_values("argument", function.arg_attrs, type_.inputs)
     yield from _of_values("result", function.res_attrs, type_.outputs)

@@ -64,17 +64,17 @@ Axes: TypeAlias = tuple[Axis, ...]
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh: axes with their sizes, in order, and the order of the devices if it is not the usual one."""
+    """A mesh: axes with their sizes, in order, and the device ids if they are not in ascending order."""
 
     sizes: dict[str, int]
     devices: tuple[int, ...] = ()
 
     def is_maximal(self) -> bool:
-        """Return whether the mesh is one device, given by its number."""
+        """Return whether the mesh is one device, given by its id."""
         return not self.sizes and len(self.devices) == 1
 
     def sort_key(self, axis: Axis) -> tuple[int, int, int]:
-        """Return the sort key of axes."""
+        """Return the key by which axes are sorted in mesh order."""
         return list(self.sizes).index(axis.name), axis.pre_size, axis.length(self)
 
 
@@ -123,7 +123,7 @@ def _compact(text: str) -> str:
 
 
 def parse_axes(text: str) -> Axes:
-    """Return the axes of a text such as `"x","y":(1)2`."""
+    """Return the axes of a string such as `"x","y":(1)2`."""
     return tuple(
         Axis(name[1:-1], int(before or 1), int(size) if size else None) for name, before, size in _AXIS.findall(text)
     )
@@ -155,7 +155,7 @@ def parse_sharding(text: str) -> Sharding:
         for axes, is_open, priority in _DIMENSION.findall(match[2])
     )
     if any(dimension.priority is not None and dimension.priority >= 2**63 for dimension in dimensions):
-        raise VerifyException(f"<{text}>: a priority does not fit 64 bits")
+        raise VerifyException(f"<{text}>: a priority does not fit in 64 bits")
     groups = dict[str, tuple[str, str]]()
     for key, reduction, axes in _GROUP.findall(match[match.lastindex or 0] or ""):
         if groups.get(key, ("", ""))[0]:
@@ -190,11 +190,12 @@ def _check_devices(devices: Sequence[int], count: int) -> None:
     if len(devices) != count:
         raise VerifyException(f"the axis sizes have the product {count}, but there are {len(devices)} device ids")
     if sorted(devices) != list(range(count)):
-        raise VerifyException(f"device ids {list(devices)} are not those from 0 to {count - 1}")
+        raise VerifyException(f"device ids {list(devices)} must be the integers from 0 to {count - 1}")
 
 
 def mesh_of(inside: Operation, name: str) -> Mesh | None:
-    """Return the mesh that a sharding of an operation names, or its own; None if the module has none of that name."""
+    """Return the mesh of a sharding, given by its name or inline; None if the module around `inside` has no such
+    mesh."""
     if name.startswith("mesh<"):
         return parse_mesh(name[5:-1])
     module = inside
@@ -227,7 +228,7 @@ def manual_around(op: Operation) -> set[str]:
 
 
 def sharding_of(value: SSAValue) -> Sharding | None:
-    """Return the sharding that is attached to a value. Raises `VerifyException` for a text that is none."""
+    """Return the sharding that is attached to a value. Raises `VerifyException` if its text is not a sharding."""
     for use in value.uses:
         if use.operation.name == "sdy.data_flow_edge":
             return _parse_attribute(use.operation.properties.get("sharding"))
@@ -312,8 +313,8 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
 
 
 def check_unsharded(subject: str, sharding: Sharding) -> None:
-    """Raise `VerifyException` if the sharding has dimensions or axes: a maximal sharding, and the sharding of a value
-    without shape, have none."""
+    """Raise `VerifyException` if the sharding has dimensions or axes. Maximal shardings, and shardings of values
+    without a shape, must have none."""
     if sharding.dimensions or sharding.replicated or sharding.unreduced:
         raise VerifyException(f"{subject} must have rank 0 and no replicated or unreduced axes")
 
@@ -326,7 +327,7 @@ def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
 
 
 def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
-    """Raise `VerifyException` unless the axes of all lists are parts of the mesh, and none of them twice."""
+    """Raise `VerifyException` unless all listed axes are axes of the mesh, and no axis occurs twice."""
     seen: list[Axis] = []
     for axes in lists:
         for index, axis in enumerate(axes):
@@ -362,7 +363,7 @@ def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:
 
 
 def merge_axes(axes: Iterable[Axis], mesh: Mesh) -> Axes:
-    """Return the axes, with consecutive parts of one axis as one."""
+    """Return the axes, with consecutive parts of one axis merged."""
     result: list[Axis] = []
     for axis in axes:
         if result and _can_merge(result[-1], axis, mesh):
@@ -378,7 +379,8 @@ def in_mesh_order(axes: Iterable[Axis], mesh: Mesh) -> Axes:
 
 
 def gather_axes(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
-    """Return the axes of a dimension without these at their end. Raises `VerifyException` if they do not end so."""
+    """Return the axes of a dimension without the trailing axes `removed`. Raises `VerifyException` if the axes do not
+    end with these."""
     rest = list(axes)
     for axis in reversed(removed):
         if not rest or rest[-1].name != axis.name or not _is_end_of(axis, rest[-1], mesh):
@@ -398,7 +400,7 @@ def axes_text(axes: Axes) -> str:
 
 
 def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
-    """Return the axes, cut at all ends of both lists: comparable as sets."""
+    """Split the axes at the boundaries of both lists, so that the parts of two lists can be compared as sets."""
     units = set[tuple[str, int]]()
     for axis in axes:
         cuts = {
@@ -411,12 +413,12 @@ def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
 def check_unreduced(
     operand: Sharding, result: Sharding, mesh: Mesh, introduced: str | None, removed: str | None
 ) -> None:
-    """Raise `VerifyException` if unreduced axes are added or removed with another reduction than this.
+    """Raise `VerifyException` unless unreduced axes are added and removed only with the given reductions.
 
     Args:
         operand: Sharding of the operand.
         result: Sharding of the result.
-        mesh: Their mesh.
+        mesh: The mesh of both shardings.
         introduced: The reduction of axes that the operation may add; None if it may add none.
         removed: The reduction of axes that the operation may remove; None if it may remove none.
     """

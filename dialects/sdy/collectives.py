@@ -160,8 +160,8 @@ class CollectiveOp(IRDLOperation):
         self.check_axes(operand, result, mesh)
 
     def _operand_sharding(self, result: Sharding) -> Sharding | None:
-        """Return the sharding of the operand; None for a region's argument, whose sharding another operation may
-        have."""
+        """Return the sharding of the operand; None for a region's argument, whose sharding may be attached to another
+        operation."""
         if (sharding := sharding_of(self.tensor)) is not None:
             return sharding
         if type(self).MAY_LACK_SHARDING:
@@ -260,7 +260,7 @@ class SlicingOp(AxesPerDimensionOp):
 
 @irdl_op_definition
 class AllGatherOp(GatheringOp):
-    """Gather the parts along axes: each device has more of the value."""
+    """Gather the shards along axes: each device then holds a larger part of the value."""
 
     name = "sdy.all_gather"
     AXES: ClassVar[str] = "gathering_axes"

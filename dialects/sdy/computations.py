@@ -5,8 +5,8 @@
     %0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
 
 JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the parts of the
-operands there. Its effects are the effects of its region. It declares no memory effect to xDSL, so xDSL's passes assume
-that it has one, as for every unknown operation.
+operands there. It has the effects of its region. It declares no memory effects to xDSL, so xDSL's passes assume that it
+has some, as for every unknown operation.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class ComputationOp(IRDLOperation):
                 self._verify_shardings(name, shardings, types)
 
     def _verify_shardings(self, name: str, shardings: ShardingPerValueAttr, types: Sequence[Attribute]) -> None:
-        """Check the shardings over meshes that the module has."""
+        """Check the shardings whose meshes the module defines."""
         for index, (text, type_) in enumerate(zip(shardings.data, types, strict=True)):
             sharding = parse_sharding(text)
             mesh = mesh_of(self, sharding.mesh) if is_in_module(self) else None
@@ -258,7 +258,8 @@ def check_parts(subject: str, parts: Sequence[Attribute], wholes: Sequence[Attri
     check_count(subject, len(parts), len(wholes))
     for part, whole in zip(parts, wholes, strict=True):
         if part != whole and (_element_and_rank(part) is None or _element_and_rank(part) != _element_and_rank(whole)):
-            raise VerifyException(f"one of the {subject} has type {part}, which is not a part of {whole}")
+            words = f"expected the element type and rank of {whole}"
+            raise VerifyException(f"one of the {subject} has type {part}, {words}")
 
 
 def _element_and_rank(type_: Attribute) -> tuple[Attribute, int] | None:

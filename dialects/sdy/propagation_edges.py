@@ -30,7 +30,7 @@ EDGE_ARRAYS = ("sdy.result_propagation_edges", "sdy.block_arg_propagation_edges"
 
 @dataclass(frozen=True)
 class ValueRef:
-    """An operand or a result of the operation, by number."""
+    """An operand or a result of the operation, by index."""
 
     role: str
     index: int

@@ -6,8 +6,8 @@
     %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
     sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
-A constraint is not `Pure`: without uses it still shards its operand. Nor is a constant: Shardy has its own constants so
-that each use keeps a separate one.
+A constraint is not `Pure`, because it shards its operand even if it has no uses. A constant is not `Pure` either:
+Shardy has its own constants so that each use keeps a separate one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ShardedCopyOp(SameTypeOp):
 
 
 def _before_barriers(value: SSAValue) -> SSAValue:
-    """Return the value before all propagation barriers that forward it."""
+    """Return the value that a chain of propagation barriers forwards, or the value itself."""
     while isinstance(value.owner, PropagationBarrierOp):
         value = value.owner.input
     return value
@@ -168,7 +168,7 @@ class PropagationBarrierOp(SameTypeOp):
 
 @irdl_op_definition
 class ShardingGroupOp(IRDLOperation):
-    """An operation that gives its operand the sharding of all values in the group of this number."""
+    """Put the operand into the sharding group `group_id`, whose values all have the same sharding."""
 
     name = "sdy.sharding_group"
 
@@ -196,7 +196,7 @@ class ShardingGroupOp(IRDLOperation):
 
 
 class EdgeOp(SameTypeOp):
-    """The operand, whose only user this is: the owner of an edge along which shardings are propagated."""
+    """The owner of an edge along which shardings are propagated: its operand, which has no other user."""
 
     input = operand_def(TensorType)
     result = result_def(TensorType)
@@ -205,11 +205,11 @@ class EdgeOp(SameTypeOp):
         check_types("the result", self.result.type, self.input.type)
         check_static("the result", self.result)
         if not self.input.has_one_use():
-            raise VerifyException("the operand has other users")
+            raise VerifyException("the operand of an edge must have no other users")
         self.verify_owner()
 
     def verify_owner(self) -> None:
-        """Raise `VerifyException` if the operand can own no edge."""
+        """Raise `VerifyException` if the operand cannot own an edge."""
 
 
 @irdl_op_definition
@@ -237,7 +237,7 @@ class DataFlowEdgeOp(EdgeOp):
     def verify_owner(self) -> None:
         owner = self.input.owner
         if isinstance(owner, Operation) and owner.name.startswith("sdy.") and not isinstance(owner, ComputationOp):
-            raise VerifyException(f"the operand is a result of {owner.name}, which owns no edge")
+            raise VerifyException(f"the operand is a result of {owner.name}, which cannot own an edge")
         if self.sharding is not None and is_in_module(self):
             sharding = parse_sharding(self.sharding.data)
             check_sharding("sharding", sharding, self.result.type, mesh_of(self, sharding.mesh), self)
@@ -266,7 +266,8 @@ class ShardyConstantOp(DenseConstantOp):
 
 
 def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
-    """Return the axis sizes of the mesh of this name in the module around an operation; empty without such a mesh."""
+    """Return the axis sizes of the mesh of this name in the module around an operation; empty if there is no such
+    mesh."""
     top = inside.get_toplevel_object()
     if isinstance(top, ModuleOp):
         for op in top.ops:

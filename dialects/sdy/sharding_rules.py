@@ -39,13 +39,13 @@ def factor_symbol(index: int) -> str:
 
 @dataclass(frozen=True)
 class ShardingRule:
-    """A parsed sharding rule; factors are numbers, in the order of `sizes`."""
+    """A parsed sharding rule; factors are indices into `sizes`."""
 
     operands: tuple[TensorMapping, ...]
     results: tuple[TensorMapping, ...]
     sizes: tuple[int, ...] = ()
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """The factors that are treated specially, after their name in `GROUPS`."""
+    """The groups of factors with special treatment: the name of the group in `GROUPS`, and its factors."""
     is_custom: bool = False
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ def _factors(parser: AttrParser, word: str) -> tuple[int, ...]:
 
 
 def _parse_sizes(parser: AttrParser) -> tuple[int, ...]:
-    """Parse `{i=2, j=4}`, if it is there."""
+    """Parse `{i=2, j=4}`, if present."""
     sizes = list[int]()
 
     def size() -> None:
@@ -134,7 +134,7 @@ def _parse_sizes(parser: AttrParser) -> tuple[int, ...]:
 
 
 def _parse_group(parser: AttrParser, name: str) -> tuple[int, ...]:
-    """Parse `reduction={i, j}`, if it is there."""
+    """Parse `reduction={i, j}`, if present."""
     if parser.parse_optional_keyword(name) is None:
         return ()
     parser.parse_punctuation("=")
@@ -147,7 +147,7 @@ def _parse_group(parser: AttrParser, name: str) -> tuple[int, ...]:
 
 
 def check_sharding_rule(op: Operation, attribute: Attribute) -> None:
-    """Raise `VerifyException` unless the attribute is a sharding rule that fits the operation."""
+    """Raise `VerifyException` unless the attribute is a valid sharding rule for the operation."""
     if not isinstance(attribute, OpShardingRuleAttr):
         raise VerifyException(f"{SHARDING_RULE} is {attribute}, expected one of the form #sdy.op_sharding_rule<…>")
     rule = attribute.data

@@ -62,7 +62,7 @@ class ResultAccuracy:
 
 @irdl_attr_definition
 class ResultAccuracyAttr(Data[ResultAccuracy]):
-    """`#stablehlo.result_accuracy<…>`, without the tolerances that are zero."""
+    """`#stablehlo.result_accuracy<…>`; tolerances of zero are not printed."""
 
     name = "stablehlo.result_accuracy"
 

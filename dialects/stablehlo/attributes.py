@@ -144,7 +144,7 @@ def parse_int64(parser: AttrParser) -> int:
     start = parser.pos
     value = parser.parse_integer()
     if not -(1 << 63) <= value < 1 << 63:
-        parser.raise_error(f"{value} does not fit 64 bits", start, parser.pos)
+        parser.raise_error(f"{value} does not fit in 64 bits", start, parser.pos)
     return value
 
 
@@ -186,7 +186,7 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, without fields that have their default."""
+    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, except fields with their default value."""
 
     RECORD: ClassVar[type[Any]]
 

@@ -54,7 +54,7 @@ class BinaryOp(SameTypeOp):
         check_takes(self, type(self).TAKES)
 
     def check_quantized(self, subject: str, value: SSAValue) -> None:
-        """Check that a value is quantized as the left operand is; scales and zero points may differ."""
+        """Check that a value has the element type of the left operand, except for scales and zero points."""
         check_baseline(subject, element_of(value), element_of(self.lhs))
 
 
@@ -80,14 +80,14 @@ class AddOp(CommutativeOp):
         lhs, rhs, result = (type_.dimension for type_ in quantized if type_ is not None)
         if (lhs is None and rhs is None) != (result is None):
             raise VerifyException(
-                f"C5: the quantization dimensions are {lhs}, {rhs} and {result}, expected one of the result exactly if "
-                "an operand has one"
+                f"C5: the quantization dimensions of the operands are {lhs} and {rhs}, and that of the result is "
+                f"{result}; the result must have one exactly if an operand has one"
             )
         for label, subject, dimension in (("C6", "left", lhs), ("C7", "right", rhs)):
             if dimension not in (None, result):
                 raise VerifyException(
-                    f"{label}: the quantization dimension of the {subject} operand is {dimension}, that of the result "
-                    f"{result}"
+                    f"{label}: the quantization dimension of the {subject} operand ({dimension}) must match "
+                    f"that of the result ({result})"
                 )
 
     def check_quantized(self, subject: str, value: SSAValue) -> None:
@@ -95,8 +95,8 @@ class AddOp(CommutativeOp):
         role = subject.removeprefix("C1: ")
         if first is None or second is None:
             raise VerifyException(f"C2: {role} has type {value.type}, but the left operand has type {self.lhs.type}")
-        check_element(f"C3: the storage of {role}", second.storage, first.storage)
-        check_element(f"C4: the expressed {role}", second.expressed, first.expressed)
+        check_element(f"C3: the storage form of {role}", second.storage, first.storage)
+        check_element(f"C4: the expressed form of {role}", second.expressed, first.expressed)
 
 
 @irdl_op_definition

@@ -70,7 +70,7 @@ def check_branch(op: Operation, block: Block, of_arguments: str, of_results: str
 
 @irdl_op_definition
 class SortOp(IRDLOperation):
-    """Several tensors in the order that the region gives to the elements of one dimension."""
+    """Several tensors, sorted together along one dimension by the comparator in the region."""
 
     name = "stablehlo.sort"
 
@@ -87,7 +87,7 @@ class SortOp(IRDLOperation):
         rank = len(shape_of(self.inputs[0])) if self.inputs else 0
         along = -1 if self.dimension is None else self.dimension.value.data
         if not -rank <= along < rank:
-            raise VerifyException(f"C4: the dimension {along} is not within the rank {rank}")
+            raise VerifyException(f"C4: dimension {along} is out of range for rank {rank}")
         scalars = [_scalar(value) for value in self.inputs for _ in range(2)]
         check_all("C5: the arguments of the comparator", self.comparator.block.arg_types, scalars)
         check_all(

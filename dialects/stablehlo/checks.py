@@ -1,5 +1,5 @@
 """Type checks shared by verifiers, with the constraints of StableHLO's specification and their labels there. Each
-raises `VerifyException` with the actual and the expected property.
+raises `VerifyException` with the actual and the expected value.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def check_shape(subject: str, actual: Shape, expected: Shape) -> None:
 
 def check_static(subject: str, value: SSAValue) -> None:
     if DYNAMIC_INDEX in shape_of(value):
-        raise VerifyException(f"{subject} has type {value.type}, expected known extents")
+        raise VerifyException(f"{subject} has type {value.type}, expected a static shape")
 
 
 def check_element(subject: str, actual: Attribute, expected: Attribute) -> None:
@@ -107,7 +107,7 @@ def check_dimensions(subject: str, dimensions: Sequence[int], rank: int) -> None
 
 def check_within(subject: str, dimensions: Sequence[int], rank: int) -> None:
     if any(not 0 <= dimension < rank for dimension in dimensions):
-        raise VerifyException(f"{subject} {list(dimensions)} must be within the rank {rank}")
+        raise VerifyException(f"{subject} {list(dimensions)} must be non-negative and less than rank {rank}")
 
 
 def check_distinct(subject: str, dimensions: Sequence[int]) -> None:
@@ -121,10 +121,12 @@ def check_ordered(subject: str, dimensions: Sequence[int]) -> None:
 
 
 def check_sizes(subject: str, sizes: Shape, extents: Shape) -> None:
-    """Check that no size is negative or larger than its extent, if that is static."""
+    """Check that no size is negative, or larger than its extent if the extent is static."""
     for size, extent in zip(sizes, extents, strict=True):
-        if size < 0 or (extent != DYNAMIC_INDEX and size > extent):
-            raise VerifyException(f"{subject} of {size} does not fit an extent of {extent}")
+        if size < 0:
+            raise VerifyException(f"{subject} has size {size}, which must not be negative")
+        if extent != DYNAMIC_INDEX and size > extent:
+            raise VerifyException(f"{subject} has size {size}, but the extent is only {extent}")
 
 
 def _text(shape: Shape) -> str:
@@ -132,7 +134,8 @@ def _text(shape: Shape) -> str:
 
 
 def check_takes(op: Operation, takes: ElementPredicate) -> None:
-    """Check the element type of the first operand. Types outside builtin, such as quantized ones, are accepted."""
+    """Check the element type of the first operand. Types outside the builtin dialect, such as quantized types, are
+    accepted."""
     element = element_of(op.operands[0])
     if not takes(element) and is_numeric(element):
         raise VerifyException(f"I1: {op.name} is not defined for elements of type {element}")

@@ -62,7 +62,7 @@ class CollectiveOp(IRDLOperation):
 
     @property
     def is_global(self) -> bool:
-        """Whether the groups hold numbers of devices, not of replicas."""
+        """Whether the groups hold global device ids instead of replica ids."""
         return "use_global_device_ids" in self.properties
 
     @property
@@ -140,7 +140,7 @@ class ReduceScatterOp(CollectiveOp):
 
 @irdl_op_definition
 class AllToAllOp(CollectiveOp):
-    """Each operand is split; a device gets its slice from each device of the group, concatenated."""
+    """Each operand is split; a device receives one slice from each device of the group, and concatenates them."""
 
     name = "stablehlo.all_to_all"
 
@@ -174,7 +174,7 @@ class CollectiveBroadcastOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectiveReduceOp(CollectiveOp):
-    """The operands of all devices of a group, combined by the region, for one of the devices."""
+    """The operands of all devices of a group, combined by the region; one of the devices gets the result."""
 
     name = "stablehlo.collective_reduce"
 
@@ -256,7 +256,7 @@ def _check_gathered(op: AllGatherOp) -> None:
 
 
 def _check_multiple(subject: str, whole: int, part: int, op: CollectiveOp) -> None:
-    """Check that an extent is a multiple of another; the groups may be given by the number of replicas alone."""
+    """Check that an extent is a multiple of another. The group size may be unknown, so the factor is not checked."""
     if DYNAMIC_INDEX not in (whole, part) and (part == 0 or whole % part):
         raise VerifyException(f"{subject} has an extent of {whole}, expected a multiple of {part}")
 
@@ -314,7 +314,7 @@ def _check_group_size(op: AllToAllOp) -> None:
     rows = rows_of(op.replica_groups)
     count = op.split_count.value.data
     if rows == []:
-        raise VerifyException(f"there is no group, expected groups of split_count = {count} devices")
+        raise VerifyException(f"replica_groups are empty, expected groups of split_count = {count} devices")
     if rows and len(rows[0]) != count:
         raise VerifyException(f"a group has {len(rows[0])} devices, expected split_count = {count}")
 
@@ -337,11 +337,11 @@ def _check_data(op: CollectiveOp) -> None:
 
 
 def _check_root(op: CollectiveOp) -> None:
-    """Check that the last operand has the number of a device for each other operand, if it has that role."""
+    """Check that the last operand, if it selects the roots, has one device id for each other operand."""
     if not op.has_dynamic_root:
         return
     if len(op.operands) < 2:
-        raise VerifyException(f"there are {len(op.operands)} operands, expected data and the numbers of the roots")
+        raise VerifyException(f"there are {len(op.operands)} operands, expected data and the ids of the roots")
     check_types("the last operand", op.operands[-1].type, TensorType(i32, [len(op.operands) - 1]))
 
 

@@ -94,7 +94,7 @@ class CompareOp(FunctionTypeOp):
 
 
 def check_comparison_type(element: Attribute, compare_type: ComparisonType | None) -> None:
-    """Check that elements of this type are compared so; `NOTYPE` leaves it to the element type."""
+    """Check that the comparison type is valid for elements of this type; `NOTYPE` always is."""
     allowed = next((types for is_of, types in COMPARISON_TYPES if is_of(element)), None)
     if compare_type is None or allowed is None or compare_type in (ComparisonType.NOTYPE, *allowed):
         return
@@ -128,7 +128,7 @@ class SelectOp(IRDLOperation):
         super().__init__(operands=[pred, on_true, on_false], result_types=[on_true.type])
 
     def verify_(self) -> None:
-        check_types("C2: the second choice", self.on_false.type, self.on_true.type)
+        check_types("C2: on_false", self.on_false.type, self.on_true.type)
         check_types("C2: the result", self.result.type, self.on_true.type)
         check_element("I1: the predicate", element_of(self.pred), i1)
         if shape_of(self.pred):

@@ -1,4 +1,4 @@
-"""`stablehlo.composite`: an operation of another library, with a function that computes the same.
+"""`stablehlo.composite`: an operation of another library, with a function that computes the same result.
 
     %r = stablehlo.composite "acme.gelu" %x {composite_attributes = {approximate = true}, decomposition = @gelu}
         : (tensor<4xf32>) -> tensor<4xf32>
@@ -63,7 +63,7 @@ class CompositeOp(IRDLOperation):
 
     @property
     def callee(self) -> FuncOp | None:
-        """The function that computes the same; None if the module around has no such function."""
+        """The decomposition; None if the module around the operation does not define it."""
         table: Operation | None = self
         while table is not None and not table.has_trait(SymbolTable, value_if_unregistered=False):
             table = table.parent_op()
@@ -118,7 +118,7 @@ def _decomposition(op: CompositeOp) -> FuncOp:
 
 
 def _check_defined(op: CompositeOp) -> None:
-    """Check the symbol, if the operation is in a module."""
+    """Check that the decomposition is defined, if the operation is in a module."""
     if op.get_toplevel_object() is not op:
         _decomposition(op)
 

@@ -129,7 +129,7 @@ def _dimensions(op: DotGeneralOp, *names: str) -> Dimensions:
 
 
 def _extents(op: DotGeneralOp, name: str) -> list[int]:
-    """Return the extents of the dimensions of this name, which begins with the name of the operand."""
+    """Return the operand's extents along the dimensions in the field `name`, which begins with the operand's name."""
     shape = shape_of(getattr(op, name[: len("lhs")]))
     return [shape[dimension] for dimension in _dimensions(op, name)]
 
@@ -167,7 +167,7 @@ def _check_default_precision(op: DotGeneralOp) -> None:
 
 
 def _positive(name: str) -> Check:
-    """Check the algorithm, if there is one."""
+    """Return a check that this field of the algorithm, if there is one, is positive."""
 
     def check(op: DotGeneralOp) -> None:
         if op.algorithm is not None and (count := getattr(op.algorithm.data, name)) < 1:
@@ -219,7 +219,9 @@ def _check_quantized(op: DotGeneralOp) -> None:
     if any(rhs.zero_points):
         raise VerifyException(f"C15: the zero points of the right operand are {list(rhs.zero_points)}, expected 0")
     if rhs.dimension in _dimensions(op, RHS_CONTRACTING):
-        raise VerifyException(f"C16: the quantization dimension {rhs.dimension} of the right operand is contracted")
+        raise VerifyException(
+            f"C16: the quantization dimension {rhs.dimension} of the right operand must not be contracted"
+        )
 
 
 QUANTIZED = ProductLabels(quantized="C14", storage="C17", expressed="C18", granularity="C19", hybrid="C20")

@@ -1,4 +1,4 @@
-"""Operations with regions, their terminator, and the barrier that keeps operations apart."""
+"""Operations with regions, their terminator, and the optimization barrier."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class OptimizationBarrierOp(IRDLOperation):
-    """The same values; no use of a result runs before the definition of every operand."""
+    """The operands, unchanged; no use of a result runs before all operands are computed."""
 
     name = "stablehlo.optimization_barrier"
 
@@ -100,7 +100,7 @@ class OptimizationBarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class WhileOp(IRDLOperation):
-    """A loop that runs `body` on the carried values as long as `cond` of them is true.
+    """A loop that runs `body` on the carried values as long as `cond` returns true for them.
 
     `stablehlo.while(%iterArg = %a, …) : types cond { … } do { … }`; both regions use the same names for carried values.
     """
@@ -188,7 +188,8 @@ def returned_types(block: Block) -> Sequence[Attribute]:
 
 def check_all(subject: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
     if len(actual) != len(expected):
-        raise VerifyException(f"{subject} are {len(actual)}, expected {len(expected)}")
+        number = subject.replace("the ", "the number of ", 1)
+        raise VerifyException(f"{number} is {len(actual)}, expected {len(expected)}")
     label, _, plain = subject.rpartition(": ")
     one_of = f"{label}: one of {plain}" if label else f"one of {plain}"
     for actual_type, expected_type in zip(actual, expected, strict=True):

@@ -93,7 +93,7 @@ class RawDimensions:
     output_spatial_dimensions: Dimensions = ()
 
     def labels(self) -> ConvolutionDimensions:
-        """Return the labels. Raises `ValueError` unless every dimension of each tensor is named once."""
+        """Return the labels. Raises `ValueError` unless every dimension of each tensor is named exactly once."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, *self.input_spatial_dimensions
         rhs = (
             self.kernel_input_feature_dimension,
@@ -357,8 +357,8 @@ def _check_quantized(op: ConvolvingOp) -> None:
         type_ = QuantizedType.of(element)
         if type_ is not None and type_.dimension not in (None, features):
             raise VerifyException(
-                f"{label}: the quantization dimension of {subject} is {type_.dimension}, expected that of the output "
-                f"features, {features}"
+                f"{label}: the quantization dimension of {subject} is {type_.dimension}, expected the output feature "
+                f"dimension, {features}"
             )
 
 
@@ -380,7 +380,7 @@ def _check_result(op: ConvolutionOp) -> None:
 
 
 def _check_places(op: ConvolvingOp, moves: Sequence[DimWindow]) -> None:
-    """Check the result of windows that move like this."""
+    """Check the shape of the result, given the movement of the windows."""
     numbers = op.dimension_numbers.data
     expected = {str(index): move.places(_extent(op.lhs, numbers.lhs, str(index))) for index, move in enumerate(moves)}
     batch = _extent(op.lhs, numbers.lhs, "b")
@@ -437,11 +437,11 @@ def _check_padding(op: DynamicConvOp) -> None:
 
 
 def _check_dynamic_result(op: DynamicConvOp) -> None:
-    """Check the result, if the padding is constant; otherwise batch and features."""
+    """Check the shape of the result. If the padding is not constant, check only the batch and feature extents."""
     amounts = constant_integers(op.padding)
     moves = windows(_sizes(op), op.window_strides, None, op.lhs_dilation, op.rhs_dilation)
     if amounts is None:
-        # Windows of unknown extents are at an unknown number of places.
+        # A window of unknown size has an unknown number of positions.
         return _check_places(op, [replace(move, size=DYNAMIC_INDEX) for move in moves])
     pairs = zip(amounts[::2], amounts[1::2], strict=True)
     _check_places(op, [replace(move, low=low, high=high) for move, (low, high) in zip(moves, pairs, strict=True)])

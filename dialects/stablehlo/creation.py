@@ -61,7 +61,7 @@ class DenseConstantOp(IRDLOperation):
     def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Unpack[_Parts]) -> Self:
         """Create the operation as `Operation.create` does, with the value as a `DenseAttr`.
 
-        xDSL's own parser brings its expanded attribute, but equal constants must be equal attributes.
+        xDSL's own parser creates its expanded attribute, but equal constants must have equal attributes.
         """
         value = properties.get("value")
         if value is not None and is_standard_dense(value) and is_tensor(value.type):

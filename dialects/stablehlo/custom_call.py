@@ -1,7 +1,7 @@
 """`stablehlo.custom_call`.
 
-Errors are labelled with the inputs of StableHLO's specification (I4, I5, …). It defines no constraints on operand
-layouts, so errors about layouts have no label.
+Errors are labelled with the inputs of StableHLO's specification (I4, I5, …). The specification defines no constraints
+on operand layouts, so errors about layouts have no label.
 """
 
 from __future__ import annotations
@@ -129,29 +129,29 @@ def _check_layout(layout: Attribute, type_: Attribute) -> None:
     rank = len(type_.get_shape()) if is_shaped(type_) else 0
     (count,) = layout.get_shape()
     if count != rank:
-        raise VerifyException(f"a layout of {count} is not a permutation of the dimensions of {type_}")
+        raise VerifyException(f"a layout must have one entry for each dimension of {type_}, but has {count}")
     order = [int(dimension) for dimension in to_numpy(layout)]
     if sorted(order) != list(range(rank)):
         raise VerifyException(f"the layout {order} is not a permutation of the dimensions of {type_}")
 
 
-def _part(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
-    """Return the type within nested tuples."""
+def _selected_type(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
+    """Return the type that `indices` selects from nested tuple types."""
     root = type_
     for index in indices:
         if not isinstance(type_, TupleType) or not 0 <= index < len(type_.types):
-            raise VerifyException(f"{subject} {list(indices)} are not the path of an element of {root}")
+            raise VerifyException(f"{subject} {list(indices)} do not select an element of {root}")
         type_ = type_.types.data[index]
     return type_
 
 
-def _result_part(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
-    """Return the type of a part of the results. Several results count as a tuple."""
+def _selected_result_type(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
+    """Return the type that `indices` selects from the results. Several results count as a tuple."""
     if len(op.results) == 1:
-        return _part("output_tuple_indices", op.result_types[0], indices)
+        return _selected_type("output_tuple_indices", op.result_types[0], indices)
     if not indices or not 0 <= indices[0] < len(op.results):
-        raise VerifyException(f"output_tuple_indices {list(indices)} name none of {len(op.results)} results")
-    return _part("output_tuple_indices", op.result_types[indices[0]], indices[1:])
+        raise VerifyException(f"output_tuple_indices {list(indices)} do not select one of {len(op.results)} results")
+    return _selected_type("output_tuple_indices", op.result_types[indices[0]], indices[1:])
 
 
 def _check_aliases(op: CustomCallOp) -> None:
@@ -160,8 +160,8 @@ def _check_aliases(op: CustomCallOp) -> None:
         index = alias.data.operand_index
         if not 0 <= index < len(op.inputs):
             raise VerifyException(f"operand_index is {index}, but there are {len(op.inputs)} operands")
-        operand = _part("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
-        result = _result_part(op, alias.data.output_tuple_indices)
+        operand = _selected_type("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
+        result = _selected_result_type(op, alias.data.output_tuple_indices)
         if operand != result:
             raise VerifyException(f"a result of type {result} cannot alias an operand of type {operand}")
 

@@ -1,11 +1,10 @@
-"""Operations whose result has a shape that is computed at run time, and their operands that hold one: one-dimensional
-tensors of integers.
+"""Operations whose result shape is computed at run time. Their shape operands are one-dimensional tensors of integers.
 
     %0 = stablehlo.dynamic_reshape %a, %shape : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
     %1 = stablehlo.dynamic_broadcast_in_dim %a, %shape, dims = [1] : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
     %2 = stablehlo.get_dimension_size %1, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>
 
-A constraint on numbers in an operand is checked where that is a constant. `set_dimension_size` and
+A constraint on the values of an operand is checked if the operand is a constant. `set_dimension_size` and
 `real_dynamic_slice` are not in the specification, so their constraints have no labels.
 """
 
@@ -56,9 +55,9 @@ def check_dimension_tensor(subject: str, value: SSAValue, count: int) -> None:
 
 
 def check_fixed_length(subject: str, value: SSAValue) -> None:
-    """Check that the number of elements is known."""
+    """Check that the number of elements is static."""
     if DYNAMIC_INDEX in shape_of(value):
-        raise VerifyException(f"{subject} has type {value.type}, expected a known number of elements")
+        raise VerifyException(f"{subject} has type {value.type}, expected a static number of elements")
 
 
 def constant_integers(value: SSAValue) -> list[int] | None:
@@ -78,7 +77,7 @@ def constants_of(values: Sequence[SSAValue]) -> list[list[int]] | None:
 
 
 class DimensionOp(FunctionTypeOp):
-    """`name %a, dim = 0 : (…) -> …`; the only spelled property is the dimension."""
+    """Base of operations with the format `name %a, dim = 0 : (…) -> …`, whose first property is the dimension."""
 
     SPELLED: ClassVar[tuple[str, ...]] = ("dimension",)
 
@@ -260,20 +259,21 @@ def _slice_shape(
     extents = list[int]()
     for extent, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
         if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):
-            raise VerifyException(f"{start}:{limit}:{stride} is not a range within an extent of {extent}")
+            raise VerifyException(f"{start}:{limit}:{stride} is not a valid slice of an extent of {extent}")
         extents.append(-((start - limit) // stride))
     return extents
 
 
 def _check_same_element(op: Operation) -> None:
-    """Check that operand and result have the same element type; a quantized type may name another dimension."""
+    """Check that operand and result have the same element type; quantized types may differ, for example in the
+    dimension."""
     operand, result = element_of(op.operands[0]), element_of(op.results[0])
     if is_numeric(operand) or is_numeric(result):
         check_element("the result", result, operand)
 
 
 def _names_shape(name: str) -> Callable[[Operation], None]:
-    """Check that the operand of this name has one number for each dimension of the result."""
+    """Return a check that the operand of this name has one element for each dimension of the result."""
     return lambda op: check_dimension_tensor(name, getattr(op, name), len(shape_of(op.results[0])))
 
 
@@ -282,7 +282,7 @@ def _has_fixed_length(name: str) -> Callable[[Operation], None]:
 
 
 def _check_stated_shape(result: SSAValue, shape: SSAValue) -> None:
-    """Check that the result has the shape that an operand holds, if that is a constant."""
+    """Check the shape of the result against the shape operand, if that is a constant."""
     if (extents := constant_integers(shape)) is not None:
         if any(extent < 0 for extent in extents):
             raise VerifyException(f"the shape {extents} has a negative extent")
@@ -327,7 +327,7 @@ OF_RESHAPE: tuple[Constraint[DynamicReshapeOp], ...] = (
 
 
 def _listed_dimensions(op: DynamicBroadcastInDimOp, *names: str) -> list[int]:
-    """Return the dimensions of the operand that properties of these names list."""
+    """Return the dimensions of the operand that the properties with these names list."""
     arrays = (op.properties.get(name) for name in names)
     return [int(number) for array in arrays if array is not None for number in array.get_values()]  # pyright: ignore
 
@@ -343,7 +343,7 @@ def _check_extents(op: DynamicBroadcastInDimOp) -> None:
     after = shape_of(op.result)
     for extent, dimension in zip(shape_of(op.operand), op.broadcast_dimensions.get_values(), strict=True):
         if extent not in (1, DYNAMIC_INDEX) and after[dimension] not in (extent, DYNAMIC_INDEX):
-            raise VerifyException(f"an extent of {extent} does not broadcast to one of {after[dimension]}")
+            raise VerifyException(f"an extent of {extent} cannot be broadcast to an extent of {after[dimension]}")
 
 
 def _check_stated_extents(op: DynamicBroadcastInDimOp) -> None:
@@ -351,7 +351,7 @@ def _check_stated_extents(op: DynamicBroadcastInDimOp) -> None:
     stated = constant_integers(op.output_dimensions)
     for extent, dimension in zip(shape_of(op.operand), op.broadcast_dimensions.get_values(), strict=True):
         if stated is not None and dimension < len(stated) and extent not in (1, DYNAMIC_INDEX, stated[dimension]):
-            raise VerifyException(f"an extent of {extent} does not broadcast to one of {stated[dimension]}")
+            raise VerifyException(f"an extent of {extent} cannot be broadcast to an extent of {stated[dimension]}")
 
 
 OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (

@@ -1,4 +1,4 @@
-"""Bounds of dynamic extents, the encoding of a tensor type.
+"""Bounds of dynamic extents, which are the encoding of a tensor type.
 
     tensor<3x?xf32, #stablehlo.bounds<?, 4>>                        the second extent is unknown, and at most 4
     tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>> the same, in an older spelling
@@ -69,7 +69,7 @@ def bounds_of(type_: TensorType[Attribute]) -> Bounds:
 
 
 def largest_shape(type_: TensorType[Attribute]) -> list[int]:
-    """Return the extents, or their bounds where they are unknown."""
+    """Return the static extents, and the bounds of the dynamic extents."""
     pairs = zip(type_.get_shape(), bounds_of(type_), strict=True)
     return [bound if extent == DYNAMIC_INDEX else extent for extent, bound in pairs]
 
@@ -84,7 +84,8 @@ def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]
 
 
 def check_bounds(type_: Attribute) -> None:
-    """Raise `VerifyException` unless a type has a bound for each dimension, and none for an extent that is known."""
+    """Raise `VerifyException` unless a type has one entry in its bounds for each dimension, and `?` for static
+    extents."""
     if not is_tensor(type_) or not isinstance(type_.encoding, (BoundsAttr, TypeExtensionsAttr)):
         return
     bounds, shape = type_.encoding.data, type_.get_shape()
@@ -92,16 +93,17 @@ def check_bounds(type_: Attribute) -> None:
         raise VerifyException(f"{type_} has {len(bounds)} bounds, expected one for each of {len(shape)} dimensions")
     for extent, bound in zip(shape, bounds, strict=True):
         if bound != DYNAMIC_INDEX and extent != DYNAMIC_INDEX:
-            raise VerifyException(f"{type_} has the bound {bound} for the extent {extent}, which is known: write '?'")
+            raise VerifyException(f"{type_} has the bound {bound} for the extent {extent}, which is static: write '?'")
 
 
 def check_static_or_bounded(subject: str, value: SSAValue) -> None:
-    """Check that at most one extent is unknown, and has a bound: the type from which the operation takes the shape of
-    its result."""
+    """Check that at most one extent is dynamic, and that it has a bound. The operation derives its result shape from
+    this type."""
     type_ = value.type
     assert is_tensor(type_), "by the definition of the operation"
     if type_.get_shape().count(DYNAMIC_INDEX) > 1 or DYNAMIC_INDEX in largest_shape(type_):
-        raise VerifyException(f"{subject} has type {type_}, expected known extents, or one unknown extent with a bound")
+        words = "expected a static shape, or one dynamic extent with a bound"
+        raise VerifyException(f"{subject} has type {type_}, {words}")
 
 
 BOUNDS: list[type[Attribute]] = [BoundsAttr, TypeExtensionsAttr]

@@ -34,7 +34,8 @@ from .tensors import numbers
 
 @irdl_op_definition
 class RngBitGeneratorOp(FunctionTypeOp):
-    """`stablehlo.rng_bit_generator %state, algorithm = THREE_FRY`: random bits and the next state, from this state."""
+    """`stablehlo.rng_bit_generator %state, algorithm = THREE_FRY`: random bits and the next state, computed from a
+    state."""
 
     name = "stablehlo.rng_bit_generator"
 
@@ -112,7 +113,7 @@ def _check_distribution(op: RngOp) -> None:
 
 
 def _check_shape(op: RngOp) -> None:
-    """Check the result against the shape, if that is a constant."""
+    """Check the shape of the result against the shape operand, if that is a constant."""
     check_dimension_tensor("shape", op.shape, len(shape_of(op.result)))
     if (extents := constant_integers(op.shape)) is not None:
         check_shape("the result", shape_of(op.result), extents)

@@ -57,22 +57,23 @@ def parse_located_argument(parser: Parser) -> Parser.Argument:
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
-    """Return the optional `{…}` of a custom format: properties that the format does not spell, and discardable
-    attributes."""
+    """Return the optional `{…}` of a custom format: properties that the format does not print elsewhere, and
+    discardable attributes."""
     start = parser.pos
     attributes = parser.parse_optional_attr_dict()
     if not attributes:
         return {}, {}
     for name in spelled:
         if name in attributes:
-            parser.raise_error(f"'{name}' is part of the format of {op_type.name}, not of its attributes", start)
+            words = f"belongs in the format of {op_type.name}, not in its attribute dictionary"
+            parser.raise_error(f"'{name}' {words}", start)
     names = [name for name in op_type.get_irdl_definition().properties if name in attributes]
     return {name: attributes.pop(name) for name in names}, attributes
 
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
-    """Print `{…}` with the attributes of `op` and the properties that its format did not spell."""
-    # In the order of their definition, as they are parsed again.
+    """Print `{…}` with the attributes of `op` and the properties that its format does not print elsewhere."""
+    # In the order of their definition, which the parser restores.
     defined = op.get_irdl_definition().properties
     properties = {name: op.properties[name] for name in defined if name in op.properties and name not in spelled}
     printer.print_op_attributes(properties | op.attributes)
@@ -126,7 +127,7 @@ class CustomFormatOp(IRDLOperation):
 
     ARITY: ClassVar[int] = 1
     SPELLED: ClassVar[tuple[str, ...]] = ()
-    """The properties that the own part spells."""
+    """The properties that the own part prints."""
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

@@ -110,7 +110,7 @@ def requires_distinct_and_ordered(name: str) -> Check:
 
 
 def adding_up(*names: str) -> Check:
-    """Check that each dimension of the sliced tensor has one of these roles."""
+    """Return a check that each dimension of the sliced tensor has one of these roles."""
     return lambda op: check_count(" and ".join(names), len(op.dimensions(*names)), rank_sliced(op))
 
 
@@ -119,7 +119,7 @@ def as_many(name: str, other: str) -> Check:
 
 
 def requires_equal_batches(of_sliced: str, of_indices: str) -> Check:
-    """Check that the batching dimensions of the sliced tensor and of the indices have the same extents."""
+    """Return a check that the batching dimensions of the sliced tensor and of the indices have the same extents."""
 
     def check(op: IndexingOp) -> None:
         sliced, indices = shape_of(op.sliced), shape_of(op.indices)
@@ -137,13 +137,13 @@ def indices_are_integers(op: IndexingOp) -> None:
 
 
 def vectors_lie_along_a_dimension(op: IndexingOp) -> None:
-    """Check `index_vector_dim`; the rank of the indices means that each index is a vector of its own."""
+    """Check `index_vector_dim`. If it equals the rank of the indices, each index is a vector of one element."""
     if not 0 <= op.numbers.index_vector_dim <= rank_of_indices(op):
         raise VerifyException(f"index_vector_dim is {op.numbers.index_vector_dim}, expected 0 to {rank_of_indices(op)}")
 
 
 def vectors_fill(name: str) -> Check:
-    """Check that a vector has one index for each dimension of this name."""
+    """Return a check that a vector has one index for each dimension of this name."""
 
     def check(op: IndexingOp) -> None:
         dimension = op.numbers.index_vector_dim
@@ -273,7 +273,7 @@ class DynamicGatherOp(IndexingOp):
 
     @property
     def sizes(self) -> list[int]:
-        """The slice sizes; for each dimension the marker of a dynamic extent if they are not constant."""
+        """The slice sizes; `DYNAMIC_INDEX` for each dimension if they are not constant."""
         return constant_integers(self.slice_sizes) or [DYNAMIC_INDEX] * rank_sliced(self)
 
     def verify_(self) -> None:
@@ -329,7 +329,7 @@ OF_DYNAMIC: tuple[Constraint[DynamicGatherOp], ...] = (
 
 @irdl_op_definition
 class ScatterOp(IndexingOp):
-    """The inputs, with slices at the offsets of `scatter_indices` combined with the updates by the region."""
+    """The inputs, in which the region combines the slices at the offsets of `scatter_indices` with the updates."""
 
     name = "stablehlo.scatter"
 

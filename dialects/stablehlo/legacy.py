@@ -36,7 +36,7 @@ ELLIPSIS = "..."
 
 @dataclass(frozen=True)
 class Einsum:
-    """A label for each dimension of the operands and of the result; extents are known by label.
+    """A label for each dimension of the operands and of the result, and the extent for each label.
 
     The dimensions of an ellipsis are labelled `.0`, `.1`, … from the last one.
     """
@@ -47,7 +47,7 @@ class Einsum:
 
     @classmethod
     def parse(cls, equation: str, shapes: Sequence[Shape]) -> Einsum:
-        """Parse an equation for operands of these shapes. Raises `ValueError` for an equation that does not fit."""
+        """Parse an equation for operands of these shapes. Raises `ValueError` if the equation does not match them."""
         match = _EQUATION.fullmatch(equation.replace(" ", ""))
         if match is None:
             raise ValueError(f"'{equation}' is not an equation such as 'ab,bc->ac'")
@@ -62,7 +62,7 @@ class Einsum:
         hidden = max((sum(label.startswith(".") for label in labels) for labels in operands), default=0)
         result = _labels(match[3], len(match[3].replace(ELLIPSIS, "")) + (hidden if ELLIPSIS in match[3] else 0))
         if unknown := [label for label in result if label not in extents]:
-            raise ValueError(f"the result of '{equation}' has '{unknown[0]}', which no operand has")
+            raise ValueError(f"the result of '{equation}' has '{unknown[0]}', which is not a label of an operand")
         if len(set(result)) != len(result):
             raise ValueError(f"the result of '{equation}' repeats a label")
         return cls(tuple(operands), result, extents)
@@ -80,14 +80,14 @@ def _labels(term: str, rank: int) -> tuple[str, ...]:
     before, dots, after = term.partition(ELLIPSIS)
     hidden = rank - len(before) - len(after)
     if "." in before + after or hidden < 0 or (hidden and not dots):
-        raise ValueError(f"'{term}' does not name {rank} dimensions")
+        raise ValueError(f"'{term}' must have labels for {rank} dimensions")
     return (*before, *(f".{index}" for index in reversed(range(hidden))), *after)
 
 
 def _merge(extents: dict[str, int], label: str, extent: int) -> None:
     previous = extents.get(label, DYNAMIC_INDEX)
     if DYNAMIC_INDEX not in (previous, extent) and previous != extent:
-        raise ValueError(f"'{label}' has the extents {previous} and {extent}")
+        raise ValueError(f"label '{label}' has two different extents, {previous} and {extent}")
     extents[label] = extent if previous == DYNAMIC_INDEX else previous
 
 
@@ -159,7 +159,7 @@ class BroadcastOp(FunctionTypeOp):
 
 
 class EinsumFormatOp(FunctionTypeOp):
-    """`name %a, config = "ab->ba"`"""
+    """Base of operations with the format `name %a, config = "ab->ba"`"""
 
     einsum_config = prop_def(StringAttr)
     result = result_def(TensorType)
@@ -170,7 +170,7 @@ class EinsumFormatOp(FunctionTypeOp):
 
     @property
     def equation(self) -> Einsum:
-        """The equation for the shapes of the operands. Raises `VerifyException` for one that does not fit them."""
+        """The equation for the shapes of the operands. Raises `VerifyException` if it does not match them."""
         try:
             return Einsum.parse(self.einsum_config.data, [shape_of(operand) for operand in self.operands])
         except ValueError as error:
@@ -193,7 +193,7 @@ class EinsumFormatOp(FunctionTypeOp):
 
 @irdl_op_definition
 class EinsumOp(EinsumFormatOp):
-    """Sums of products along the dimensions that the result does not name."""
+    """The product of the operands, summed over the labels that the result does not contain."""
 
     name = "stablehlo.einsum"
 
@@ -205,7 +205,7 @@ class EinsumOp(EinsumFormatOp):
 
 @irdl_op_definition
 class UnaryEinsumOp(EinsumFormatOp):
-    """Sum along the dimensions that the result does not name, and transpose the others."""
+    """The operand, summed over the labels that the result does not contain, and transposed."""
 
     name = "stablehlo.unary_einsum"
 

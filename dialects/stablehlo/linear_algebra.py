@@ -71,11 +71,11 @@ def _check_rank(op: FftOp) -> None:
 
 
 _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "result"}
-"""Transforms with a real and a complex side. The others have two complex sides of one type."""
+"""The real side, operand or result, of the transforms that have one. The other transforms have two complex sides."""
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """Return the real side, if there is one, and the complex side, or one of them."""
+    """Return the real side, or None if both sides are complex, and a complex side."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand
@@ -169,7 +169,7 @@ OF_CHOLESKY: tuple[Constraint[CholeskyOp], ...] = (
 
 @irdl_op_definition
 class TriangularSolveOp(IRDLOperation):
-    """The `x` with `a x = b`, or with `x a = b`, for triangular `a`. StableHLO prints it in generic form."""
+    """The solution `x` of `a x = b`, or of `x a = b`, for triangular `a`. StableHLO prints it in generic form."""
 
     name = "stablehlo.triangular_solve"
 

@@ -115,7 +115,7 @@ def _check_feature(op: BatchNormOp) -> None:
 
 
 def _check_elements(op: BatchNormOp) -> None:
-    """Check that all operands and results have one element type; storage types of quantized ones are not compared."""
+    """Check that all operands and results have the same element type; quantized types are not compared."""
     expected = element_of(op.operand)
     for value in (*op.operands, *op.results):
         if is_numeric(expected) and is_numeric(element_of(value)):
@@ -123,7 +123,7 @@ def _check_elements(op: BatchNormOp) -> None:
 
 
 def _per_feature(name: str) -> Callable[[BatchNormOp], None]:
-    """Check that a value has one element for each feature."""
+    """Return a check that a value has one element for each feature."""
     return lambda op: check_shape(name, shape_of(getattr(op, name)), op.features)
 
 

@@ -68,7 +68,8 @@ class PadOp(FunctionTypeOp):
             amount.get_values() for amount in (self.edge_padding_low, self.edge_padding_high, self.interior_padding)
         ]
         if any(len(amount) != len(shape) for amount in amounts):
-            raise VerifyException(f"C2: low, high and interior are needed for each dimension of {self.operand.type}")
+            words = f"must have an entry for each dimension of {self.operand.type}"
+            raise VerifyException(f"C2: low, high and interior {words}")
         if any(between < 0 for between in amounts[2]):
             raise VerifyException(f"C3: interior {list(amounts[2])} must not be negative: only edges can be cropped")
         check_shape("I2: the padding value", shape_of(self.padding_value), [])
@@ -78,7 +79,7 @@ class PadOp(FunctionTypeOp):
         assert is_tensor(self.operand.type), "by the definition of the operation"
         largest = padded_shape(largest_shape(self.operand.type), *amounts)
         if any(extent < 0 for extent in largest if extent != DYNAMIC_INDEX):
-            raise VerifyException(f"C4: the padding makes shape {largest} of the bounds of {self.operand.type}")
+            raise VerifyException(f"C4: with the bounds of {self.operand.type}, the padded shape would be {largest}")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -99,7 +100,7 @@ def padded_shape(shape: Sequence[int], low: Sequence[int], high: Sequence[int], 
 
 @irdl_op_definition
 class ReverseOp(SameTypeOp):
-    """`stablehlo.reverse %a, dims = [0]`: in opposite order along these dimensions."""
+    """`stablehlo.reverse %a, dims = [0]`: the operand, reversed along these dimensions."""
 
     name = "stablehlo.reverse"
 

@@ -1,5 +1,5 @@
-"""The devices that exchange values: groups of them, pairs of source and target, the number of a channel, and operations
-that return the number of the executing device.
+"""Groups of devices that exchange values, pairs of source and target devices, channel handles, and operations that
+return the id of the executing device.
 
     replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
     source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
@@ -32,18 +32,18 @@ from .formats import parse_attributes, print_attributes
 DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
 """The types of channels."""
 PADDING = -1
-"""Fills up groups that are shorter than the longest one."""
+"""The filler of groups that are shorter than the longest group."""
 _FIELD = re.compile(r"\b(handle|type)\s*=\s*(-?\d+)")
 
 
 def channel_field(handle: Attribute | None, name: str) -> int:
-    """Return a field of a channel handle, `handle` or `type`; 0 without a handle."""
+    """Return the field `handle` or `type` of a channel handle; 0 if there is no handle."""
     text = handle.value.data if isinstance(handle, UnregisteredAttr) else ""
     return int(dict(_FIELD.findall(text)).get(name, 0))
 
 
 def check_channel_type(handle: Attribute, is_host_transfer: BoolAttr | None, is_sent: bool) -> None:
-    """Check that the channel leads to the host, or from it, only for a transfer with the host."""
+    """Check the channel type: to or from the host for a transfer with the host, otherwise between devices."""
     expected = DEVICE_TO_DEVICE
     if is_host_transfer is not None and bool(is_host_transfer):
         expected = DEVICE_TO_HOST if is_sent else HOST_TO_DEVICE
@@ -52,13 +52,13 @@ def check_channel_type(handle: Attribute, is_host_transfer: BoolAttr | None, is_
 
 
 def check_channel(handle: Attribute | None, is_global: bool, least: int = 1) -> None:
-    """Check that global device numbers come with a channel."""
+    """Check that an operation with global device ids has a channel."""
     if is_global and (number := channel_field(handle, "handle")) < least:
-        raise VerifyException(f"the channel has number {number}, expected at least {least} for global device ids")
+        raise VerifyException(f"the channel has id {number}, expected at least {least} for global device ids")
 
 
 def rows_of(groups: Attribute | None) -> list[list[int]] | None:
-    """Return the rows of a table of device numbers; None if it is not given as one."""
+    """Return the rows of a table of device ids; None if the groups are not given as a table."""
     if groups is None or not is_standard_dense(groups):
         return None
     return [[int(number) for number in row] for row in to_numpy(groups)] if _rank(groups) == 2 else None
@@ -69,7 +69,7 @@ def _rank(groups: AnyDense) -> int:
 
 
 def check_is_table(subject: str, groups: Attribute | None) -> None:
-    """Check that device numbers have two dimensions."""
+    """Check that a table of device ids has two dimensions."""
     if groups is not None and is_standard_dense(groups) and _rank(groups) != 2:
         raise VerifyException(f"{subject} have {_rank(groups)} dimensions, expected 2")
 
@@ -93,26 +93,26 @@ def check_groups_complete(groups: Attribute | None) -> None:
     members = set(_members(groups))
     missing = next((number for number in range(len(members)) if number not in members), None)
     if missing is not None:
-        raise VerifyException(f"replica_groups have {len(members)} devices, but not device {missing}")
+        raise VerifyException(f"replica_groups list {len(members)} devices, but not device {missing}")
 
 
 def check_groups_not_negative(groups: Attribute | None) -> None:
     if any(number < 0 for row in rows_of(groups) or () for number in row):
-        raise VerifyException("replica_groups must not have negative numbers")
+        raise VerifyException("replica_groups must not contain negative ids")
 
 
 def check_groups_full(groups: Attribute | None) -> None:
     """Check that all groups have the same number of devices."""
     if any(number == PADDING for row in rows_of(groups) or () for number in row):
         raise VerifyException(
-            "replica_groups contain -1, for groups of different lengths, which this operation does not support"
+            "replica_groups contain -1, but this operation does not support groups of different lengths"
         )
 
 
 def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
-    """Check that global device numbers are listed."""
+    """Check that groups of global device ids are not empty."""
     if is_global and groups is not None and is_standard_dense(groups) and 0 in groups.get_shape():
-        raise VerifyException("replica_groups are empty, expected all devices for global device ids")
+        raise VerifyException("replica_groups are empty, but with global device ids they must list all devices")
 
 
 def check_pairs_have_two_columns(pairs: Attribute | None, any_rank_if_empty: bool = False) -> None:
@@ -131,14 +131,14 @@ def check_distinct_pairs(subject: str, pairs: Attribute | None, column: int) -> 
 
 def check_pairs_not_negative(pairs: Attribute | None) -> None:
     if any(number < 0 for row in rows_of(pairs) or () for number in row):
-        raise VerifyException("source_target_pairs must not have negative numbers")
+        raise VerifyException("source_target_pairs must not contain negative ids")
 
 
 NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])
 
 
 class DeviceNumberOp(IRDLOperation):
-    """A number that differs between devices."""
+    """An id that differs between devices."""
 
     result = result_def(TensorType)
 
@@ -161,14 +161,14 @@ class DeviceNumberOp(IRDLOperation):
 
 @irdl_op_definition
 class PartitionIdOp(DeviceNumberOp):
-    """The number of the executing partition."""
+    """The id of the executing partition."""
 
     name = "stablehlo.partition_id"
 
 
 @irdl_op_definition
 class ReplicaIdOp(DeviceNumberOp):
-    """The number of the executing replica."""
+    """The id of the executing replica."""
 
     name = "stablehlo.replica_id"
 

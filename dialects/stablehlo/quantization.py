@@ -17,13 +17,13 @@ def _quantized_type(subject: str, element: Attribute) -> QuantizedType:
     """Return the parts of a quantized element type. Raises `VerifyException` for any other type."""
     type_ = QuantizedType.of(element)
     if type_ is None:
-        raise VerifyException(f"{subject} has elements of type {element}, expected quantized ones")
+        raise VerifyException(f"{subject} has elements of type {element}, expected a quantized type")
     return type_
 
 
 @irdl_op_definition
 class UniformQuantizeOp(SameTypeOp):
-    """Floats, or quantized numbers, in a quantized type."""
+    """Floats or quantized numbers, converted to a quantized type."""
 
     name = "stablehlo.uniform_quantize"
 
@@ -54,13 +54,14 @@ class UniformDequantizeOp(SameTypeOp):
 def _check_operand(op: UniformQuantizeOp) -> None:
     element = element_of(op.operand)
     if not is_float(element) and QuantizedType.of(element) is None:
-        raise VerifyException(f"the operand has elements of type {element}, expected floats or quantized ones")
+        raise VerifyException(f"the operand has elements of type {element}, expected floats or a quantized type")
 
 
 def _check_expressed(op: UniformQuantizeOp) -> None:
     source = QuantizedType.of(element_of(op.operand))
     expected = element_of(op.operand) if source is None else source.expressed
-    check_element("the expressed result", _quantized_type("the result", element_of(op.result)).expressed, expected)
+    result = _quantized_type("the result", element_of(op.result))
+    check_element("the expressed form of the result", result.expressed, expected)
 
 
 OF_QUANTIZE: tuple[Constraint[UniformQuantizeOp], ...] = (

@@ -1,4 +1,4 @@
-"""The types of quantized numbers, `!quant.uniform<i8:f32, 0.5:3>`, which xDSL keeps as text.
+"""The types of quantized numbers, `!quant.uniform<i8:f32, 0.5:3>`, which xDSL stores as text.
 
     !quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
     !quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  the storage is limited; a scale for each index along dimension 1
@@ -74,7 +74,7 @@ class QuantizedType:
 
     @classmethod
     def of(cls, element: Attribute) -> QuantizedType | None:
-        """Make the parts of an element type; None if it is not a quantized one of this form."""
+        """Parse a quantized element type; return None if the type is not a quantized type of this form."""
         # By name: `isinstance` is slow for `UnregisteredAttr`, an abstract class.
         if element.name != UnregisteredAttr.name:
             return None
@@ -113,11 +113,12 @@ class QuantizedType:
             raise VerifyException(f"C11: the quantization dimension is {self.dimension}, expected at least 0")
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raise `VerifyException` for a tensor shape that does not fit the quantization dimension."""
+        """Raise `VerifyException` for a tensor shape that is inconsistent with the quantization dimension."""
         if self.dimension is None:
             return
         if self.dimension >= len(shape):
-            raise VerifyException(f"C12: the quantization dimension {self.dimension} is not within rank {len(shape)}")
+            rank = len(shape)
+            raise VerifyException(f"C12: the quantization dimension {self.dimension} must be less than rank {rank}")
         extent = shape[self.dimension]
         if extent not in (DYNAMIC_INDEX, len(self.scales)):
             raise VerifyException(f"C13: there are {len(self.scales)} scales for an extent of {extent}")
@@ -166,7 +167,7 @@ def _pairs(text: str) -> list[tuple[float, int]] | None:
 
 
 def same_element(first: Attribute, second: Attribute) -> bool:
-    """Return whether two element types are equal; quantized ones may differ in spelling."""
+    """Return whether two element types are equal; quantized types may differ in spelling."""
     if first == second:
         return True
     type_ = QuantizedType.of(first)
@@ -174,15 +175,14 @@ def same_element(first: Attribute, second: Attribute) -> bool:
 
 
 def same_parameters(first: Attribute, second: Attribute) -> bool:
-    """Return whether two element types are quantized along dimensions that may differ, and are equal otherwise."""
+    """Return whether two element types are quantized along a dimension and equal except for that dimension."""
     parts = [QuantizedType.of(element) for element in (first, second)]
     numbers = {(part.element, part.scales, part.zero_points) for part in parts if part and part.dimension is not None}
     return None not in parts and len(numbers) == 1 and all(part and part.dimension is not None for part in parts)
 
 
 def is_quantized(*values: SSAValue) -> bool:
-    """Return whether one of these values, which are tensors, has elements outside builtin, such as quantized
-    ones."""
+    """Return whether any of these tensors has an element type outside the builtin dialect, such as a quantized type."""
     return any(is_tensor(value.type) and isinstance(value.type.element_type, UnregisteredAttr) for value in values)
 
 
@@ -212,8 +212,8 @@ def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue,
     assert source.dimension is not None and target.dimension is not None, "both were compared with None"
     if source.dimension >= len(dimensions) or dimensions[source.dimension] != target.dimension:
         raise VerifyException(
-            f"{label}: the quantization dimension {source.dimension} of the operand does not become that of the "
-            f"result, {target.dimension}, by the dimensions {list(dimensions)}"
+            f"{label}: the dimensions {list(dimensions)} must map the quantization dimension of the operand "
+            f"({source.dimension}) to that of the result ({target.dimension})"
         )
     repeated = len(target.scales) if operand_value.type.get_shape()[source.dimension] == 1 else 1
     parameters = (source.scales * repeated, source.zero_points * repeated)
@@ -239,25 +239,25 @@ def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribut
         return
     if right is None or (left is None) != (output is None):
         raise VerifyException(
-            f"{labels.quantized}: the elements are {lhs}, {rhs} and {result}, expected a quantized right operand, and "
-            "a left operand and a result that are both quantized or both not"
+            f"{labels.quantized}: the element types are {lhs}, {rhs} and {result}; the right operand must be "
+            "quantized, and the left operand and the result must be both quantized or both not"
         )
     if left is None or output is None:
         if not lhs == right.expressed == result:
             raise VerifyException(
-                f"{labels.hybrid}: the elements are {lhs} and {result}, expected the expressed type of the "
+                f"{labels.hybrid}: the element types are {lhs} and {result}, expected the expressed type of the "
                 f"right operand, {right.expressed}"
             )
         return
     if left.storage != right.storage:
         raise VerifyException(
             f"{labels.storage}: the storage types of the operands are {left.storage} and {right.storage}, "
-            "expected equal ones"
+            "but must be equal"
         )
     if not left.expressed == right.expressed == output.expressed:
         raise VerifyException(
             f"{labels.expressed}: the expressed types are {left.expressed}, {right.expressed} and "
-            f"{output.expressed}, expected equal ones"
+            f"{output.expressed}, but must be equal"
         )
     if right.dimension is None and output.dimension is not None:
         raise VerifyException(

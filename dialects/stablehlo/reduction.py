@@ -1,8 +1,8 @@
 """Operations that combine elements with a region: `stablehlo.reduce`, in its short and its long form, and
-`stablehlo.map`. The region combines two values of each kind into one, where each operand is promotable to the element
-type of the result.
+`stablehlo.map`. The region combines two values of each input into one. The element type of each operand must be
+promotable to the element type of the result.
 
-The values are scalars. For operands with such element types they may be tensors, as in StableHLO's own verifier.
+The values are scalars. As StableHLO's own verifier does, this one also accepts tensors with extents of the result.
 
     %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
     %r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
@@ -57,7 +57,7 @@ from .tensors import numbers
 
 
 def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
-    """Return the types that the region takes twice and returns."""
+    """Return the types that the region returns, and takes twice as arguments."""
     returned = returned_types(block)
     check_count("values that the region returns", len(returned), count)
     check_all("the arguments of the region", block.arg_types, [*returned, *returned])
@@ -88,8 +88,8 @@ def _agree(first: int, second: int) -> bool:
 
 
 def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
-    """Check that elements are of the same kind as `to` and have no more bits; floats may have any number of bits, as
-    when bf16 is accumulated in f32."""
+    """Check that the element type can be promoted to `to`: both are of the same kind, and `to` has at least as many
+    bits. Floats of any width can be promoted to each other."""
     if not same_element(element, to) and not _promotes(element, to):
         raise VerifyException(f"{subject} has elements of type {element}, which cannot be promoted to {to}")
 
@@ -290,7 +290,7 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
     """Return the only operation of the region, if its name determines the region.
 
-    It takes the arguments as they come, and neither attributes nor locations would be lost.
+    The operation takes the block arguments in order, and has no attributes or locations that the short form omits.
     """
     block = op.body.block
     first, last = block.first_op, block.last_op
@@ -311,7 +311,7 @@ def _scalar_of(op: ReduceOp) -> TensorType:
 
 
 def short_body(combiner: type[CommutativeOp], element: Attribute, location: LocationAttr) -> Region:
-    """Return the region that `applies` expands to, all at the location of the reduction."""
+    """Return the region that `applies` expands to. Its operations and arguments have the location of the reduction."""
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     combine = combiner(block.args[0], block.args[1])

@@ -46,7 +46,7 @@ class ShapeKeepingOp(SameTypeOp):
 
 
 class RealPartOp(ShapeKeepingOp):
-    """A real number for each complex one; of the same type for real operands."""
+    """A real part of each number; for real operands, the type stays the same."""
 
     TAKES: ClassVar[ElementPredicate]
 
@@ -87,7 +87,7 @@ class RealOp(RealPartOp):
 
 @irdl_op_definition
 class ReducePrecisionOp(ShapeKeepingOp):
-    """`stablehlo.reduce_precision %a, format = e5m10`: rounds as if the type had fewer bits."""
+    """`stablehlo.reduce_precision %a, format = e5m10`: the operand, rounded as if its type had fewer bits."""
 
     name = "stablehlo.reduce_precision"
 
@@ -115,7 +115,7 @@ class ReducePrecisionOp(ShapeKeepingOp):
             parser.raise_error("expected a format like e5m10", start, parser.pos)
         widths = [int(bits) for bits in match.groups()]
         if max(widths) >= 1 << 31:
-            parser.raise_error(f"{max(widths)} does not fit 32 bits", start, parser.pos)
+            parser.raise_error(f"{max(widths)} does not fit in 32 bits", start, parser.pos)
         return {name: IntegerAttr(bits, i32) for name, bits in zip(cls.SPELLED, widths, strict=True)}
 
     def print_own(self, printer: Printer) -> None:

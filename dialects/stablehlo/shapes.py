@@ -1,4 +1,4 @@
-"""Operations that view the elements of one tensor under another shape, order or type, without computing with them."""
+"""Operations that reinterpret the elements of one tensor in a different shape, order or type, without computation."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class ReshapeOp(ViewOp):
 
 
 def _check_scales_kept(operand: SSAValue, result: SSAValue) -> None:
-    """Check that each element keeps its scale: the dimensions before the quantized one, and that one itself, have as
-    many elements."""
+    """Check that each element keeps its scale: operand and result have equally many elements before the quantization
+    dimension, and along it."""
     types = [QuantizedType.of(element_of(value)) for value in (operand, result)]
     before, after = (type_.dimension if type_ is not None else None for type_ in types)
     if before is None or after is None or not is_static(operand, result):
@@ -120,7 +120,9 @@ class BroadcastInDimOp(ViewOp):
             raise VerifyException(f"C2: {len(dimensions)} dimensions are given for an operand of rank {len(before)}")
         for extent, dimension in zip(before, dimensions, strict=True):
             if extent not in (1, DYNAMIC_INDEX, after[dimension]):
-                raise VerifyException(f"C5: an extent of {extent} does not broadcast to one of {after[dimension]}")
+                raise VerifyException(
+                    f"C5: an extent of {extent} cannot be broadcast to an extent of {after[dimension]}"
+                )
         check_static_or_bounded("the result", self.result)
         check_broadcast("C6", self.operand, self.result, dimensions)
 
@@ -156,7 +158,7 @@ class TransposeOp(ViewOp):
                 f"C2: {list(permutation)} is not a permutation of the dimensions of {self.operand.type}"
             )
         check_shape("C3: the result", shape_of(self.result), [shape[dimension] for dimension in permutation])
-        # Dimension i of the operand becomes the one where the permutation names it.
+        # Dimension i of the operand becomes the dimension of the result at which `permutation` contains i.
         places = [list(permutation).index(dimension) for dimension in range(len(shape))]
         check_broadcast("C4", self.operand, self.result, places)
 
@@ -169,7 +171,7 @@ class TransposeOp(ViewOp):
 
 
 def _check_parts(op: BitcastConvertOp) -> None:
-    """Check that wider elements are split along a last dimension, or formed from one."""
+    """Check that the last dimension of the narrower side holds the parts of each wider element."""
     before, after = shape_of(op.operand), shape_of(op.result)
     if abs(len(before) - len(after)) > 1:
         raise VerifyException("a bitcast must not add or drop more than one dimension")

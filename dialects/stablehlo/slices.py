@@ -35,7 +35,7 @@ from .tensors import numbers
 
 @irdl_op_definition
 class SliceOp(ViewOp):
-    """`stablehlo.slice %a [0:1, 0:4:2]`: along each dimension from start to limit, with a stride."""
+    """`stablehlo.slice %a [0:1, 0:4:2]`: elements from start to limit with a stride, along each dimension."""
 
     name = "stablehlo.slice"
 
@@ -66,7 +66,7 @@ class SliceOp(ViewOp):
             if stride < 1:
                 raise VerifyException(f"C4: the stride of {start}:{limit}:{stride} must be positive")
             if not 0 <= start <= limit or (extent != DYNAMIC_INDEX and limit > extent):
-                raise VerifyException(f"C3: {start}:{limit}:{stride} is not a range within an extent of {extent}")
+                raise VerifyException(f"C3: {start}:{limit}:{stride} is not a valid slice of an extent of {extent}")
         check_element("C1: the result", element_of(self.result), element_of(self.operand))
         check_shape("C5: the result", shape_of(self.result), [_extent(*bounds) for bounds in self.ranges()])
 
@@ -131,7 +131,8 @@ class ConcatenateOp(FunctionTypeOp):
             check_shape("C2: an operand", shape, [*expected[:along], shape[along], *expected[along + 1 :]])
         total = sum(shape_of(value)[along] for value in self.inputs)
         if is_static(self.result, *self.inputs) and total != expected[along]:
-            raise VerifyException(f"C6: the operands add up to {total} along dimension {along}, not {expected[along]}")
+            words = f"expected {expected[along]}"
+            raise VerifyException(f"C6: the operands add up to {total} along dimension {along}, {words}")
 
     @classmethod
     def parse(cls, parser: Parser) -> ConcatenateOp:
@@ -153,7 +154,8 @@ SLICES: list[type[Operation]] = [SliceOp, ConcatenateOp]
 
 @irdl_op_definition
 class DynamicSliceOp(FunctionTypeOp):
-    """`stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]`: the part that starts at the indices, kept within bounds."""
+    """`stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]`: the slice at the given start indices, which are clamped to
+    the bounds."""
 
     name = "stablehlo.dynamic_slice"
 
@@ -194,7 +196,7 @@ class DynamicSliceOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicUpdateSliceOp(FunctionTypeOp):
-    """The operand, with the part that starts at the indices replaced by the update."""
+    """The operand, with the slice at the start indices replaced by the update."""
 
     name = "stablehlo.dynamic_update_slice"
 
@@ -225,7 +227,7 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
 def check_starts(
     starts: Sequence[SSAValue], shape: Sequence[int], sizes: Sequence[int], labels: tuple[str, str, str]
 ) -> None:
-    """Check that there is one scalar index for each dimension, all of one type of integers.
+    """Check that there is one scalar index for each dimension, and that all have the same integer type.
 
     labels: The labels of the constraints on the number of indices, the number of sizes, and the type of an index.
     """

@@ -31,7 +31,7 @@ def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
 
 
 def check_quantized(type_: Attribute) -> None:
-    """Check that the quantized elements of a tensor are valid, and fit its shape."""
+    """Check that the quantized element type of a tensor is valid, and consistent with its shape."""
     if is_tensor(type_) and (quantized := QuantizedType.of(type_.element_type)) is not None:
         quantized.check()
         quantized.check_shape(type_.get_shape())
@@ -59,12 +59,12 @@ class TensorConstraint(BaseAttr[TensorType]):
 
 
 def numbers(label: str = "") -> TensorConstraint:
-    """Return a tensor that is not quantized along a dimension."""
+    """Return the constraint for tensors that are not quantized along a dimension."""
     return TensorConstraint(TensorType, label)
 
 
 def tensors(label: str = "") -> TensorConstraint:
-    """Return a tensor of any elements."""
+    """Return the constraint for tensors of any element type."""
     return TensorConstraint(TensorType, label, by_dimension=True)
 
 
@@ -83,7 +83,7 @@ class ScalarConstraint(BaseAttr[TensorType]):
 
 
 def scalar(label: str, element: Attribute) -> ScalarConstraint:
-    """Return a tensor of one element of this type."""
+    """Return the constraint for tensors with a single element of this type."""
     return ScalarConstraint(TensorType, label, element)
 
 

@@ -41,7 +41,7 @@ from .process_groups import check_channel_type, check_distinct_pairs, check_pair
 
 @irdl_attr_definition
 class StableTokenType(ParametrizedAttribute, TypeAttribute):
-    """A value without data, by which effects are ordered."""
+    """The type of a value without data that orders effects."""
 
     name = "stablehlo.token"
 
@@ -70,7 +70,7 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class CreateTokenOp(IRDLOperation):
-    """A token that nothing has to precede."""
+    """A token that waits for no other operation."""
 
     name = "stablehlo.create_token"
 
@@ -92,7 +92,7 @@ class CreateTokenOp(IRDLOperation):
 
 @irdl_op_definition
 class AfterAllOp(SameTypeOp):
-    """A token that exists once all operands exist."""
+    """A token that is available once all operands are."""
 
     name = "stablehlo.after_all"
 
@@ -110,7 +110,7 @@ class AfterAllOp(SameTypeOp):
 def _check_received(op: InfeedOp | RecvOp) -> None:
     """Check that the results are tensors, and a token at the end."""
     if not op.received:
-        raise VerifyException("expected at least one result, a token")
+        raise VerifyException("expected at least one result: a token")
 
 
 def _check_data(op: InfeedOp | RecvOp) -> None:

@@ -54,7 +54,7 @@ class DimWindow:
     window_dilation: int
 
     def places(self, extent: int) -> int:
-        """Return the number of places of the window in this extent; dynamic if an extent is."""
+        """Return the number of window positions along this extent; `DYNAMIC_INDEX` if an extent is dynamic."""
         if DYNAMIC_INDEX in (extent, self.size):
             return DYNAMIC_INDEX
         padded = self.low + _dilated_extent(extent, self.base_dilation) + self.high
@@ -82,12 +82,12 @@ def windows(
 
 
 def or_ones(array: I64Array | None, rank: int) -> Sequence[int]:
-    """Return the values; ones if there are none."""
+    """Return the values of the array; ones if it is missing or empty."""
     return array.get_values() if array is not None and len(array) else (1,) * rank
 
 
 def padding_of(padding: Attribute | None, rank: int) -> list[tuple[int, int]]:
-    """Return the padding before and after each dimension; zeros if there are no pairs."""
+    """Return the padding before and after each dimension; zeros if no padding is given."""
     if padding is None:
         return [(0, 0)] * rank
     # Check the type before the data: a splat of a few characters may have any number of rows.
@@ -98,7 +98,7 @@ def padding_of(padding: Attribute | None, rank: int) -> list[tuple[int, int]]:
 
 
 def pairs_of(padding: Attribute) -> list[tuple[int, int]]:
-    """Return the rows of a constant."""
+    """Return the rows of a padding constant as pairs."""
     return [(int(low), int(high)) for low, high in to_numpy(_check_pairs(padding))]
 
 
@@ -114,7 +114,7 @@ def check_positive(subject: str, values: Sequence[int]) -> None:
 
 
 def moving(fields: Mapping[str, tuple[str, str]], rank: Callable[[OpT], int]) -> list[Constraint[OpT]]:
-    """Return the constraints on optional properties with one positive number for each of `rank` dimensions.
+    """Return the constraints on optional properties that have one positive number for each of `rank` dimensions.
 
     fields: For each property name, the labels of the two constraints.
     """
@@ -142,7 +142,7 @@ __all__ = ["WINDOWS", "DimWindow", "ReduceWindowOp", "SelectAndScatterOp", "wind
 
 @irdl_op_definition
 class ReduceWindowOp(ReducingOp):
-    """The combined elements under a window, for each place of the window."""
+    """The combined elements of a window, for each position of the window."""
 
     name = "stablehlo.reduce_window"
 
@@ -156,7 +156,7 @@ class ReduceWindowOp(ReducingOp):
         verify_constraints(self, OF_REDUCE_WINDOW)
 
     def places(self) -> list[int]:
-        """Count the places at which the window fits, along each dimension."""
+        """Return the number of window positions along each dimension."""
         sizes = self.window_dimensions.get_values()
         moves = windows(sizes, self.window_strides, self.padding, self.base_dilations, self.window_dilations)
         return [move.places(extent) for move, extent in zip(moves, shape_of(self.inputs[0]), strict=True)]
@@ -188,7 +188,7 @@ class SelectAndScatterOp(IRDLOperation):
         return self.window_dimensions.get_values() if self.window_dimensions is not None else ()
 
     def places(self) -> list[int]:
-        """Count the places at which the window fits, along each dimension."""
+        """Return the number of window positions along each dimension."""
         moves = windows(self.sizes(), self.window_strides, self.padding)
         return [move.places(extent) for move, extent in zip(moves, shape_of(self.operand), strict=True)]
 

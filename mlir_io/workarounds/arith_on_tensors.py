@@ -60,12 +60,12 @@ CONVERSIONS: dict[type[IRDLOperation], tuple[AttrConstraint, AttrConstraint]] = 
 
 
 def elements_of(type_: Attribute) -> Attribute:
-    """Return the element type of a shaped type; a scalar type itself."""
+    """Return the element type of a shaped type, or a scalar type itself."""
     return type_.element_type if is_shaped(type_) else type_
 
 
 def with_elements(type_: Attribute, element: Attribute) -> Attribute:
-    """Return the type of the same shape with other elements; `element` itself for a scalar type."""
+    """Return the type with its element type replaced by `element`, or `element` itself for a scalar type."""
     match type_:
         case TensorType():
             return TensorType(element, type_.shape, type_.encoding)
@@ -92,7 +92,7 @@ def repair_arith() -> None:
 
 
 def takes_tensors() -> bool:
-    """Return whether xDSL extends the elements of a tensor."""
+    """Return whether xDSL's `arith.extsi` accepts tensors."""
     value = create_ssa_value(TensorType(i8, [2]))
     try:
         ExtSIOp.create(operands=[value], result_types=[TensorType(i32, [2])]).verify()
@@ -102,7 +102,7 @@ def takes_tensors() -> bool:
 
 
 def _elementwise(constraint: AttrConstraint) -> AttrConstraint:
-    """Return the constraint for scalars, tensors and vectors of such elements."""
+    """Return the constraint for scalars that satisfy `constraint`, and for tensors and vectors of them."""
     return constraint | TensorType.constr(constraint) | VectorType.constr(constraint)
 
 

@@ -1,4 +1,4 @@
-"""Workaround for dense constants, which keep the bits of floats.
+"""Workaround that makes dense constants keep the bits of floats.
 
 xDSL parses `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688; prints `dense<[0.0, -0.0]>` as
 `dense<0.0>`; and sets the quiet bit of NaNs when it prints them, all without an error.

@@ -42,7 +42,7 @@ SOME_NAN: dict[type[AnyFloat], int] = {
 }
 """For each type, a NaN with which `converts_exactly` tests the conversions."""
 _ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
-"""A number that becomes a tie for bf16 if it is first rounded to f32, and then rounds down instead of up."""
+"""A number that must round up to bf16. If it is first rounded to f32, it becomes a tie, which rounds down."""
 _xdsl_print_float = Printer.print_float
 
 
@@ -145,8 +145,7 @@ def prints_wide_floats() -> bool:
 
 
 def _print_wide_float(self: Printer, value: float, type: AnyFloat) -> None:
-    """Replace `Printer.print_float`: numbers of type f80 and f128, which are stored as doubles, are printed as
-    doubles."""
+    """Replace `Printer.print_float`: numbers of type f80 and f128 are stored as doubles, and printed as such."""
     if not is_wide(type):
         return _xdsl_print_float(self, value, type)
     if not math.isfinite(value):

@@ -23,7 +23,7 @@ ALIASED_LATER = 'builtin.module {} loc(#loc)\n#loc = loc("model.py":1:2 to :3)\n
 """A module with an alias that is defined after its use, and a range."""
 _DEFINITION = re.compile(r"^(#[\w$.-]+)[ \t]*=[ \t]*loc[ \t]*\(", re.MULTILINE | re.ASCII)
 _ATTRIBUTE = "_recompute_later_aliases"
-"""The attribute of a parser of xDSL with its `_LaterAliases`."""
+"""The attribute in which an xDSL parser stores its `_LaterAliases`."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class _LaterAliases:
 
     @classmethod
     def of(cls, parser: AttrParser) -> _LaterAliases:
-        """Return the aliases of the text of the parser, which are found when they are first needed."""
+        """Return the aliases in the parser's text. The first call searches the text."""
         attributes = vars(parser)
         if _ATTRIBUTE not in attributes:
             definitions = _DEFINITION.finditer(parser.lexer.input.content)

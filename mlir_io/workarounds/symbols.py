@@ -1,8 +1,8 @@
-"""Workaround for symbols: the look-up continues outside unregistered operations, and tables can be cached.
+"""Workaround for symbols: the lookup continues outside unregistered operations, and tables can be cached.
 
-xDSL treats every unregistered operation as a symbol table and stops the look-up there. So `func.call @f` in the region
+xDSL treats every unregistered operation as a symbol table and stops the lookup there. So `func.call @f` in the region
 of a `"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround continues the
-look-up outside the operation. xDSL also walks the whole table for each symbol; `cached_symbols` caches the tables while
+lookup outside the operation. xDSL also walks the whole table for each symbol; `cached_symbols` caches the tables while
 a module is verified.
 """
 
@@ -31,7 +31,7 @@ _CACHED_TABLES: ContextVar[dict[Operation, Symbols] | None] = ContextVar("cached
 
 @contextmanager
 def cached_symbols() -> Generator[None, None, None]:
-    """Cache symbol tables within the context, in which no symbol may be added, removed or renamed."""
+    """Cache symbol tables within the context. No symbol may be added, removed or renamed there."""
     token = _CACHED_TABLES.set({})
     try:
         yield

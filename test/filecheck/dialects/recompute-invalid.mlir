@@ -28,7 +28,7 @@ func.func @counts(%x: tensor<4xf32>) {
 
 func.func @holds_nothing_back(%x: tensor<4xf32>) {
   %t = recompute.token %x : tensor<4xf32>
-  // expected-error@+1 {{expected at least one value to hold back}}
+  // expected-error@+1 {{expected at least one value to delay}}
   "recompute.depend"(%t) : (!recompute.token) -> ()
   func.return
 }

@@ -264,7 +264,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 // The operand of a data flow edge must have no other users.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
-  // expected-error@+1 {{the operand has other users}}
+  // expected-error@+1 {{the operand of an edge must have no other users}}
   %0 = sdy.func_data_flow_edge %p : tensor<16x8xf32>
   %1 = stablehlo.negate %p : tensor<16x8xf32>
   func.return
@@ -276,7 +276,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   %1 = sdy.reshard %p <@mesh, [{}, {}]> : tensor<16x8xf32>
-  // expected-error@+1 {{the operand is a result of sdy.reshard, which owns no edge}}
+  // expected-error@+1 {{the operand is a result of sdy.reshard, which cannot own an edge}}
   %0 = sdy.data_flow_edge %1 : tensor<16x8xf32>
   func.return
 }
@@ -304,7 +304,7 @@ sdy.mesh @mesh = <["x"=2, "x"=2]>
 
 // -----
 
-// expected-error@+1 {{device ids [1, 1] are not those from 0 to 1}}
+// expected-error@+1 {{device ids [1, 1] must be the integers from 0 to 1}}
 sdy.mesh @mesh = <["x"=2], device_ids=[1, 1]>
 
 // -----

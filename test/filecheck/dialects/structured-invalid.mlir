@@ -43,7 +43,7 @@ func.func @arguments(%x: tensor<4xf32>) {
 
 func.func @gradient_of_gradient(%x: tensor<4xf32>) {
   recompute.gradient {
-    // expected-error@+1 {{a gradient of a gradient; only first-order gradients are supported}}
+    // expected-error@+1 {{a nested recompute.gradient: only first-order gradients are supported}}
     recompute.gradient {
       recompute.yield
     }

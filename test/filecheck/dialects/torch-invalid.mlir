@@ -17,7 +17,7 @@ func.func @node(%x: tensor<4xf32>) {
 // -----
 
 func.func @operands(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.args' names the operands [0] of 2}}
+  // expected-error@+1 {{'torch.args' uses the operands [0], expected [0, 1]}}
   %0 = "torch.aten.add.Tensor"(%x, %x) {torch.args = "%0, 1", torch.node = "add"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -27,7 +27,7 @@ func.func @operands(%x: tensor<4xf32>) {
 // A random operation must have its state as an operand outside the argument list: otherwise a copy would draw
 // other numbers.
 func.func @state(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.args' names the operands [0] of 1}}
+  // expected-error@+1 {{'torch.args' uses the operands [0], expected []}}
   %0 = "torch.seeded.aten.rand_like.default"(%x) {torch.args = "%0", torch.node = "rand"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -59,7 +59,7 @@ func.func @read(%x: tensor<4xf32>) {
 // -----
 
 func.func @draw() {
-  // expected-error@+1 {{the operation must have no operands and one result, a state, and name in 'torch.of' the operation that draws from it}}
+  // expected-error@+1 {{the operation must have no operands and one result, a state; 'torch.of' must name the operation that draws from it}}
   %0 = "torch.draw"() {torch.node = "drop"} : () -> tensor<16xui8>
   func.return
 }
@@ -67,7 +67,7 @@ func.func @draw() {
 // -----
 
 func.func @complex(%x: tensor<4xcomplex<f32>>) {
-  // expected-error@+1 {{'complex(1, 2)' cannot be an argument: expected two numbers with a point}}
+  // expected-error@+1 {{'complex(1, 2)' cannot be an argument: expected two numbers with a decimal point}}
   %0 = "torch.aten.mul.Scalar"(%x) {torch.args = "%0, complex(1, 2)", torch.node = "mul"} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
   func.return
 }

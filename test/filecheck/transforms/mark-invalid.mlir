@@ -34,7 +34,7 @@ func.func @outputs_of_an_operation(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @kept_segment(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{marked to be kept (recompute.recompute = false), but its outputs to be recomputed: remove one mark}}
+  // expected-error@+1 {{marked to be kept (recompute.recompute = false), but its outputs are marked to be recomputed: remove one mark}}
   recompute.segment attributes {recompute.recompute = false, recompute.output_recompute} {
     recompute.yield
   }

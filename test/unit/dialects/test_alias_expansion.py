@@ -30,7 +30,7 @@ def test_doubling_aliases_beyond_limit_are_rejected(kind: str) -> None:
     most = MOST_EXPANDED + MOST_TIMES * len(text)
     error = error_of(text)
     assert re.match(r"aliases\.mlir:\d+:\d+: error: ", error)
-    assert f"aliases expand to more than {most} characters, the limit for a text of {len(text)}: use fewer" in error
+    assert f"aliases expand to more than {most} characters, the limit for a text of length {len(text)}: reduce" in error
 
 
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)

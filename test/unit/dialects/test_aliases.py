@@ -112,11 +112,15 @@ def test_different_alias_definitions_give_different_programs():
         (with_value("1").replace("%0 =", '#a = loc("x")\n  %0 ='), "2:3", "expected an operation"),
         (with_value('#foo.bar<#a = loc("x")>'), "2:58", "undefined symbol alias '#a'"),
         (with_value('#foo.bar<"" // no comment\n>'), "2:61", "a comment cannot be distinguished from the text"),
-        (with_value("#foo.bar<dense_resource<a> : tensor<4xf32>>"), "2:58", "would lose the content of its resource"),
+        (
+            with_value("#foo.bar<dense_resource<a> : tensor<4xf32>>"),
+            "2:58",
+            "the content of a resource in an attribute",
+        ),
         (
             "#a = affine_set<(d0) : (d0 >= 0)>\n" + with_value("#foo.bar<[#a]>"),
             "3:59",
-            "a '>=' cannot be distinguished from the end",
+            "'>=' cannot be distinguished from the closing bracket",
         ),
         (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
         (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "brackets in a comment inside an attribute"),

@@ -44,30 +44,34 @@ def test_bounds_are_read_as_by_jaxlib(line: str, type_: str, judge: Judge) -> No
     ("line", "types", "words"),
     [
         ("", ["tensor<?x?xf32, #stablehlo.bounds<3>>"], "has 1 bounds, expected one for each of 2 dimensions"),
-        ("", ["tensor<3xf32, #stablehlo.bounds<4>>"], "has the bound 4 for the extent 3, which is known"),
+        ("", ["tensor<3xf32, #stablehlo.bounds<4>>"], "has the bound 4 for the extent 3, which is static"),
         (
             f"%r = stablehlo.negate %a : ({BOUNDED}) -> tensor<3x5xf32>",
             [BOUNDED],
             "the result has type tensor<3x5xf32>",
         ),
-        (f"%r = stablehlo.slice %a [0:2, 0:5] : ({BOUNDED}) -> tensor<2x5xf32>", [BOUNDED], "C3: 0:5:1 is not a range"),
+        (
+            f"%r = stablehlo.slice %a [0:2, 0:5] : ({BOUNDED}) -> tensor<2x5xf32>",
+            [BOUNDED],
+            "C3: 0:5:1 is not a valid slice",
+        ),
         (
             f"%r = stablehlo.pad %a, %b, low = [0, -5], high = [0, 0], interior = [0, 0] : ({BOUNDED}, tensor<f32>)"
             " -> tensor<3x?xf32>",
             [BOUNDED, "tensor<f32>"],
-            "C4: the padding makes shape [3, -1] of the bounds",
+            "the padded shape would be [3, -1]",
         ),
-        (f"{RESHAPE}>", ["tensor<3xf32>"], "expected known extents, or one unknown extent with a bound"),
+        (f"{RESHAPE}>", ["tensor<3xf32>"], "expected a static shape, or one dynamic extent with a bound"),
         (
             "%r = stablehlo.broadcast_in_dim %a, dims = [1] : (tensor<3xf32>) -> tensor<?x3xf32>",
             ["tensor<3xf32>"],
-            "expected known extents, or one unknown extent with a bound",
+            "expected a static shape, or one dynamic extent with a bound",
         ),
         (
             "%r = stablehlo.reshape %a : (tensor<?x?xf32, #stablehlo.bounds<5, 5>>)"
             " -> tensor<?x?xf32, #stablehlo.bounds<5, 5>>",
             ["tensor<?x?xf32, #stablehlo.bounds<5, 5>>"],
-            "expected known extents, or one unknown extent with a bound",
+            "expected a static shape, or one dynamic extent with a bound",
         ),
     ],
 )

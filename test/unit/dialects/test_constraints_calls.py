@@ -60,12 +60,12 @@ def alias(output: str, operand: int, part: str) -> str:
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {ROW}")},
-            r"a layout of 1 is not a permutation of the dimensions of !stablehlo.token",
+            r"a layout must have one entry for each dimension of !stablehlo.token, but has 1",
         ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{ROW}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            r"a layout of 1 is not a permutation of the dimensions of tensor<2x3xf32>",
+            r"a layout must have one entry for each dimension of tensor<2x3xf32>, but has 1",
         ),
         (
             "layouts",
@@ -79,17 +79,17 @@ def alias(output: str, operand: int, part: str) -> str:
         ),
         ("I7", {"more": alias("[0]", 2, "[]")}, "operand_index is 2, but there are 2 operands"),
         ("I7", {"more": alias("[0]", -1, "[]")}, "operand_index is -1"),
-        ("I7", {"more": alias("[2]", 1, "[1, 0]")}, r"output_tuple_indices \[2\] name none of 2 results"),
-        ("I7", {"more": alias("[]", 1, "[1, 0]")}, r"output_tuple_indices \[\] name none"),
+        ("I7", {"more": alias("[2]", 1, "[1, 0]")}, r"output_tuple_indices \[2\] do not select one of 2 results"),
+        ("I7", {"more": alias("[]", 1, "[1, 0]")}, r"output_tuple_indices \[\] do not select one"),
         (
             "I7",
             {"more": alias("[0, 0]", 1, "[1, 0]")},
-            r"output_tuple_indices \[0\] are not the path of an element of tensor<",
+            r"output_tuple_indices \[0\] do not select an element of tensor<",
         ),
         (
             "I7",
             {"more": alias("[0]", 1, "[1, 1]")},
-            r"operand_tuple_indices \[1, 1\] are not the path of an element of tuple<",
+            r"operand_tuple_indices \[1, 1\] do not select an element of tuple<",
         ),
         ("I7", {"more": alias("[0]", 0, "[]")}, "a result of type tensor<5xi8> cannot alias an operand of type"),
     ],

@@ -46,7 +46,10 @@ SHORT, INTEGERS = "tensor<7xf32>", "tensor<8xi32>"
 @pytest.mark.parametrize(
     ("template", "label", "changed", "words"),
     [
-        *((template, "C1", {"index": "2"}, "must be within the rank 2") for template in (TRAINING, INFERENCE, GRAD)),
+        *(
+            (template, "C1", {"index": "2"}, "must be non-negative and less than rank 2")
+            for template in (TRAINING, INFERENCE, GRAD)
+        ),
         *((template, "C2", {"scale": "tensor<8xf64>"}, "type f64, expected f32") for template in (TRAINING, INFERENCE)),
         *(
             (template, "I1", {"scale": INTEGERS}, "not defined for elements of type i32")
@@ -143,7 +146,7 @@ TUPLE = Template(
     [
         (MAP, "C1", {"b": "tensor<2x4xi32>"}, r"an input has shape \[2, 4\], expected \[2, 3\]"),
         (MAP, "C3", {"dimensions": "1, 0"}, r"the dimensions are \[1, 0\], expected \[0, 1\]"),
-        (MAP, "C4", {"body": "%x: tensor<f32>"}, "the arguments of the region are 1, expected 2"),
+        (MAP, "C4", {"body": "%x: tensor<f32>"}, "the number of arguments of the region is 1, expected 2"),
         (MAP, "C4", {"returned": "%y : tensor<i32>"}, r"type tensor<i32>, expected tensor<f32>"),
         (SOLVE, "C1", {"b": "tensor<2x4x3xf64>"}, "elements of type f64, expected f32"),
         (SOLVE, "C2", {"a": "tensor<4x4xf32>"}, "ranks 2 and 3, expected equal ranks"),
@@ -162,10 +165,10 @@ TUPLE = Template(
         ),
         (RNG, "C3", CONSTANT, r"shape \[2, 3\], expected \[2, 4\]"),
         (RNG, "C3", {"shape": "tensor<3xi64>"}, "there are 3 elements of shape, expected 2"),
-        (ELEMENT, "C1", {"index": "2"}, "index 2 is not within the 2 elements"),
+        (ELEMENT, "C1", {"index": "2"}, "index 2 is out of range for tuple<"),
         (ELEMENT, "C2", {"result": "tensor<f32>"}, "type tensor<f32>, expected tensor<i32>"),
         (TUPLE, "C1", {"result": "tuple<tensor<i32>>"}, "type tensor<i32>, expected tensor<f32>"),
-        (TUPLE, "C1", {"result": "tuple<>"}, "the types of the tuple are 0, expected 1"),
+        (TUPLE, "C1", {"result": "tuple<>"}, "the number of types of the tuple is 0, expected 1"),
     ],
 )
 def test_constraints_of_other_operations_are_checked(
@@ -188,11 +191,11 @@ QUANTIZED = "!quant.uniform<i8:f32, 0.5:3>"
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
-        (f"quantize %0 : (tensor<4xi32>) -> tensor<4x{QUANTIZED}>", "^I1: .* expected floats or quantized ones"),
+        (f"quantize %0 : (tensor<4xi32>) -> tensor<4x{QUANTIZED}>", "^I1: .* expected floats or a quantized type"),
         (f"quantize %0 : (tensor<4xf32>) -> tensor<5x{QUANTIZED}>", r"^C1: .* shape \[5\], expected \[4\]"),
         (f"quantize %0 : (tensor<4xf64>) -> tensor<4x{QUANTIZED}>", "^C2: .* type f32, expected f64"),
-        ("quantize %0 : (tensor<4xf32>) -> tensor<4xi8>", "^C2: .* expected quantized ones"),
-        ("dequantize %0 : (tensor<4xi8>) -> tensor<4xf32>", "^I1: .* expected quantized ones"),
+        ("quantize %0 : (tensor<4xf32>) -> tensor<4xi8>", "^C2: .* expected a quantized type"),
+        ("dequantize %0 : (tensor<4xi8>) -> tensor<4xf32>", "^I1: .* expected a quantized type"),
         (f"dequantize %0 : (tensor<4x{QUANTIZED}>) -> tensor<5xf32>", r"^C1: .* shape \[5\], expected \[4\]"),
         (f"dequantize %0 : (tensor<4x{QUANTIZED}>) -> tensor<4xf64>", "^C2: .* type f64, expected f32"),
     ],

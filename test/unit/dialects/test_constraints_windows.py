@@ -226,7 +226,7 @@ SELECT_AND_SCATTER = Template(
         ("C7", {"stride": "1, -2"}, "window_strides .* must be positive"),
         ("C8", {"pad": "0", "pads": "tensor<1x2xi64>"}, "there are 1 pairs of padding, expected 2"),
         ("C9", {"choice": "%a: tensor<f64>, %b: tensor<f64>"}, "one of the arguments of select has type tensor<f64>"),
-        ("C9", {"choice": "%a: tensor<f32>"}, "the arguments of select are 1, expected 2"),
+        ("C9", {"choice": "%a: tensor<f32>"}, "the number of arguments of select is 1, expected 2"),
         ("C9", {"truth": "tensor<1xi1>"}, "one of the values that select returns has type tensor<1xi1>"),
         (
             "C10",

@@ -110,19 +110,19 @@ def test_complex_literals_have_the_expected_bits():
     [
         ("1", "tensor<f32>", "not a float: write a decimal point"),
         ("-0x1", "tensor<f32>", "not a float"),
-        ("0x100000000", "tensor<f32>", "does not fit the 32 bits"),
-        ("0x40", "tensor<f6E2M3FN>", "does not fit the 6 bits"),
+        ("0x100000000", "tensor<f32>", "does not fit in the 32 bits"),
+        ("0x40", "tensor<f6E2M3FN>", "does not fit in the 6 bits"),
         ("-1.0", "tensor<f8E8M0FNU>", "no negative values"),
-        ("2", "tensor<i1>", "does not fit an integer of 1 bits"),
-        ("-9", "tensor<i4>", "does not fit an integer of 4 bits"),
-        ("-1", "tensor<ui32>", "does not fit an unsigned integer of 32 bits"),
+        ("2", "tensor<i1>", "does not fit in an integer of 1 bits"),
+        ("-9", "tensor<i4>", "does not fit in an integer of 4 bits"),
+        ("-1", "tensor<ui32>", "does not fit in an unsigned integer of 32 bits"),
         ("4294967296", "tensor<i32>", "does not fit"),
         ("true", "tensor<i32>", "is valid only for i1"),
         ("1.5", "tensor<i32>", "not an integer"),
         ("(1.0,2.0)", "tensor<f32>", "complex"),
         ("1.0", "tensor<complex<f32>>", "expected a complex number"),
-        ("[1.0]", "tensor<f32>", "shape \\[1\\] does not fit"),
-        ("[1.0, 2.0]", "tensor<3xf32>", "shape \\[2\\] does not fit"),
+        ("[1.0]", "tensor<f32>", "shape \\[1\\] does not match"),
+        ("[1.0, 2.0]", "tensor<3xf32>", "shape \\[2\\] does not match"),
         ("[[1], [2, 3]]", "tensor<2x1xi32>", "rows differ"),
         ("[1 2]", "tensor<2xi32>", "expected a number"),
         ("", "tensor<2xf32>", "empty literal"),
@@ -131,7 +131,7 @@ def test_complex_literals_have_the_expected_bits():
         ("1.0 // no end", "tensor<f32>", "expected '<' literal '>'"),
         ('"0x00', "tensor<f32>", "expected '<' literal '>'"),
         ("1.0 / 2.0", "tensor<f32>", "expected a number"),
-        ("1.0", "tensor<f80>", "no numpy type holds elements of type f80"),
+        ("1.0", "tensor<f80>", "numpy has no type for elements of type f80"),
         ("1.0", "tensor<?xf32>", "static shape"),
         ("1.0", "vector<2xf32>", "a constant must be a tensor"),
     ],
@@ -294,7 +294,7 @@ def test_small_integers_of_other_dialects_are_exact(literal: str, type: str, exp
 
 
 def test_data_of_wrong_size_is_rejected():
-    with pytest.raises(VerifyException, match="3 bytes of data do not fill"):
+    with pytest.raises(VerifyException, match="cannot have 3 bytes of data"):
         DenseAttr.get(TensorType(f32, [4]), b"abc")
 
 

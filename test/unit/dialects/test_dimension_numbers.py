@@ -54,7 +54,7 @@ RAW = (
         (convolution(window="pad = [0, 0]"), r"'\[' expected"),
         (convolution(window="pat = [0]"), "expected one of stride, pad, lhs_dilate, rhs_dilate, reverse"),
         (convolution(window="stride = [1, 1] stride"), "Expected '}'"),
-        (convolution(window="stride = [9223372036854775808, 1]"), "9223372036854775808 does not fit 64 bits"),
+        (convolution(window="stride = [9223372036854775808, 1]"), "9223372036854775808 does not fit in 64 bits"),
         (convolution("[b, 0, 1, c]x[0, 1, i, o]->[b, 0, 1, f]"), "expected the labels b, f, 0, 1 in some order"),
         (convolution("[b, 0, 1, f]x[0, 1, i, b]->[b, 0, 1, f]"), "expected the labels i, o, 0, 1 in some order"),
         (convolution("[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 0, f]"), "expected the labels b, f, 0, 1"),

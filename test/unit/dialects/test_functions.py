@@ -25,12 +25,12 @@ WRONG = {
     "too few argument attributes": (
         f", {TYPE}, arg_attrs = []",
         BODY,
-        "the function has 1 arguments, but attributes for 0",
+        "the function has 1 arguments, but attributes for 0 arguments",
     ),
     "too many result attributes": (
         f", {TYPE}, res_attrs = [{{}}, {{}}]",
         BODY,
-        "the function has 1 results, but attributes for 2",
+        "the function has 1 results, but attributes for 2 results",
     ),
     "argument attributes that are no list": (
         f", {TYPE}, arg_attrs = {{}}",
@@ -109,5 +109,5 @@ def test_unknown_predicates_are_rejected(type_: str, name: str, property_: str, 
 def test_loop_region_argument_mismatch_is_rejected(before: str) -> None:
     end = '%go = "any.thing"() : () -> i1\n"scf.condition"(%go, %x) : (i1, i32) -> ()'
     loop = f'"scf.while"(%x) ({{\n^bb0({before}):\n{end}\n}}, {{\n^bb0(%k: i32):\n"scf.yield"(%k) : (i32) -> ()\n}})'
-    with pytest.raises(ParseError, match=r"scf\.while: the regions of a loop must take values of the types"):
+    with pytest.raises(ParseError, match=r"scf\.while: the region arguments of a loop must match the types"):
         parse_module(f"func.func @main(%x: i32) {{\n%r = {loop} : (i32) -> i32\nreturn\n}}")

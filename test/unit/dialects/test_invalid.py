@@ -44,12 +44,12 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (f"%r = stablehlo.bitcast_convert %0 : ({F}) -> tensor<3x2xi32>", (F,), r"shape \[3, 2\], expected \[2, 3\]"),
     (f"%r = stablehlo.bitcast_convert %0 : ({F}) -> tensor<2x3x1x2xi16>", (F,), "more than one dimension"),
     (f"%r = {SPREAD} [0] : ({F}) -> {F}", (F,), "1 dimensions are given for .* rank 2"),
-    (f"%r = {SPREAD} [0, 2] : ({F}) -> {F}", (F,), r"\[0, 2\] must be within .* 2"),
+    (f"%r = {SPREAD} [0, 2] : ({F}) -> {F}", (F,), r"\[0, 2\] must be non-negative and less than rank 2"),
     (f"%r = {SPREAD} [1, 1] : ({F}) -> {F}", (F,), "name a dimension twice"),
     (
         f"%r = {SPREAD} [0, 1] : ({F}) -> tensor<2x4xf32>",
         (F,),
-        "3 does not broadcast to .* 4",
+        "an extent of 3 cannot be broadcast to an extent of 4",
     ),
     (f"%r = stablehlo.transpose %0, dims = [0, 0] : ({F}) -> {F}", (F,), r"\[0, 0\] is not a permutation"),
     (f"%r = stablehlo.transpose %0, dims = [1, 0] : ({F}) -> {F}", (F,), r"shape \[2, 3\], expected \[3, 2\]"),
@@ -57,17 +57,29 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.slice %0 [0:2, 0:4] : ({F}) -> tensor<2x4xf32>",
         (F,),
-        "0:4:1 is not a range within .* 3",
+        "0:4:1 is not a valid slice of .* 3",
     ),
     (f"%r = stablehlo.slice %0 [0:2, 0:3:2] : ({F}) -> {F}", (F,), r"shape \[2, 3\], expected \[2, 2\]"),
-    (f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({F}, {F}) -> {F}", (F,), "add up to 4 along dimension 0, not 2"),
-    (f"%r = stablehlo.concatenate %0, %0, dim = 2 : ({F}, {F}) -> {F}", (F,), "must be within the rank 2"),
+    (
+        f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({F}, {F}) -> {F}",
+        (F,),
+        "add up to 4 along dimension 0, expected 2",
+    ),
+    (
+        f"%r = stablehlo.concatenate %0, %0, dim = 2 : ({F}, {F}) -> {F}",
+        (F,),
+        "must be non-negative and less than rank 2",
+    ),
     (f"%r = stablehlo.concatenate %0, %1, dim = 0 : ({F}, {N}) -> tensor<4x3xf32>", (F, N), "an operand has elements"),
     ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "expected at least one operand"),
-    (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] must be within the rank 2"),
-    ("%r = stablehlo.iota dim = 0 : tensor<?xi32>", (), r"the result has type tensor<\?xi32>, expected known extents"),
+    (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] must be non-negative and less than rank 2"),
+    ("%r = stablehlo.iota dim = 0 : tensor<?xi32>", (), r"the result has type tensor<\?xi32>, expected a static shape"),
     ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "iota needs a numeric element type, got i1"),
-    (f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({S}, {S}) -> {ROW}", (S,), "must be within the rank 0"),
+    (
+        f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({S}, {S}) -> {ROW}",
+        (S,),
+        "must be non-negative and less than rank 0",
+    ),
     (f"%r = stablehlo.is_finite %0 : ({N}) -> {B}", (N,), "not defined for elements of type i32"),
     (f"%r = stablehlo.reduce_precision %0, format = e5m10 : {N}", (N,), "not defined for elements of type i32"),
     ("%r = stablehlo.abs %0 : tensor<2xui32>", ("tensor<2xui32>",), "not defined for elements of type ui32"),
@@ -82,7 +94,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 2>}} : ({F}, {ROW}) -> {F}",
         (F, ROW),
-        r"broadcast_dimensions \[2\] must be within the rank 2",
+        r"broadcast_dimensions \[2\] must be non-negative and less than rank 2",
     ),
     (
         f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 0, 1>}} : ({F}, {ROW}) -> {F}",
@@ -111,7 +123,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         "elements of type f32, expected i1",
     ),
     (f"%r = chlo.broadcast_select %0, %0, %0 : ({F}, {F}, {F}) -> {F}", (F,), "the predicate has elements of type f32"),
-    (f"%r = chlo.broadcast_select %0, %1, %2 : ({B}, {F}, {N}) -> {F}", (B, F, N), "the second choice has elements"),
+    (f"%r = chlo.broadcast_select %0, %1, %2 : ({B}, {F}, {N}) -> {F}", (B, F, N), "on_false has elements"),
     (f"%r = chlo.broadcast_select %0, %1, %1 : ({B}, {ROW}, {ROW}) -> {F}", (B, ROW), "extents 3 and 2 cannot"),
     (f'%r = "chlo.constant_like"(%0) {{value = 3.0 : f32}} : ({F}) -> {N}', (F,), "type i32, expected f32"),
     (f'%r = "chlo.constant_like"(%0) {{value = 3.0 : f32}} : ({F}) -> {ROW}', (F,), "the result has shape"),
@@ -119,7 +131,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         "%r:2 = chlo.top_k(%0, k = -1) : tensor<?xf32> -> (tensor<?xf32>, tensor<?xi32>)",
         ("tensor<?xf32>",),
-        "k is -1, expected 0 to the last extent",
+        "k is -1, but must be from 0 to the last extent",
     ),
     (f'%r = "stablehlo.constant"() <{{value = dense<1> : {N}}}> : () -> {F}', (), f"the result has type {F}"),
     (
@@ -136,7 +148,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = {DOT} [2] x [0] : ({F}, {F}) -> {F}",
         (F,),
-        r"C6: lhs_contracting_dimensions \[2\] must be within the rank 2",
+        r"C6: lhs_contracting_dimensions \[2\] must be non-negative and less than rank 2",
     ),
     (
         f"%r = {DOT} [1] x [1], precision = [HIGH, HIGH, HIGH] : ({F}, {F}) -> tensor<2x2xf32>",
@@ -148,7 +160,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>"
         f" : ({F}, tensor<8x1xi32>) -> tensor<8x4xf32>",
         (F, "tensor<8x1xi32>"),
-        "a slice of 4 does not fit an extent of 3",
+        "a slice has size 4, but the extent is only 3",
     ),
     (
         '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
@@ -178,7 +190,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = {REDUCE} [2] : ({F}, {S}) -> {ROW}",
         (F, S),
-        "must be within the rank 2",
+        "must be non-negative and less than rank 2",
     ),
     (
         f"%r = stablehlo.reduce(%0 init: %1) across dimensions = [0, 1] : ({N}, tensor<i32>) -> tensor<i32>\n"
@@ -203,7 +215,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {INDEX}, {INDEX}) -> {F}",
         (F, INDEX),
-        "of 4 does not fit",
+        "size 4, but the extent is only 3",
     ),
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {INDEX}, {INDEX}) -> {F}",
@@ -232,7 +244,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         (HALF, S),
         r"has shape \[3, \?\], expected \[2, \?\]",
     ),
-    (f"%r = stablehlo.reverse %0, dims = [2] : {F}", (F,), "must be within the rank 2"),
+    (f"%r = stablehlo.reverse %0, dims = [2] : {F}", (F,), "must be non-negative and less than rank 2"),
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %2, sizes = [1, 1] : ({F}, {INDEX}, tensor<i64>) -> tensor<1x1xf32>",
         (F, INDEX, "tensor<i64>"),
@@ -246,12 +258,12 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, -1] : ({F}, {INDEX}, {INDEX}) -> {F}",
         (F, INDEX),
-        "a slice of -1 does not fit",
+        "a slice has size -1, which must not be negative",
     ),
     (
         f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, tensor<3x3xf32>, {INDEX}, {INDEX}) -> {F}",
         (F, "tensor<3x3xf32>", INDEX),
-        "an update of 3 does not fit an extent of 2",
+        "an update has size 3, but the extent is only 2",
     ),
     (f"%r = stablehlo.tanh %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
     (f"%r = stablehlo.optimization_barrier %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
@@ -274,7 +286,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({STATE}) -> ({STATE}, tensor<?xui32>)",
         (STATE,),
-        "expected known extents",
+        "expected a static shape",
     ),
     (f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({F}) -> ({N}, {N})", (F,), "the next state"),
     (
@@ -306,7 +318,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"  stablehlo.return %0, %0 : {I1}, {I1}\n}})"
         f" : ({I1}) -> {I1}",
         (I1,),
-        "the values that a branch returns are 2, expected 1",
+        "the number of values that a branch returns is 2, expected 1",
     ),
     (
         f'%r = "stablehlo.sort"(%0) ({{\n^bb0(%a: {S}, %b: {S}):\n  stablehlo.return %a : {S}\n}}) : ({F}) -> {F}',
@@ -346,7 +358,7 @@ KEEP, GO_ON = f"stablehlo.return %i : {S}", "stablehlo.return %1 : tensor<i1>"
     [
         (KEEP, KEEP, f"one of the values that cond returns has type {S}, expected tensor<i1>"),
         (GO_ON, GO_ON, f"one of the values that do returns has type tensor<i1>, expected {S}"),
-        (GO_ON, "stablehlo.return", "the values that do returns are 0, expected 1"),
+        (GO_ON, "stablehlo.return", "the number of values that do returns is 0, expected 1"),
         (GO_ON, f"%x = stablehlo.tanh %i : {S}", "terminates block .* but is not a terminator"),
         (GO_ON, '"test.end"() : () -> ()', "expected the region to end with stablehlo.return"),
     ],

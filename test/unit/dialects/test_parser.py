@@ -23,24 +23,24 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ("", "t:1:1", "the file is empty: expected an operation, such as 'builtin.module'"),
         ("// nothing\n\n  // here", "t:3:10", "the file is empty"),
         ("#loc = loc(unknown)\n", "t:2:1", "expected an operation, such as"),
-        ("hello world", "t:1:1", "unknown operation 'hello': only the generic form can be read"),
+        ("hello world", "t:1:1", "unknown operation 'hello': only its generic form can be parsed"),
         ("module {\n  func.func @f() {\n    return\n  }\n", "t:5:1", "expected an operation, a block or '}'"),
         (
             "module {\n  %0 = stablehlo.sinne %x : f32\n}",
             "t:2:8",
-            "unknown operation 'stablehlo.sinne'; did you mean 'stablehlo.sine'\\? If not, only the generic form",
+            "unknown operation 'stablehlo.sinne'; did you mean 'stablehlo.sine'\\? If not, only its generic form",
         ),
         ("%0 = stabelhlo.sine %x : f32", "t:1:6", "did you mean 'stablehlo.sine'\\?"),
         ("%0 = arith.adf %x : f32", "t:1:6", "did you mean 'arith.addf'\\?"),
         (
             "%0 = stablehlo.fold_paper %x : f32",
             "t:1:6",
-            "unknown operation 'stablehlo.fold_paper': only the generic",
+            "unknown operation 'stablehlo.fold_paper': only its generic",
         ),
         (
             "func.func @f(%c: i1) {\n  cf.cond_br %c, ^a, ^a\n^a:\n  return\n}",
             "t:2:3",
-            "'cf.cond_br' branches between blocks, and only functions of one block are read: express the control flow",
+            "'cf.cond_br' branches between blocks, but only functions with one block are supported",
         ),
         ("module {\n  %0 = acme.swish %x : f32\n}", "t:2:8", "unknown operation 'acme.swish'"),
         (
@@ -52,7 +52,7 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         (
             "shape.shape_of %0 : tensor<4xf32>",
             "t:1:1",
-            "unknown operation 'shape.shape_of': only the generic form can be read; mlir-opt writes it with",
+            "unknown operation 'shape.shape_of': only its generic form can be parsed; print it with mlir-opt",
         ),
         (
             "func.func @f() {\n  %0 = stablehlo.tanh %x : tensor<4xf32>\n  return\n}",
@@ -66,14 +66,14 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ('"foo.x\\n"() : () -> ()', "t:1:10", "the name of an operation must consist of letters, digits"),
         ("module {\n  \x00\n}", "t:2:3", "Unexpected character"),
         ("%0 = stablehlo.constant dense<1.0> : tensor<4x4>", "t:1:48", "shape delimiter"),
-        ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1} : tensor<4xi32>", "t:1:29", "part of the format"),
+        ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1} : tensor<4xi32>", "t:1:29", "belongs in the format"),
         ("%0 = stablehlo.constant 7 : i32", "t:1:25", "expected the value of the constant"),
         (
             "func.func @f(%x: tensor<4xf32>) {\n  %0 = stablehlo.reduce_precision %x, format = e5m2147483648 : f32\n}",
             "t:2:48",
-            "2147483648 does not fit 32 bits",
+            "2147483648 does not fit in 32 bits",
         ),
-        ("%0 = stablehlo.iota dim = 9223372036854775808 : tensor<4xi32>", "t:1:27", "does not fit 64 bits"),
+        ("%0 = stablehlo.iota dim = 9223372036854775808 : tensor<4xi32>", "t:1:27", "does not fit in 64 bits"),
         (
             "%0 = stablehlo.constant dense<1.0> : tensor<f32>\n"
             "%1 = stablehlo.reduce(%0 init: %0) applies stablehlo.divide across dimensions = [] : (f32) -> f32",

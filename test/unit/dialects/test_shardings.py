@@ -55,14 +55,14 @@ def test_manual_computation_round_trips(judge: Judge) -> None:
         (manual(body="sdy.return %x : tensor<4x8xf32>"), "value defined out of its IsolatedFromAbove parent"),
         (
             manual(arguments="%y: tensor<8xf32>", body="sdy.return %y : tensor<8xf32>"),
-            r"one of the arguments of the region has type tensor<8xf32>, which is not a part of tensor<4x8xf32>",
+            r"region has type tensor<8xf32>, expected the element type and rank of tensor<4x8xf32>",
         ),
         (
             manual(arguments="%y: tensor<2x8xf64>", body="sdy.return %y : tensor<2x8xf64>"),
-            "type tensor<2x8xf64>, which is not a part of tensor<4x8xf32>",
+            "type tensor<2x8xf64>, expected the element type and rank of tensor<4x8xf32>",
         ),
         (manual(body="sdy.return"), "there are 0 values that the region returns, expected 1"),
-        (manual(types="(tensor<4x8xf32>) -> i32"), "type tensor<2x8xf32>, which is not a part of i32"),
+        (manual(types="(tensor<4x8xf32>) -> i32"), "type tensor<2x8xf32>, expected the element type and rank of i32"),
         (manual(body="stablehlo.return %y : tensor<2x8xf32>"), "expected the region to end with sdy.return"),
     ],
 )
@@ -81,7 +81,11 @@ NAMED = (
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("(%y: tensor<4xf32>)", "(%y: tensor<4xf32>, %z: i32)", "the arguments of the region are 2, expected 1"),
+        (
+            "(%y: tensor<4xf32>)",
+            "(%y: tensor<4xf32>, %z: i32)",
+            "the number of arguments of the region is 2, expected 1",
+        ),
         ("-> tensor<4xf32>", "-> tensor<2xf32>", "one of the values that the region returns has type tensor<4xf32>"),
         ("(%x) (", "(%x) in_shardings=[] (", "there are 0 in_shardings, expected 1"),
     ],
@@ -98,7 +102,7 @@ def test_invalid_named_computations_are_rejected(old: str, new: str, words: str)
         (manual(axes="{a}"), "string literal"),
         (manual(shardings=SHARDING), r"'\[' expected"),
         (manual().replace(" manual_axes", " {} manual_axes"), "Expected 'manual_axes'"),
-        (manual().replace("} : ", "} {manual_axes = 1} : "), "'manual_axes' is part of the format"),
+        (manual().replace("} : ", "} {manual_axes = 1} : "), "'manual_axes' belongs in the format"),
         ("sdy.return {a = 1} %0", "Expected ':'"),
         ('"test.op"() {a = #sdy.sharding_per_value<<@mesh, []>>} : () -> ()', r"'\[' expected"),
     ],

@@ -100,7 +100,7 @@ REFUSED: list[Refused] = [
     (RHS, "tensor<5x3xi32>", "tensor<2x11x7xf32>", ROWS, "group_sizes has shape"),
     (RHS, "tensor<3xi32>", "tensor<2x11x8xf32>", ROWS, "the result has shape"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:4], [1, 2], [0]), "2 lhs_ragged_dimensions, expected 1"),
-    (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:4], [3], [0]), "must be within the rank 3"),
+    (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:4], [3], [0]), "must be non-negative and less than rank 3"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", WITHOUT_GROUPS, "0 rhs_group_dimensions, expected 1"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:5], [1]), "name a dimension twice"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", ([0], [1], [2], [3], [1], [0]), "the paired part of rhs"),

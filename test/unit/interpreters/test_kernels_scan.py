@@ -65,8 +65,8 @@ def test_flops_count_the_body_once_per_slice() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("dimension=1", "dimension=2", "must be within the rank"),
-        ("ATTRIBUTES", "attributes {scan_dim_size = 3 : i64} ", "there are 4 slices of a value, expected 3"),
+        ("dimension=1", "dimension=2", "must be non-negative and less than rank"),
+        ("ATTRIBUTES", "attributes {scan_dim_size = 3 : i64} ", "an input or output has 4 slices, expected 3"),
         ("^bb0(%x: tensor<2xf32>, %c", "^bb0(%x: tensor<2xf32>, %more: tensor<2xf32>, %c", "arguments of the body"),
         (
             "stablehlo.return %2, %1 : tensor<2xf32>, tensor<2xf32>",
