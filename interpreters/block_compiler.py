@@ -1,4 +1,4 @@
-"""Compiler of blocks to programs of numpy kernels (`block_programs.py`).
+"""Compiler from blocks to programs of numpy kernels (`block_programs.py`).
 
 An operation that cannot be executed is refused when its block is compiled, before anything runs. The operations alone
 determine which results are views, and therefore which value owns a buffer (`rules/buffers.py`):
@@ -53,8 +53,7 @@ TERMINATORS = frozenset(
 
 
 class BlockCompiler:
-    """A compiler of blocks to programs. Keeps the layout of values and the programs of called functions while it
-    compiles.
+    """A compiler from blocks to programs. It stores the layouts of values and the programs of called functions.
 
     Args:
         observer: Receives the values of each run.
@@ -67,7 +66,7 @@ class BlockCompiler:
         self.strided = set[SSAValue]()
         self.views = set[SSAValue]()
         self.functions = dict[str, BlockProgram]()
-        # The hidden state of `stablehlo.rng`: the same numbers in each execution, drawn in the order of the operations.
+        # The hidden state of `stablehlo.rng`. Each execution draws the same numbers, in the order of the operations.
         self.generator = np.random.default_rng(0)
 
     def function(self, function: FuncOp) -> BlockProgram:
@@ -77,7 +76,10 @@ class BlockCompiler:
         if len(function.body.blocks) != 1:
             name = function.sym_name.data
             count = len(function.body.blocks)
-            raise Refusal(function, f"function '{name}' has {count} blocks; only functions of one block are executed")
+            raise Refusal(
+                function,
+                f"function '{name}' has {count} blocks; the interpreter supports only functions with one block",
+            )
         return self.block(function.body.block)
 
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram:
@@ -87,7 +89,7 @@ class BlockCompiler:
         """
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
-            raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
+            raise Refusal(end or _around(block), "the block cannot be executed, because it does not end with a return")
         captures = set(outer)
         operations = [op for op in block.ops if op is not end and not (op.results and captures.issuperset(op.results))]
         reads = [(*op.operands, *captures_of(op)) for op in operations]
@@ -133,7 +135,7 @@ class BlockCompiler:
         if no source has one.
 
         Raises:
-            ValueError: The operation cannot be executed, with the reason.
+            ValueError: The operation cannot be executed; the message states the reason.
         """
         if works_on_memory(op):
             raise ValueError("it operates on a memref; the interpreter executes only operations on values")
@@ -143,7 +145,7 @@ class BlockCompiler:
         return next((kernel for kernel in kernels if kernel is not None), None)
 
     def group(self, op: GroupOp) -> Kernel:
-        """Compile the body of a group; a result is a view if its value is one, or comes from outside the group."""
+        """Compile the body of a group. A result is a view if its value is a view, or comes from outside the group."""
         run = self.block(op.body.block, captures_of(op)).run
         for result, value in zip(op.results, op.terminator.operands, strict=True):
             if value in self.strided:
@@ -171,7 +173,7 @@ class BlockCompiler:
 
     def combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
         """Compile a region on scalars; `numbers`: values that it takes after its arguments."""
-        # Operations on scalars have no storages that the observer counts.
+        # The observer does not count the storage of scalars.
         return combiner(BlockCompiler().block(block, (*numbers, *captures_of(op))), block, len(numbers))
 
     def structured_kernel(self, op: Operation) -> Kernel:
@@ -200,7 +202,7 @@ class BlockCompiler:
         return kernel
 
 
-# A function that makes the kernel of an operation, or returns None for an operation that is not its own.
+# A function that makes the kernel of an operation, or returns None for an operation that it does not support.
 KernelSource = Callable[[BlockCompiler, Operation], Kernel | None]
 
 
@@ -277,8 +279,8 @@ KERNEL_SOURCES: tuple[KernelSource, ...] = (
     _from_table,
     _from_identity,
 )
-"""The sources of kernels, in order of precedence: the first one that has a kernel for an operation makes it. Only the
-positions of the first two matter; no operation has a kernel in two of the others."""
+"""The sources of kernels, in order of precedence: the first source that has a kernel for an operation makes it. Only
+the positions of the first two sources matter, because the others have no operation in common."""
 
 
 def _on_copy(index: int, kernel: Kernel) -> Kernel:
@@ -303,9 +305,9 @@ def is_known(kind: type[Operation]) -> bool:
 def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
     callee = SymbolTable.lookup_symbol(_symbols_around(op), name)
     if not isinstance(callee, FuncOp) or not callee.body.blocks:
-        raise Refusal(op, f"function '{name.string_value()}' has no body in this module, and cannot be executed")
+        raise Refusal(op, f"function '{name.string_value()}' cannot be executed: it has no body in this module")
     if callee.is_ancestor(op):
-        raise Refusal(op, f"function '{name.string_value()}' calls itself, and cannot be executed")
+        raise Refusal(op, f"function '{name.string_value()}' cannot be executed: it calls itself")
     return callee
 
 

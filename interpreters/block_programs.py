@@ -31,8 +31,8 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """One operation with its kernel. `operands` and `results` are slots; `dead` lists the slots that it is the last to
-    read.
+    """One operation with its kernel. `operands` and `results` are slots; `dead` lists the slots whose last use is this
+    operation.
     """
 
     op: Operation
@@ -44,7 +44,7 @@ class ProgramStep:
 
 @dataclass(frozen=True)
 class BlockProgram:
-    """Compiled block. Its arguments, followed by its captures, occupy the first slots."""
+    """A compiled block. Its arguments, followed by its captures, occupy the first slots."""
 
     steps: tuple[ProgramStep, ...]
     end: Operation
@@ -64,7 +64,7 @@ class BlockProgram:
         places: list[Any] = [*values, *[None] * (self.size - len(values))]
         observer = self.observer
         for step in self.steps:
-            # No variable may reference an array: it is freed when its place is cleared.
+            # No variable may refer to an array here, so that the array is freed when its slot is cleared.
             try:
                 places[step.results] = step.kernel(*[places[place] for place in step.operands])
             except (TypeError, ValueError, MemoryError) as error:
@@ -79,7 +79,7 @@ class BlockProgram:
 
 
 def captures_of(op: Operation) -> list[SSAValue]:
-    """Return the values that an operation's regions read from outside, each once, in order of first use."""
+    """Return the values that an operation's regions read from outside, without repetitions, in order of first use."""
     inside, read = set[SSAValue](), dict[SSAValue, None]()
     for region in op.regions:
         inside.update(argument for block in region.blocks for argument in block.args)

@@ -1,4 +1,4 @@
-"""Users' kernels with checks of their results, so that a wrong shape is reported at the operation that returns it."""
+"""Checks of the results of users' kernels, so that a wrong shape is reported at the operation that returns it."""
 
 from __future__ import annotations
 

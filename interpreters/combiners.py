@@ -30,7 +30,7 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
         ValueError: An argument of the block has dimensions.
     """
     if any(shape_at(argument) for argument in block.args):
-        raise ValueError("its region combines tensors; only regions that combine scalars are executed")
+        raise ValueError("its region combines tensors; the interpreter supports only regions that combine scalars")
     dtypes = [dtype_at(argument) for argument in block.args]
     vectors = len(dtypes) + numbers
     at_once = all(step.op.name in ELEMENTWISE or step.op.name in CONSTANTS for step in program.steps)
@@ -49,7 +49,7 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
 
 
 def _filling(step: ProgramStep) -> ProgramStep:
-    """Let a constant fill a vector as long as the first argument; return other steps unchanged."""
+    """Make a constant step return a vector as long as the first argument; return other steps unchanged."""
     if step.op.name not in CONSTANTS:
         return step
     return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))

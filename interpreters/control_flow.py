@@ -71,7 +71,7 @@ def _first_if_true(op: Operation, values: Sequence[Array]) -> int:
 
 
 def _by_number(op: Operation, values: Sequence[Array]) -> int:
-    """Select a branch by its number; a number out of range selects the last branch, as StableHLO specifies."""
+    """Select a branch by its index; an index out of range selects the last branch, as StableHLO specifies."""
     (selector,) = values
     index = int(selector) if selector.dtype != np.bool_ else int(not selector)
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
@@ -103,7 +103,8 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
 
 
 def _scan(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `chlo.scan`: run the body on each slice in order, and pass the carries along."""
+    """Make the kernel of `chlo.scan`: run the body on each slice in order, and pass the carries from one slice to the
+    next."""
     assert isinstance(op, ScanOp), "the table maps chlo.scan only"
     body = _body(programs, op, op.body)
     axis = op.axis
@@ -131,7 +132,7 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
 
 
 def _async_start(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.async_start`: the region runs at once, and its results form the future."""
+    """Make the kernel of `stablehlo.async_start`: the region runs immediately, and its results form the future."""
     body = _body(programs, op, op.regions[0])
     return lambda *values: (tuple(body.take_results(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
 
@@ -171,7 +172,7 @@ class LoopBody:
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
         """Run one iteration and return the next carry."""
-        # Values that are not moved are live beside their copies until the observer is notified.
+        # Values that are copied stay live along with their copies until the observer is notified.
         results = self.program.run(*carry, *outer)
         following = self.take_results(results)
         if observer is not None:
@@ -203,7 +204,7 @@ def for_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel
 
     def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
         if int(step) <= 0:
-            raise ValueError(f"its step is {int(step)}, and must be positive")
+            raise ValueError(f"its step is {int(step)}, but must be positive")
         outer = values[count - 3 :]
         carry = _copy_initial(op, values[: count - 3], observer)
         for index in range(int(low), int(high), int(step)):

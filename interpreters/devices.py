@@ -1,10 +1,10 @@
 """Execution of a function on several simulated devices that exchange values by collectives.
 
-    results = run_on_devices([[f, f], [f, f]], inputs)        two replicas of two partitions each
+    results = run_on_devices([[f, f], [f, f]], inputs)        # two replicas of two partitions each
 
-The number of a device is `replica * partitions + partition`. Each device runs in a thread of its own. Within a group
-and channel, the n-th collective of one device is matched with the n-th collective of all others. If a device finishes
-before a collective that others wait for, these raise an error.
+The id of a device is `replica * partitions + partition`. Each device runs in its own thread. Within a group and
+channel, the n-th collective of one device is matched with the n-th collective of all others. If a device finishes
+without taking part in a collective, the devices that wait for it raise an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Meetings:
     ended: set[int] = field(default_factory=set[int])
 
     def exchange(self, device: int, key: Any, group: Group, values: Values) -> list[Values]:
-        """Contribute the values of one device and wait for the rest of the group.
+        """Contribute the values of one device and wait for the other devices of the group.
 
         Returns:
             The values of all devices, in the order of the group.
@@ -63,7 +63,7 @@ class _PeerEnded(ValueError):
 
 
 class _Meeting(SimulatedDevice):
-    """Device whose collectives wait for the other devices of the group."""
+    """A simulated device whose collectives wait for the other devices of the group."""
 
     def __init__(self, number: int, replicas: int, partitions: int, meetings: _Meetings):
         super().__init__(number, replicas, partitions)
@@ -81,7 +81,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
 
     Args:
         programs: For each replica, the functions of its partitions. All replicas have the same number of partitions.
-        inputs: The inputs of each device, in the order of the device numbers.
+        inputs: The inputs of each device, in the order of the device ids.
 
     Returns:
         The results of each device, in the same order.
@@ -106,7 +106,8 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
         run.start()
     for run in runs:
         run.join()
-    # The first failure may make others wait in vain, so errors of the devices' own come first.
+    # A device that fails causes errors on the devices that wait for it, so the errors of failed devices are raised
+    # first.
     failures = [run.failure for run in runs if run.failure is not None]
     for failure in sorted(failures, key=lambda error: isinstance(error, _PeerEnded)):
         raise failure

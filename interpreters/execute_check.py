@@ -30,7 +30,7 @@ class ExecutionDifference:
     """First difference between the results of two programs.
 
     Attributes:
-        result: Number of the first result that differs.
+        result: Index of the first result that differs.
         index: Index of its first element that differs.
         before: That element in the first program, as text.
         after: That element in the second program, as text.
@@ -97,7 +97,7 @@ class PreparedPair:
             Refusal: The signatures differ, or an operation cannot be executed.
         """
         first, second = function_named(before, name), function_named(after, name)
-        # As text: a type that xDSL does not know is another object in each module.
+        # Types are compared as text, because a type unknown to xDSL is a different object in each module.
         if _signature(first) != _signature(second):
             types = f"{first.function_type} and {second.function_type}"
             raise Refusal(second, f"the functions have different types: {types}")

@@ -25,7 +25,7 @@ from .kernels.arrays import Array, leaves
 
 
 def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None = None) -> tuple[Array, ...]:
-    """Run a function on numpy arrays. Results may alias inputs.
+    """Run a function on numpy arrays. The results may alias the inputs.
 
     Args:
         function: The function; its callees are looked up in its module.
@@ -77,7 +77,7 @@ def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
     mains = [name for name in public if name.endswith("::main")]
     if len(public) != 1 and len(mains) != 1:
         names = f": {', '.join(public)}" if public else ""
-        raise Refusal(module, f"{len(public)} functions can be called from outside: name one{names}")
+        raise Refusal(module, f"the module has {len(public)} public functions; name the one to run{names}")
     return public[mains[0]] if len(mains) == 1 else next(iter(public.values()))
 
 

@@ -22,7 +22,7 @@ INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
 
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
-# Integers are token numbers, labels and counters: small enough for the smallest table.
+# Integers may be token ids, labels or counters, so they are small enough to index the smallest table.
 SMALL = 32
 # Words of a random key: threefry takes two, Philox four.
 KEY_WORDS = (2, 4)
@@ -144,7 +144,7 @@ def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
     function = argument.block.parent_op()
     assert function is not None, "the block of an argument belongs to a function"
     number, type_ = argument.index, argument.type
-    return Refusal(function, f"argument #{number} of type {type_} cannot be given, so nothing is run: {reason}")
+    return Refusal(function, f"no input can be given for argument #{number} of type {type_}: {reason}")
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:

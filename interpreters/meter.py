@@ -132,12 +132,12 @@ class Ledger:
 
     def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
-            # Tokens have no array, and tuples only those of their elements.
+            # Tokens have no array, and tuples have only the arrays of their elements.
             if array is None or isinstance(array, tuple):
                 continue
             self.enter(array, self.kinds.of(value))
             if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is BufferRole.TEMPORARY:
-                # The function that is called has allocated it.
+                # The called function has allocated it.
                 self.count_as(array, self.kinds.of(value))
         self._update_peaks()
         if op.parent is self.kinds.order.block:
@@ -157,7 +157,7 @@ class Ledger:
             self.count_as(array, self.kinds.of(value))
 
     def enter(self, array: Array, kind: BufferRole) -> None:
-        """Start to count the buffer of an array, unless it is counted already."""
+        """Start to count the buffer of an array, unless it is already counted."""
         owner = owner_of(array)
         if id(owner) in self.kind_of_owner:
             return

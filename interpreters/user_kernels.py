@@ -24,10 +24,10 @@ def register_kernel(name: str, make: MakeKernel) -> None:
     earlier one.
 
     A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments in place.
-    For foreign types it chooses which arrays represent the values.
+    The kernels define how arrays represent values of foreign types.
 
     Args:
-        name: Name of the operation with its dialect, as `acme.swish`.
+        name: Name of the operation with its dialect, such as `acme.swish`.
         make: Makes the kernel of an operation.
 
     Raises:

@@ -102,7 +102,8 @@ def integer(op: Operation) -> Kernel:
 
 
 def extended_arithmetic(op: Operation) -> Kernel:
-    """Make the kernel that returns the low and the high half of a sum or product, computed in integers of any size."""
+    """Make the kernel that returns the low and the high half of a sum or product. It computes with Python's
+    integers."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
     compute = np.add if op.name == "arith.addui_extended" else np.multiply
@@ -129,7 +130,7 @@ AS_STABLEHLO = {
     "arith.maximumf": "maximum",
     "arith.minimumf": "minimum",
 }
-# A number wins over NaN.
+# If one operand is NaN, the result is the other one.
 NUMBERS_FIRST: dict[str, Compute] = {"arith.maxnumf": np.fmax, "arith.minnumf": np.fmin}
 # By the last two letters of the predicates of `arith.cmpf`.
 FLOAT_RELATIONS: dict[str, Compute] = {
@@ -254,7 +255,7 @@ FLOATS: dict[str, Compute] = {
     "math.sinh": np.sinh,
     "math.trunc": np.trunc,
 }
-# These also take the number of bits, by the name `width`.
+# These functions also take the number of bits, as `width`.
 BITS: dict[str, Compute] = {
     "math.ctlz": elementwise.count_leading_zeros,
     "math.ctpop": elementwise.count_ones,

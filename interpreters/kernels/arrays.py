@@ -43,7 +43,7 @@ WIDER: dict[DType, DType] = {
 
 
 def wide(dtype: DType) -> DType:
-    """Return the type in which elements of `dtype` are computed."""
+    """Return the type in which operations on elements of `dtype` are computed."""
     return WIDER.get(dtype, dtype)
 
 
@@ -56,7 +56,7 @@ def kind_of(dtype: DType) -> str:
 def dtype_at(value: SSAValue) -> DType:
     """Return the numpy element type of a tensor or scalar. Raises `ValueError` if there is none."""
     if _is_unranked(value.type):
-        raise ValueError(f"the rank of {value.type} is not known, and only static shapes are executed")
+        raise ValueError(f"the rank of {value.type} is not known, but the interpreter supports only static shapes")
     return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
 
 
@@ -69,7 +69,7 @@ def shape_at(value: SSAValue) -> tuple[int, ...]:
     shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
-        raise ValueError(f"the shape of {value.type} is dynamic, and only static shapes are executed")
+        raise ValueError(f"the shape of {value.type} is dynamic, but the interpreter supports only static shapes")
     return shape
 
 
@@ -101,8 +101,8 @@ def row_by_row(values: Array, dtype: DType | None = None) -> Array:
 
 
 def as_owned(values: Array, dtype: DType) -> Array:
-    """Return a row-major array of `dtype` that owns its buffer. Copies `values` only if it is not such an array
-    already."""
+    """Return a row-major array of `dtype` that owns its buffer; `values` itself if it is such an array, otherwise a
+    copy."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
 
@@ -129,7 +129,7 @@ def element(op: GetTupleElementOp) -> ValueKernel:
 
 
 def token(op: Operation) -> ValueKernel:
-    """Make the kernel of an operation on tokens. Tokens carry no value, since operations run in program order
+    """Make the kernel of an operation on tokens. Tokens have no value, because operations run in program order
     anyway."""
 
     def run(*tokens: None) -> tuple[Any, ...]:

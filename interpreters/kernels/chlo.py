@@ -69,7 +69,8 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.next_after`. It works in the element type itself: a wider type has other neighbours."""
+    """Make the kernel of `chlo.next_after`. It works in the element type itself, because a wider type has different
+    neighbours."""
     return on_two(lambda a, b: as_owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
@@ -92,7 +93,8 @@ def top_k(op: TopKOp) -> Kernel:
     rank = total_order if kind_of(dtype) == "f" else np.asarray
 
     def run(operand: Array) -> tuple[Array, ...]:
-        # A stable sort has the first of equals first; the rows are turned around, since the largest come last in it.
+        # The rows are reversed before and after the stable sort, so that the largest elements, and the first of equal
+        # elements, come first.
         order = np.argsort(rank(operand)[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
         chosen = operand.shape[-1] - 1 - order
         return as_owned(np.take_along_axis(operand, chosen, -1), dtype), as_owned(chosen, indices)

@@ -53,7 +53,7 @@ def constant_like(op: ConstantLikeOp) -> Kernel:
     float."""
     dtype, value = dtype_at(op.result), op.value
     if not isinstance(value, FloatAttr | IntegerAttr):
-        raise ValueError(f"{op.name} can be executed for integers and floats only, not for {value}")
+        raise ValueError(f"{op.name} supports only integers and floats, not {value}")
     number = np.array(value.value.data)
     element = round_to(number, dtype) if kind_of(dtype) == "f" else number.astype(dtype)
     return on_one(lambda operand: np.full(operand.shape, element, dtype))

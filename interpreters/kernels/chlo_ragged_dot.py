@@ -21,9 +21,9 @@ class _Einsum:
 
     Attributes:
         left: The letters of the left operand.
-        right: Those of the right operand, without the dimension of groups.
-        product: Those of the result of one group.
-        rows: Those of the dimensions whose rows, or summed elements, belong to one group each.
+        right: The letters of the right operand, without the dimension of groups.
+        product: The letters of the result of one group.
+        rows: The letters of the dimensions whose rows, or summed elements, belong to one group each.
     """
 
     left: list[str]

@@ -36,7 +36,7 @@ def collective(op: Operation) -> Kernel:
     """
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
-        raise ValueError("its results differ in shape from its operands, but only one process is executed")
+        raise ValueError("its results differ in shape from its operands, but the interpreter supports only one process")
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
@@ -62,7 +62,7 @@ def _check_alone(op: Operation, name: str) -> list[list[int]]:
     _check_module(op)
     rows = table(op, name)
     if any(process > FIRST for row in rows for process in row):
-        raise ValueError(f"its '{name}' names other processes, but only one is executed")
+        raise ValueError(f"its '{name}' names other processes, but the interpreter supports only one")
     return rows
 
 
@@ -74,11 +74,13 @@ def _check_module(op: Operation) -> None:
     for name in COUNTS:
         count = module.attributes.get(name)
         if count is not None and is_integer_attribute(count) and count.value.data > 1:
-            raise ValueError(f"the module has {name} = {count.value.data}, but only one process is executed")
+            raise ValueError(
+                f"the module has {name} = {count.value.data}, but the interpreter supports only one process"
+            )
 
 
 Group: TypeAlias = tuple[int, ...]
-"""Numbers of devices, in order."""
+"""Device ids, in order."""
 Values: TypeAlias = tuple[Array, ...]
 
 
@@ -98,7 +100,7 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
-        """Contribute values to a collective, and return the values of all devices of the group, in its order."""
+        """Contribute values to a collective, and return the values of all devices, in the order of the group."""
 
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
         """Return the group to which this device belongs, or None if it belongs to none.
@@ -185,7 +187,7 @@ def collective_broadcast(op: CollectiveOp, device: SimulatedDevice) -> Kernel:
 
 
 def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kernel:
-    """Make the kernel of `collective_permute`. A device to which no other one sends receives zeros."""
+    """Make the kernel of `collective_permute`. A device to which no device sends receives zeros."""
     pairs = rows_of(op.source_target_pairs) or []
     channel = channel_field(op.channel_handle, "handle")
     numbers = range(device.partitions if channel > 0 else device.replicas)

@@ -1,4 +1,4 @@
-"""Functions of complex numbers on complex128, where numpy's own lose digits or mishandle special values.
+"""Functions of complex128 numbers for which numpy's own functions lose digits or mishandle special values.
 
 At zeros, infinities and NaN they follow C's Annex G, as StableHLO's reference does. The exception is `exponential`, and
 functions that use it: an infinite real part with an imaginary part that is not finite gives NaN, as in StableHLO's
@@ -12,7 +12,7 @@ import numpy as np
 from .arrays import Array
 
 NAN = complex(np.nan, np.nan)
-# From here on 1 is negligible beside e**x.
+# For larger real parts x, 1 is negligible compared with e**x.
 FAR = 40.0
 # Dekker's constant for f64: it splits 53 digits into 26 and 27.
 SPLIT = 2.0**27 + 1
@@ -38,7 +38,7 @@ def exponential(a: Array) -> Array:
 def exponential_minus_one(a: Array) -> Array:
     """Compute `e^a - 1`.
 
-    Near 0, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)`, which does not cancel.
+    Near 0, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)`, which avoids cancellation.
     """
     x, y = parts_of(a)
     real, imaginary = parts_of(exponential(a))
@@ -56,7 +56,7 @@ def log_plus_one(a: Array) -> Array:
     high, low = _square_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
     near = (np.log1p(high) + low / (1 + high)) / 2
     far = np.log(np.hypot(1 + x, y))
-    # If |1 + a| overflows, its half does not.
+    # If |1 + a| overflows, half of it does not.
     far = np.where(far == np.inf, np.log(np.hypot(x / 2, y / 2)) + np.log(2), far)
     return of_parts(np.where(is_near & (np.abs(high) < 0.5), near, far), np.arctan2(y, 1 + x))
 
@@ -144,7 +144,7 @@ def power(a: Array, b: Array) -> Array:
 
 
 def cbrt(a: Array) -> Array:
-    """Return the principal cube root, which has a third of the angle."""
+    """Return the principal cube root, whose angle is a third of the number's angle."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 

@@ -170,7 +170,7 @@ def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
 
 
 def _in_real_numbers(op: Operation) -> Operation:
-    """Return the operation on values of the expressed types; it is in no block."""
+    """Return the operation on values of the expressed types. It is not inserted into a block."""
     operands = [create_ssa_value(_real_type(value)) for value in op.operands]
     return type(op).create(
         operands=operands,
@@ -190,7 +190,7 @@ def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
     quantized type."""
     source, target = _scale_of(op.operand), _scale_of(op.result)
     if target is None:
-        raise ValueError(f"the type {op.result.type} cannot be executed")
+        raise ValueError(f"the interpreter does not support the type {op.result.type}")
     return on_one(lambda operand: target.nearest(operand if source is None else source.real(operand)))
 
 
@@ -199,5 +199,5 @@ def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
     quantized type."""
     source = _scale_of(op.operand)
     if source is None:
-        raise ValueError(f"the type {op.operand.type} cannot be executed")
+        raise ValueError(f"the interpreter does not support the type {op.operand.type}")
     return on_one(lambda operand: as_owned(source.real(operand), source.expressed))

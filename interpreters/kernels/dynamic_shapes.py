@@ -1,6 +1,6 @@
 """Kernels of operations that take their result shape as an operand.
 
-Types must be static to be executed, so the kernels only check that the operand agrees with the type.
+The interpreter supports only static types, so the kernels only check that the shape operand agrees with the type.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def real_dynamic_slice(op: RealDynamicSliceOp) -> Kernel:
         ranges = [tuple(int(part) for part in parts) for parts in zip(*numbers, strict=True)]
         for extent, (start, limit, stride) in zip(operand.shape, ranges, strict=True):
             if not 0 <= start <= limit <= extent or stride < 1:
-                raise ValueError(f"{start}:{limit}:{stride} is not a range within an extent of {extent}")
+                raise ValueError(f"{start}:{limit}:{stride} is not a valid slice of an extent of {extent}")
         result = operand[(*(slice(*part) for part in ranges), ...)].copy()
         if result.shape != shape:
             raise ValueError(f"the slice has shape {list(result.shape)}, but the result has shape {list(shape)}")
@@ -110,7 +110,7 @@ def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
 
     def run(operand: Array, size: Array) -> tuple[Array, ...]:
         if int(size) != shape[dimension] or operand.shape != shape:
-            raise ValueError(f"the size is {int(size)}, but that of the result is {shape[dimension]}")
+            raise ValueError(f"the size is {int(size)}, but the extent of the result is {shape[dimension]}")
         return (operand.copy(),)
 
     return run

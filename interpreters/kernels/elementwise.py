@@ -54,15 +54,16 @@ def logistic(a: Array) -> Array:
 
 
 def divide_integers(a: Array, b: Array) -> Array:
-    """Divide, rounding towards zero. Division by zero sets all bits, as in XLA, and the smallest number divided by -1
-    is itself."""
+    """Divide, rounding towards zero. As in XLA, division by zero sets all bits, and the smallest number divided by -1
+    gives the smallest number."""
     # Exact, since the remainder is subtracted first; the lowest number wraps.
     quotient = np.floor_divide(a - np.fmod(a, b), b)
     return np.where(b == 0, np.invert(np.zeros_like(b)), quotient)
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """Return the remainder, with the sign of the dividend. The remainder by zero is the dividend, as in XLA."""
+    """Return the remainder, with the sign of the dividend. If the divisor is zero, the remainder is the dividend, as in
+    XLA."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
@@ -142,7 +143,7 @@ def round_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     return round_to(np.where(off, np.nextafter(total, towards), total), dtype)
 
 
-# Exact whatever the layout, and for every kind of element.
+# These are exact in any layout, for every kind of element.
 EXACT: dict[str, Compute] = {
     "abs": np.abs,
     "is_finite": np.isfinite,
@@ -216,7 +217,7 @@ INTEGER_WITH_WIDTH: dict[str, Compute] = {
     "shift_right_arithmetic": shift_right_arithmetic,
     "shift_right_logical": shift_right_logical,
 }
-"""Functions that also take the number of bits, by the name `width`."""
+"""Functions that also take the number of bits, as `width`."""
 BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | INTEGER_WITH_WIDTH.keys()
 
 
@@ -294,7 +295,7 @@ def total_order(a: Array) -> Array:
     """Map floats to integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN (totalOrder of IEEE 754)."""
     width = bit_width(a.dtype)
     bits = row_by_row(a).view(f"u{a.dtype.itemsize}").astype(np.int64)
-    # Below eight bytes the sign is extended by hand; the bits of an f64 are those of an i64 already.
+    # For types narrower than eight bytes the sign is extended explicitly; the bits of an f64 already form an i64.
     signed = bits - ((bits >> (width - 1) & 1) << width) if width < 64 else bits
     return np.where(signed < 0, signed ^ np.int64((1 << (width - 1)) - 1), signed)
 

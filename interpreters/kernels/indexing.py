@@ -1,4 +1,4 @@
-"""Gather and scatter with all dimension numbers, computed as index arrays over all elements at once."""
+"""Gather and scatter with all dimension numbers, by index arrays for all elements at once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
         offsets = {dimension: _along(place, shape[place], rank) for dimension, place in window.items()}
         index = _sums([starts, aligned, offsets], len(extents), rank)
         places, inside = _flat(index, extents, shape)
-        # A region in a wider type makes results of that type.
+        # If the region computes in a wider type, the results have that type.
         results = [convert(values, dtype) for values, dtype in zip(inputs, dtypes, strict=True)]
         flat = [result.reshape(-1) for result in results]
         new = [update.reshape(-1) for update in updates]
@@ -87,7 +87,7 @@ def _starts(
     indices: Array, vector: int, dimensions: Sequence[int], batch: Sequence[int], rank: int
 ) -> dict[int, Array]:
     """Return the start of each slice for each indexed dimension of the operand, broadcast over the batch dimensions."""
-    # Unsigned indices beyond the signed range are out of bounds in either interpretation.
+    # Unsigned indices beyond the signed range are out of bounds, whether read as signed or unsigned.
     vectors = np.asarray(indices, np.int64)
     vectors = np.moveaxis(vectors, vector, -1) if vector < vectors.ndim else vectors[..., np.newaxis]
     shape = [1] * rank
@@ -123,7 +123,7 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 
 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
-    """Yield the indices of elements in bounds, in groups without duplicate places.
+    """Yield the indices of elements in bounds, in groups in which all places differ.
 
     Elements with the same place appear in their order, in successive groups.
     """

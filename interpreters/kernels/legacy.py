@@ -37,7 +37,7 @@ def einsum(op: EinsumFormatOp) -> Kernel:
     """
     equation, dtype = op.equation, dtype_at(op.result)
     working = wide(dtype)
-    # numpy takes any numbers for labels.
+    # numpy accepts any integers as labels.
     numbers = {label: number for number, label in enumerate(equation.extents)}
     inputs = [[numbers[label] for label in labels] for labels in equation.operands]
     output = [numbers[label] for label in equation.result]
@@ -64,7 +64,8 @@ def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
             np.arange(extent).reshape([-1 if at == own else 1 for at in range(places.ndim)])
             for own, extent in enumerate(shape[:batch])
         )
-        # The dimensions between the batch and the selected one come first, so that they stay in place.
+        # The dimensions between the batch dimensions and the selected dimension come first, so that they keep their
+        # position.
         between = range(batch, dimension)
         moved = np.moveaxis(operand, tuple(between), tuple(range(dimension - batch)))
         selected = moved[(slice(None),) * len(between) + (*batches, places)]

@@ -48,7 +48,7 @@ def dot_general(op: DotGeneralOp) -> Kernel:
     return run
 
 
-# By the kind of transform; the extents are those of the real side.
+# The functions by kind of transform. They take the extents of the real side.
 FFTS: dict[str, Callable[..., Any]] = {
     "FFT": np.fft.fftn,
     "IFFT": np.fft.ifftn,
@@ -130,13 +130,13 @@ def triangular_solve(op: Operation) -> Kernel:
 
 
 def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None:
-    """Raise `ValueError` for shapes that do not fit, since xDSL has no verifier for the operation."""
+    """Raise `ValueError` for inconsistent shapes, because xDSL has no verifier for the operation."""
     if len(a) < 2 or a[:-2] != b[:-2] or not a[-2] == a[-1] == b[-2 if is_left else -1]:
-        raise ValueError(f"a of shape {list(a)} is not square, or does not fit b of shape {list(b)}")
+        raise ValueError(f"a, of shape {list(a)}, must be square and match b, of shape {list(b)}")
 
 
 def _substitute(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
-    """Solve row by row, starting with the row that has a single unknown."""
+    """Solve the system row by row, starting with the row that has a single unknown."""
     size, solution = a.shape[-1], b.copy()
     for row in range(size) if is_lower else reversed(range(size)):
         solved = slice(0, row) if is_lower else slice(row + 1, size)

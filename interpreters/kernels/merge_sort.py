@@ -10,7 +10,8 @@ import numpy as np
 from .arrays import Array
 
 Precedes: TypeAlias = Callable[[Array, Array], Array]
-"""For two arrays of elements, identified by integers: whether the first element must precede the second."""
+"""A comparison of two arrays of elements, given by their integer ids: whether each element of the first array must
+precede the corresponding element of the second."""
 
 
 def merge_sort(lines: Array, precedes: Precedes) -> Array:
@@ -20,7 +21,7 @@ def merge_sort(lines: Array, precedes: Precedes) -> Array:
     its own run, plus the number of elements of the other run that precede it.
 
     Args:
-        lines: The elements, a line in each row.
+        lines: The elements, with one line in each row.
         precedes: The comparison. Of elements of which neither precedes the other, the earlier one stays first.
     """
     length = lines.shape[1]
@@ -45,7 +46,7 @@ def _preceding_in_other_run(
 ) -> Array:
     """Return for each element the number of elements of the other run that precede it, by binary search.
 
-    Of equal elements, the one of the left run precedes.
+    If two elements are equal, the element of the left run precedes.
 
     Args:
         lines: The elements.
@@ -56,7 +57,8 @@ def _preceding_in_other_run(
     low = np.broadcast_to(other_start, lines.shape).copy()
     high = np.broadcast_to(other_end, lines.shape).copy()
     while np.any(is_open := low < high):
-        # Where the search has ended, the middle may lie behind the line: it is clamped, and its comparison not used.
+        # Where the search has ended, the middle may lie beyond the line. It is clamped, and the result of the
+        # comparison is not used.
         middle = np.minimum((low + high) // 2, lines.shape[1] - 1)
         candidates = np.take_along_axis(lines, middle, axis=1)
         is_before = np.where(is_left, precedes(candidates, lines), ~precedes(lines, candidates))

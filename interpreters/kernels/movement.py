@@ -54,7 +54,7 @@ def _is_repeated(values: Array) -> bool:
 
 def _number(op: ConstantOp | arith.ConstantOp) -> Kernel:
     value, dtype = op.value, dtype_at(op.results[0])
-    assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number, or dense"
+    assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number or a dense attribute"
     number = as_owned(convert(np.asarray(value.value.data), dtype), dtype)
     return lambda: (number.copy(),)
 

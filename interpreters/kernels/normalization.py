@@ -18,7 +18,7 @@ from .conversion import convert
 
 
 class _Features:
-    """Feature dimension of a batch normalization, and the type in which it is computed."""
+    """The feature dimension of a batch normalization, and the type in which the normalization is computed."""
 
     def __init__(self, op: BatchNormOp):
         shape = shape_at(op.operand)
@@ -37,8 +37,8 @@ class _Features:
         return self.widen(values).reshape(self.shape)
 
     def sums(self, values: Array) -> Array:
-        """Return the sum for each feature. Features become rows in memory, so the layout does not change the order of
-        additions."""
+        """Return the sum for each feature. Each feature is copied to one row, so that the order of additions does not
+        depend on the layout."""
         rows = np.ascontiguousarray(np.moveaxis(values, self.dimension, 0)).reshape(values.shape[self.dimension], -1)
         return np.sum(rows, axis=1, dtype=self.working)
 

@@ -48,7 +48,7 @@ def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
 
 
 def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequence[int], dtype: DType) -> Array:
-    """Return numbers from `low` to `high`, excluded; `low` if there are none between them."""
+    """Return numbers from `low` (included) to `high` (excluded); `low` if there is no number between them."""
     if not low < high:
         return np.full(shape, low, dtype)
     if kind_of(dtype) != "f":
@@ -59,7 +59,7 @@ def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequ
         return (float(low) + (float(high) - float(low)) * generator.random(count)).astype(dtype)
 
     numbers = draw(prod(shape))
-    # Rounding to the type may reach the upper limit.
+    # Rounding to the type may give the upper limit.
     while (outside := numbers >= high).any():
         numbers[outside] = draw(int(outside.sum()))
     return numbers.reshape(shape).copy()
@@ -149,8 +149,8 @@ def threefry_rounds(key: Sequence[Array], counter: Sequence[Array]) -> list[Arra
 def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
     """Return random bits by Philox, and the new state. The state is a key and a counter of 64 or 128 bits.
 
-    Each counter gives four numbers of 32 bits, or two of 64 if `wide`. A 64-bit counter is extended by the key as its
-    upper half.
+    Each counter gives four numbers of 32 bits, or two numbers of 64 bits if `wide`. The key is appended to a 64-bit
+    counter as the upper half.
     """
     words = prod(shape) * (2 if wide else 1)
     blocks = -(-words // 4)

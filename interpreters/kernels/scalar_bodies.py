@@ -26,8 +26,8 @@ from .merge_sort import merge_sort
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a region that does not fit, which xDSL does not
-    verify."""
+    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a region that does not match the operands, which xDSL
+    does not verify."""
     count = len(op.operands)
     shape = shape_at(op.results[0])
     dtypes = [dtype_at(result) for result in op.results]
@@ -101,7 +101,7 @@ def single_combiner(block: Block) -> str | None:
 
 
 def _look_through(value: SSAValue) -> SSAValue:
-    """Return the value behind barriers, dependencies and marks."""
+    """Return the value that a chain of barriers, depends and marks forwards."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
             break

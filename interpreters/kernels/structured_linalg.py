@@ -1,7 +1,7 @@
 """Kernels of structured linalg operations: a body on scalars for every point of an iteration space.
 
 The loops run in order, like nested `for` loops, and every output element accumulates the results of the points that
-write to it. Loops whose points all write to different elements run at once, as vectors.
+write to it. Loops whose points all write to different elements run as one vector operation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from .arrays import Array, Combine, Kernel, as_owned, dtype_at, shape_at
 
-# One for each operand, then whether each loop is parallel.
+# The indexing map of each operand, then for each loop whether it is parallel.
 Space = tuple[list[AffineMap], list[bool]]
 
 
@@ -78,7 +78,7 @@ def structured_kernel(op: Operation, combine: Combine, indices: Sequence[int]) -
 
 @dataclass(frozen=True)
 class _Loops:
-    """Iteration space: the extent of each loop, and which loops run at once as a vector."""
+    """The iteration space: the extent of each loop, and the loops that run as one vector."""
 
     extents: tuple[int, ...]
     at_once: tuple[bool, ...]
@@ -92,11 +92,11 @@ class _Loops:
                     extents[expression.position] = extent
         if -1 in extents:
             raise ValueError("no operand has the extent of one of its loops")
-        # Points write to different elements only if each parallel loop is a dimension of its own of every output.
+        # Points write to different elements only if each parallel loop indexes its own dimension of every output.
         parallel_loops = sorted(loop for loop, is_parallel in enumerate(parallel) if is_parallel)
         apart = all(sorted(_plain(map_) or []) == parallel_loops for map_ in maps[len(maps) - outputs :])
         if not apart and any(_plain(map_) is None for map_ in maps[len(maps) - outputs :]):
-            raise ValueError("an output is indexed by more than loop numbers")
+            raise ValueError("an output is indexed by an expression other than a loop index")
         return cls(tuple(extents), tuple(is_parallel and apart for is_parallel in parallel))
 
     def points(self) -> Iterator[tuple[int, ...]]:
@@ -118,7 +118,7 @@ class _Loops:
             order = sorted(range(len(plain)), key=plain.__getitem__)
             index = tuple(slice(None) if loop in plain else None for loop in range(rank))
             return values.transpose(order)[(*index, ...)]
-        # An affine expression over arrays, one for each loop, evaluates to an array in xDSL.
+        # xDSL evaluates an affine expression over arrays, one for each loop, to an array.
         grid: Any = [_along(loop, np.arange(extent), rank) for loop, extent in enumerate(self.extents)]
         places = [np.zeros([1] * rank, np.int64) + expression.eval(grid, []) for expression in map_.results]
         return values[tuple(places)]

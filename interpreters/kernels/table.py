@@ -42,7 +42,7 @@ from .random_bits import rng_bit_generator
 from .scalar_bodies import map_, reduce, sort
 from .windowed import convolution, reduce_window, select_and_scatter
 
-# They work on arrays of any shape, independent of the types, and so on vectors of scalars too.
+# These kernels accept arrays of any shape, regardless of the types, and therefore also vectors of scalars.
 ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     **{f"stablehlo.{name}": conversion.on_real_numbers(from_tables) for name in sorted(BY_TABLE)},
     "stablehlo.compare": compare,

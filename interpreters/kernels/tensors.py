@@ -1,4 +1,4 @@
-"""Kernels of the tensor dialect. Tensors are values, so a write makes a new tensor."""
+"""Kernels of the tensor dialect. Tensors are values, so a write creates a new tensor."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from xdsl.ir import Operation
 
 from .arrays import Array, Combine, Kernel, dtype_at, on_one, on_two, shape_at
 
-# The entry of a static list if an operand holds the number.
+# The entry of a static list for a number that an operand provides.
 DYNAMIC = -(1 << 63)
 
 
 def empty(op: tensor.EmptyOp) -> Kernel:
-    """Make the kernel of `tensor.empty`, which returns zeros: its elements are unspecified, and zeros make runs
+    """Make the kernel of `tensor.empty`, which returns zeros: the elements are unspecified, and zeros make runs
     reproducible."""
     shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
     return lambda *sizes: (np.zeros(shape, dtype),)
@@ -45,7 +45,7 @@ def dim(op: tensor.DimOp) -> Kernel:
 def cast(op: tensor.CastOp) -> Kernel:
     """Make the kernel of `tensor.cast`, which returns its operand. Raises `ValueError` if the static shapes differ."""
     if shape_at(op.source) != shape_at(op.dest):
-        raise ValueError("the shapes differ")
+        raise ValueError("the shapes of operand and result differ")
     return on_one(lambda source: source)
 
 
@@ -88,7 +88,7 @@ def _place(indices: Sequence[Array], shape: Sequence[int]) -> tuple[int, ...]:
 
 def _inside(index: Array, extent: int) -> int:
     if not 0 <= int(index) < extent:
-        raise ValueError(f"index {int(index)} is out of range, which is undefined: the extent is {extent}")
+        raise ValueError(f"index {int(index)} is out of range for the extent {extent}, which is undefined behaviour")
     return int(index)
 
 
@@ -132,7 +132,7 @@ class _Slices:
         for offset, size, stride, extent in zip(*lists, shape, strict=True):
             last = offset + (size - 1) * stride
             if size > 0 and not (stride > 0 and offset >= 0 and last < extent):
-                raise ValueError(f"the slice from {offset} to {last} is not within {extent} elements")
+                raise ValueError(f"the slice from {offset} to {last} is out of bounds for the extent {extent}")
             slices.append(slice(offset, last + 1, stride) if size > 0 else slice(0, 0))
         return tuple(slices)
 
@@ -148,7 +148,7 @@ def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
     high = _numbers(op.static_high)
     count = len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):
-        raise ValueError("only static padding can be executed")
+        raise ValueError("the interpreter supports only static padding")
 
     def run(source: Array, *outer: Array) -> tuple[Array, ...]:
         indices = np.indices(shape).reshape(len(shape), prod(shape))

@@ -1,4 +1,4 @@
-"""Kernels of convolution, `reduce_window` and `select_and_scatter`: windows become rows, to be multiplied or
+"""Kernels of convolution, `reduce_window` and `select_and_scatter`: windows become rows, which are multiplied or
 reduced."""
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
         split = lhs_windows.reshape(
             batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *window_shape
         )
-        # Groups, batch, places, then the summed dimensions: features and positions within the window.
+        # The dimensions are groups, batch and window positions, then the summed ones: features and positions within the
+        # window.
         order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))
         outputs = weights.shape[0] // groups
         inner = prod(weights.shape[1:])
@@ -115,7 +116,7 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
     """Make the kernel of `stablehlo.select_and_scatter`.
 
-    Among equal candidates the first is selected. Values scattered to one element are combined in the order of the
+    Among equal candidates, the first one is selected. Values scattered to one element are combined in the order of the
     windows.
     """
     shape, dtype = shape_of(op.operand), dtype_at(op.result)

@@ -51,6 +51,6 @@ module @second attributes {mhlo.num_partitions = 1 : i32} {
 // RENAMED:   not proved: in module @second: a name or an attribute of a module differs
 // ATTRIBUTE: not proved: in module @second: a name or an attribute of a module differs
 // INNER: @main: 2 operations, 1 result
-// ASKED: error: 2 functions can be called from outside: name one: first::main, second::inner::main
+// ASKED: error: the module has 2 public functions; name the one to run: first::main, second::inner::main
 // TIMELINE: @first::main
 // TIMELINE: @second::inner::main

@@ -257,8 +257,8 @@ def test_calls_pass_tokens() -> None:
             CALL.replace("%y = stablehlo.negate %x : t", '%y = "a.b"(%x) : (tensor<2xf32>) -> t'),
             "f.mlir:10:8: error: a.b",
         ),
-        (CALL.replace("stablehlo.negate %x :", "func.call @f(%x) : (tensor<2xf32>) ->"), "function 'f' calls itself"),
-        (CALL.replace("call @f", "call @g"), "function 'g' has no body"),
+        (CALL.replace("stablehlo.negate %x :", "func.call @f(%x) : (tensor<2xf32>) ->"), "function 'f' cannot be executed: it calls itself"),
+        (CALL.replace("call @f", "call @g"), "function 'g' cannot be executed: it has no body"),
         (CALL.replace("negate", "popcnt"), "stablehlo.popcnt cannot be executed: stablehlo.popcnt is not defined"),
     ],
 )
@@ -285,5 +285,5 @@ def test_function_is_selected_by_name() -> None:
     assert function_named(parse_module(CALL), "f").sym_name.data == "f"
     with pytest.raises(Refusal, match="there is no function 'h'; there are main, f"):
         function_named(parse_module(CALL), "h")
-    with pytest.raises(Refusal, match="2 functions can be called from outside: name one"):
+    with pytest.raises(Refusal, match="the module has 2 public functions; name the one to run"):
         function_named(parse_module(CALL.replace("@main", "@g").replace("private ", "")))

@@ -423,7 +423,7 @@ def test_padding_equals_numpy(yielded: str) -> None:
         ("%c = arith.constant -1 : index\n%v = tensor.extract %a[%c, %c] : T\n%r = tensor.splat %v : T", "index -1 is"),
         (
             "%c = arith.constant 3 : index\n%r = tensor.extract_slice %a[%c, 0] [4, 6] [1, 1] : T to T",
-            "the slice from 3 to 6 is not within 4 elements",
+            "the slice from 3 to 6 is out of bounds for the extent 4",
         ),
     ],
 )
@@ -622,7 +622,7 @@ def test_operation_on_memory_is_refused() -> None:
                 "tensor<6xf32>",
             ),
             "tensor<6xf32>",
-            "an output is indexed by more than loop numbers",
+            "an output is indexed by an expression other than a loop index",
         ),
         ('%r = "linalg.div"(%a, %a) : (T, T) -> T', "tensor<4x6xf32>", "linalg.div cannot be executed"),
     ],

@@ -117,9 +117,9 @@ MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x:
     ("body", "a", "b", "message"),
     [
         (SOLVE.replace("left_side", "l"), (2, 2), (2, 2), "triangular_solve cannot be executed: it has no 'left_side'"),
-        (SOLVE, (3,), (3,), r"a of shape \[3\] is not square, or does not fit b of shape \[3\]"),
-        (SOLVE, (3, 4), (4, 2), r"a of shape \[3, 4\] is not square"),
-        (SOLVE, (2, 3, 3), (3, 3), "does not fit b"),
+        (SOLVE, (3,), (3,), r"a, of shape \[3\], must be square and match b, of shape \[3\]"),
+        (SOLVE, (3, 4), (4, 2), r"a, of shape \[3, 4\], must be square"),
+        (SOLVE, (2, 3, 3), (3, 3), "and match b"),
         (MAP, (2,), (3,), "stablehlo.map cannot be executed: its region does not take one element of each operand"),
         (MAP.replace(", %y: tensor<f32>", ""), (2,), (2,), "its region does not take one element of each operand"),
         (MAP.replace("%y: tensor<f32>", "%y: tensor<i32>"), (2,), (2,), "its region does not take one element"),
@@ -161,7 +161,9 @@ def test_composite_executes_its_decomposition() -> None:
 
 def test_composite_without_decomposition_is_refused() -> None:
     module = parse_module(COMPOSITE.replace("decomposition = @twice.impl", "decomposition = @other"), "f.mlir")
-    with pytest.raises(Refusal, match=r"^f.mlir:6:8: error: function 'other' has no body in this module"):
+    with pytest.raises(
+        Refusal, match=r"^f.mlir:6:8: error: function 'other' cannot be executed: it has no body in this module"
+    ):
         execute(function_named(module), [array([1, 2], "f32")])
 
 
@@ -233,7 +235,7 @@ def test_ids_of_the_only_process_are_zero(name: str) -> None:
         (
             collective("all_reduce", "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>", REDUCER),
             "stablehlo.all_reduce cannot be executed: its 'replica_groups' names "
-            "other processes, but only one is executed",
+            "other processes, but the interpreter supports only one",
         ),
         (
             collective("collective_permute", "source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>"),
@@ -272,5 +274,7 @@ def test_partition_id_of_several_processes_is_refused(name: str, count: int) -> 
     if count == 1:
         assert [int(item) for item in execute(function, [])] == [0]
         return
-    with pytest.raises(Refusal, match=rf"3:14: error: .*: the module has {name} = 8, but only one process is executed"):
+    with pytest.raises(
+        Refusal, match=rf"3:14: error: .*: the module has {name} = 8, but the interpreter supports only one process"
+    ):
         execute(function, [])

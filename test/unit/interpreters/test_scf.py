@@ -146,7 +146,7 @@ def test_missing_else_branch_does_nothing() -> None:
 
 
 def test_zero_step_is_refused() -> None:
-    with pytest.raises(Refusal, match=r"scf.for cannot be executed: its step is 0, and must be positive"):
+    with pytest.raises(Refusal, match=r"scf.for cannot be executed: its step is 0, but must be positive"):
         run(FOR.replace("step %c1", "step %c0"))
 
 
