@@ -30,7 +30,8 @@ prims.inductor_random.default prims.prepare_softmax_online.default
 _MEANS = """
 aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
 """
-"""Losses that reduce the values of all elements in place: their scalar keeps the storage of the elements."""
+"""Losses that reduce the values of all elements in place, so that the scalar result keeps the storage of all
+elements."""
 _ONE_EACH = per_element(1)
 
 _CASTS = "aten._to_copy.default prims.convert_element_type.default"
@@ -68,7 +69,7 @@ _c10d_functional.wait_tensor.default
 
 
 def _flops_of(op: Operation) -> int:
-    """Return PyTorch's own count, or one FLOP for each element of the results."""
+    """Return the FLOPs by PyTorch's own count, or one for each element of the results."""
     flops = op.attributes.get(FLOPS)
     return flops.value.data if isinstance(flops, IntegerAttr) else _ONE_EACH(op)
 
@@ -85,7 +86,7 @@ _OF_SCHEMAS: dict[str, Facts] = {
 
 
 def _stored_bytes(op: Operation) -> int | None:
-    """Return the bytes that PyTorch allocates for the result, if they are not those of its elements."""
+    """Return the bytes that PyTorch allocates for the result, or None if the elements of the result determine them."""
     stored = op.attributes.get(STORED)
     return stored.value.data if isinstance(stored, IntegerAttr) else None
 
@@ -96,7 +97,7 @@ def _operand_bytes(op: Operation) -> int:
 
 
 def _tensor_bytes(type_: Attribute) -> int | None:
-    """Return the bytes of a tensor of a static shape; None for other types."""
+    """Return the size of a tensor with a static shape in bytes; None for other types."""
     if not is_shaped(type_) or not isinstance(element := type_.element_type, FixedBitwidthType):
         return None
     return -(-element.bitwidth // 8) * elements(type_)

@@ -1,4 +1,4 @@
-"""Number of times that the regions of operations run, such as the combiner of a reduction or the body of a loop."""
+"""The number of times that the regions of operations run, such as the combiner of a reduction or the body of a loop."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def scan_iterations(op: Operation) -> int:
 
 
 def reduce_combinations(op: Operation) -> int:
-    """Return the number of times that a reduction combines two elements: one less than its inputs for each result
-    element."""
+    """Return the number of times that a reduction combines two elements: for each result element, the number of input
+    elements minus one."""
     return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 

@@ -56,7 +56,7 @@ def _type_name(type_: Attribute) -> str:
 
 # The result is a view of an operand, whatever its layout.
 STRIDED_VIEWS = OperationNames(lambda facts: facts.view is View.STRIDED)
-# The result is a view of an operand if that is row-major, otherwise a copy.
+# The result is a view of the operand if the operand is row-major, otherwise a copy.
 DENSE_VIEWS = OperationNames(lambda facts: facts.view is View.DENSE)
 # Result i is operand i.
 FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)

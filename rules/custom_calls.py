@@ -69,7 +69,7 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Return whether only a declaration of the user makes the call recomputable: it has no side effect, but its target
-    is unknown."""
+    """Return whether the call can be recomputed only if the user declares it repeatable: it has no side effect, but its
+    target is unknown."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

@@ -52,15 +52,15 @@ def writes_memory(op: Operation) -> bool:
 
 def _is(op: Operation, kind: OpClass) -> bool:
     facts = facts_of(op)
-    # Nearly all operations have no kinds; a lookup in the empty set would still hash `kind`.
+    # Nearly all operations have no class, and a lookup in the empty set would still hash `kind`.
     return facts is not None and bool(facts.op_classes) and kind in facts.op_classes
 
 
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
-# Pure exactly if all operations in their regions are.
+# These operations are pure exactly if all operations in their regions are.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
-# Not functions of their operands; their facts state why.
+# These operations are not functions of their operands; their facts state the reason.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = (
@@ -68,12 +68,12 @@ ON_MEMORY = (
     "recompute on tensors, before bufferization"
 )
 NO_STATE = "it lacks the random-state operand that its declaration names, so a copy would draw different numbers"
-# Exact classes: xDSL's types have no subclasses.
+# Classes are compared exactly, because xDSL's types have no subclasses.
 _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 
 def why_impure(op: Operation) -> str | None:
-    """Return why executing the operation twice could change a result, or None if it could not."""
+    """Return the reason that a second execution could change a result, or None if there is none."""
     return why_impure_by(op, facts_of(op))
 
 
@@ -86,7 +86,7 @@ def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
 
 
 def why_body_impure(op: Operation) -> str | None:
-    """Return why an operation in the regions is not pure, or None if all of them are."""
+    """Return the reason that an operation in the regions is not pure, or None if all are pure."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:
@@ -95,7 +95,7 @@ def why_body_impure(op: Operation) -> str | None:
 
 
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
-    """Return why the operation itself is impure, disregarding its regions, or None if it is pure."""
+    """Return the reason that the operation itself, without its regions, is impure, or None if it is pure."""
     if facts is None:
         return f"the effects of {name_of(op)} are unknown; {remedy_for(name_of(op))}"
     if facts.effect is Effect.TERMINATOR:
@@ -123,17 +123,17 @@ class Permission:
     operation.
 
     Attributes:
-        collectives: Whether collectives may be recomputed, on new channels and equally often on all devices
-            (MindSpore's `mp_comm_recompute`).
+        collectives: Whether collectives may be recomputed (MindSpore's `mp_comm_recompute`). The copies use new
+            channels and run equally often on all devices.
         preserve_rng_state: If False, unseeded random operations may draw again. They draw different numbers, so the
-            results change (the option of this name in PyTorch and Paddle).
+            results change. PyTorch and Paddle have an option of this name.
     """
 
     collectives: bool = False
     preserve_rng_state: bool = True
 
     def why_not(self, op: Operation) -> str | None:
-        """Return why the operation may not be recomputed, or None if it may."""
+        """Return the reason that the operation must not be recomputed, or None if it may be."""
         is_declared = Names.REPEATABLE in op.attributes
         if (self.collectives or is_declared) and is_collective(op):
             # The permission covers the communication, but not other effects.

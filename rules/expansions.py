@@ -1,7 +1,7 @@
 """FLOPs and transcendentals of functions that XLA expands into simpler operations.
 
-The numbers, for each element of the result, are the ones of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads
-StableHLO; `test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
+The numbers are the counts of `HloCostAnalysis` in jaxlib 0.10.2 for one StableHLO operation, divided by the number of
+result elements; `test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ElementWork:
 def _row(
     single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None
 ) -> ElementWork:
-    """Return the work per element; a type that is not given has the work of f32."""
+    """Return the work per element. An element type without its own entry has the work of f32."""
     return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 
@@ -86,7 +86,7 @@ OF_CHLO: Mapping[str, ElementWork] = {
 
 
 def expansions_of(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
-    """Return the facts about pure elementwise functions with this work."""
+    """Return the facts about pure elementwise functions, whose work `rows` lists by name."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 
 

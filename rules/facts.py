@@ -3,7 +3,7 @@
 pure()                            a function of its operands and attributes
 pure_if_body_is()                 the same, if all operations in its regions are pure
 impure("it reads a file")         never recomputed, with the reason for messages
-cast(), product(pure())           a convert; a matrix product, to which policies refer
+cast(), product(pure())           a conversion; a matrix product, to which policies refer
 random(state=0)                   random numbers from the state in operand 0: pure, since the state is an operand
 constant()                        a value without operands, which is never saved
 view(of=0)                        a view of the operand's storage
@@ -93,14 +93,15 @@ class Facts:
         view_of: Index of that operand.
         flops: FLOPs of one execution, without its regions; None for one FLOP per result element.
         transcendentals: Calls of functions such as `exp`, which `flops` does not include; None for none.
-        body_runs: The number of times that the regions run, or each of them; None if `flops` includes them.
-        alternatives: Whether only one of the regions runs, and it is unknown which one.
+        body_runs: A function that returns the number of runs of the regions, for all or for each; None if `flops`
+            includes them.
+        alternatives: Whether exactly one of the regions runs, and it is not known statically which one.
         regions: Storage of each region that stores values; the last entry applies to all further regions. Empty if the
             regions compute only scalars.
-        on_host: Whether the results take no device memory.
+        on_host: Whether the results take up no device memory.
         allocated: Whether the executor allocates the results when it runs the operation, even if they are computed from
-            constants alone or returned, as in PyTorch. XLA, in contrast, folds the former, and the caller provides the
-            memory of the latter.
+            constants alone or returned, as in PyTorch. XLA, in contrast, folds constant results, and its caller
+            provides the memory of returned results.
         stored_bytes: Size of the storage of each result in bytes; None if the result types determine it.
         on_tensors: Whether no operation with this name has operands or results that refer to memory.
     """

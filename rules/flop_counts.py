@@ -42,8 +42,8 @@ def dot(op: Operation) -> int:
 
 
 def ragged_dot(op: Operation) -> int:
-    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements, with each element counted for
-    its own group only.
+    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements, where each element is counted
+    only for its own group.
 
     XLA's decomposition does more work: it computes the whole product once per group and masks it.
     """
@@ -64,7 +64,7 @@ def legacy_dot(op: Operation) -> int:
 
 
 def einsum(op: Operation) -> int:
-    """Count the FLOPs of an einsum: 2 x result elements x contracted extents; with a single operand, the number of
+    """Count the FLOPs of an einsum: 2 x result elements x contracted extents; for a single operand, the number of
     additions."""
     assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
     if len(op.operands) == 1:

@@ -24,7 +24,7 @@ class Work:
 
     Attributes:
         flops: Number of additions, multiplications, comparisons and similar operations.
-        transcendentals: Number of random numbers and of calls such as `exp`, `tanh` and `sqrt`; each may take several
+        transcendentals: Number of random draws and of calls such as `exp`, `tanh` and `sqrt`; each may take several
             machine instructions.
     """
 
@@ -33,7 +33,7 @@ class Work:
 
     @property
     def together(self) -> int:
-        """Number of FLOPs in total, with one FLOP for each transcendental."""
+        """The total number of FLOPs, with one FLOP for each transcendental."""
         return self.flops + self.transcendentals
 
     def plus(self, other: Work, times: int = 1) -> Work:
@@ -55,7 +55,7 @@ def flops(op: Operation) -> int:
 def work(op: Operation) -> Work:
     """Return the work of one execution.
 
-    A region counts as often as it runs; the regions of a loop with an unknown trip count count once. Of alternative
+    A region counts as often as it runs; the regions of a loop with an unknown trip count count once. For alternative
     regions, the maximum of each number counts. An operation without facts counts as one FLOP for each result element.
     """
     facts = facts_of(op)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .facts import Facts, OpClass, impure, reads_memory, table, terminator, writes_memory
 
 _WRITES = "atomic_rmw copy dealloc dma_start dma_wait generic_atomic_rmw prefetch realloc store"
-_ALLOCATES = impure("it allocates memory, and a copy would allocate separate memory", OpClass.WRITES_MEMORY)
+_ALLOCATES = impure("it allocates memory, and a copy would allocate different memory", OpClass.WRITES_MEMORY)
 _REFERS = """
 alloca_scope assume_alignment cast collapse_shape dim expand_shape extract_aligned_pointer_as_index
 extract_strided_metadata get_global memory_space_cast rank reinterpret_cast subview transpose view

@@ -1,4 +1,4 @@
-"""Registry of facts by operation name, to which users add facts about foreign dialects.
+"""Registry of facts by operation name. Users add facts about foreign dialects.
 
     from recompute.rules import pure, register
 
@@ -29,7 +29,8 @@ from .facts import Count, Facts, OpClass, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """Return why the facts cannot hold for the operation, such as a missing operand, or None if they can."""
+    """Return the reason that the facts cannot hold for the operation, such as a missing operand, or None if they
+    can."""
     operands = len(op.operands)
     if OpClass.CONSTANT in facts.op_classes and operands:
         return f"is declared a constant, but reads {_with_number(operands, 'operand')}"
@@ -78,7 +79,7 @@ def number_from(function: Callable[..., Any], argument: Operation | Attribute) -
     except Exception as error:
         return None, f"raises {type(error).__name__}: {error}"
     if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 0:
-        return None, f"gives {number!r}, not a whole number of at least 0"
+        return None, f"returns {number!r}, but must return a non-negative integer"
     return int(number), ""
 
 
@@ -171,7 +172,8 @@ def registrations_undone() -> Generator[None]:
 
 
 def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
-    """Return the registered facts by operation and the registered sizes by type, on which cached results depend."""
+    """Return the registered facts by operation and the registered sizes by type, because cached results depend on
+    them."""
     return dict(_declared), dict(_type_bytes)
 
 
@@ -202,7 +204,7 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
 
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
-    """Set of the names of all operations whose facts satisfy `holds`. It includes operations that are registered
+    """The set of the names of all operations whose facts satisfy `holds`, including operations that are registered
     later."""
 
     holds: Callable[[Facts], bool]

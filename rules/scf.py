@@ -10,7 +10,7 @@ from .facts import Carry, Facts, RegionStorage, branches, impure, no_work, once,
 
 _BRANCH = RegionStorage(Carry.NOTHING)
 _BODY = RegionStorage(Carry.RESULTS)
-# The terminator of the first region of `scf.while` has the flag, then the values that become the results.
+# The first operand of the terminator of `scf.while`'s first region is the condition; the others become the results.
 _BEFORE = RegionStorage(Carry.OPERANDS, hands_on=1)
 _PARALLEL = "its iterations are combined in an unspecified order"
 

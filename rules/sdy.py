@@ -1,7 +1,7 @@
 """Facts about Shardy: https://openxla.org/shardy.
 
-A sharding constraint forwards its operand and fixes its sharding. Collectives, groups and edges, which Shardy does not
-declare `Pure`, are never recomputed.
+A sharding constraint forwards its operand and fixes the operand's sharding. Collectives, groups and edges, which Shardy
+does not declare `Pure`, are never recomputed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def devices(op: Operation) -> int:
     return prod(sizes.get(axis, 1) for axis in op.manual_axes.data)
 
 
-_EDGE = "its operand, the owner of an edge of Shardy, must have no other user"
-_COLLECTIVE = "it is a collective of Shardy, which moves a value between devices"
+_EDGE = "its operand owns a Shardy edge, and must have no other user"
+_COLLECTIVE = "it is a Shardy collective, which moves a value between devices"
 
 OPERATIONS: dict[str, Facts] = {
     "sdy.mesh": pure(flops=no_work),
     "sdy.manual_computation": pure_if_body_is(flops=no_work, body_runs=devices),
     "sdy.named_computation": pure_if_body_is(no_work, once, (RegionStorage(Carry.OPERANDS),)),
     "sdy.return": terminator(),
-    # Shardy declares constants `Pure`, and has its own so that each use may have a copy.
+    # Shardy declares its constants `Pure`. It has its own constants so that each use may have a copy.
     "sdy.constant": constant(),
     "sdy.sharding_constraint": view(layout=View.DENSE),
     # Both are `Pure` in Shardy. A barrier is "like an identity op"; a reshard attaches a sharding to a tensor.

@@ -55,7 +55,7 @@ _DRAWS = (
     "draw with stablehlo.rng_bit_generator, whose state is an operand"
 )
 
-_TO_HOST = "it moves its operand to the host, where it stays"
+_TO_HOST = "it moves its operand to the host"
 _PLACED = "it moves its operand to another memory"
 
 OPERATIONS: dict[str, Facts] = {
@@ -77,7 +77,7 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.dot": product(pure(flop_counts.legacy_dot)),
     **table("stablehlo", "einsum unary_einsum", product(pure(flop_counts.einsum))),
     "stablehlo.triangular_solve": pure(flop_counts.triangular_solve),
-    # Operations on each element, as in the formulas of the specification; XLA does not count them.
+    # These elementwise operations are counted by the formulas of the specification; XLA does not count them.
     "stablehlo.batch_norm_training": pure(flop_counts.per_operand_element(8)),
     "stablehlo.batch_norm_inference": pure(flop_counts.per_operand_element(4)),
     "stablehlo.batch_norm_grad": pure(flop_counts.per_operand_element(12)),

@@ -9,8 +9,8 @@
 
 In the roofline model (Williams, Waterman and Patterson, 2009) an operation takes the maximum of the time for its FLOPs
 at the device's peak and the time for its bytes at the device's bandwidth. Each operation is counted separately,
-although a compiler that fuses operations moves fewer bytes. Loop bodies count as often as for FLOPs: once if the trip
-count is unknown.
+although a compiler that fuses operations moves fewer bytes. The body of a loop is counted as often as it runs, or once
+if the trip count is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ PICOSECONDS = 1e12
 _ROOFLINE = re.compile(r"roofline(?:\((?P<device>[^()]+)\))?")
 
 CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]
-"""Costs of the operations of a block, in their order. Raises `Refusal` at an operation without a cost."""
+"""A function that returns the costs of a block's operations, in order. It raises `Refusal` at an operation without a
+cost."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ def _device(name: str) -> Device:
 
 
 def device_of(cost: str) -> Device | None:
-    """Return the device of a roofline cost model, or None for any other model. Raises `BadCost` as `cost_named`
-    does."""
+    """Return the device of a roofline cost model, or None for any other model. Raises `BadCost` under the same
+    conditions as `cost_named`."""
     match = _ROOFLINE.fullmatch(cost)
     return None if match is None else _device(match["device"] or DEFAULT_DEVICE)
 
@@ -103,8 +104,8 @@ def device_of(cost: str) -> Device | None:
 def picoseconds(op: Operation, device: Device) -> int:
     """Return a lower bound on the time of one execution on the device, in picoseconds, rounded up.
 
-    Regions are not counted. A fetch from the host is charged for both directions, at the speed of its offload, without
-    overlap.
+    Regions are not counted. A fetch from the host is charged for both directions, at the bandwidth of its offload,
+    without overlap.
 
     Raises:
         Refusal: The size of a value is unknown.
@@ -135,12 +136,12 @@ def _each(cost_of: Callable[[Operation], int]) -> CostsOf:
 
 
 FLOPS_OF_EACH = _each(flops)
-"""The default cost, which graphs hold anyway."""
+"""The default cost, which graphs already contain."""
 
 
 def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
-    """Return the cost of an operation. For a loop it is the cost of its regions, as often as they run; for a
-    conditional, the cost of the most expensive region."""
+    """Return the cost of an operation. The cost of a loop is the cost of its regions times the number of their runs;
+    the cost of a conditional is the cost of its most expensive region."""
     facts = facts_of(op)
     if facts is None or not facts.regions or facts.body_runs is None:
         return cost_of(op)

@@ -4,9 +4,9 @@
      "steps": {"main": {"17": 40}}}
 
 `operations`: the cost of one execution, by operation name. `steps`: the cost of single operations, by function and
-operation number, as in plans (after inlining, without dead code). They take precedence over `operations`. `otherwise`:
-the cost of every other operation. Without it, an operation that has no cost is refused. Views, constants and
-terminators cost nothing unless they are named. `unit`: the unit that reports use.
+operation index, as in plans (after inlining, without dead code). They take precedence over `operations`. `otherwise`:
+the cost of every other operation. Without it, an operation that has no cost is an error. Views, constants and
+terminators cost nothing unless they are listed. `unit`: the unit that reports use.
 
 At least one of `operations`, `steps` and `otherwise` is required. Costs are numbers of at least 0, rounded to three
 decimals.
@@ -102,17 +102,15 @@ class CostFile:
         return tuple([self._of(op, name, number, by_number) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:
-        """Raise `Refusal` for an unknown operation or function in the file: a misspelled name would silently lose its
-        cost."""
+        """Raise `Refusal` for an unknown operation or function in the file, because the cost of a misspelled name would
+        be ignored."""
         present = set(map(name_of, operations))
         for name in self.operations:
             if name not in present and facts_by_name(name) is None:
                 raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is not a known operation")
         functions = {function.sym_name.data for function in _sibling_functions(operations[0])}
         for name in self.steps.keys() - functions if functions else ():
-            raise Refusal(
-                operations[0], f"{self.path} has costs for @{name}, but the module has no function of that name"
-            )
+            raise Refusal(operations[0], f"{self.path} has costs for @{name}, but the module has no such function")
 
     def _of(self, op: Operation, function: str, number: int, by_number: Mapping[int, int]) -> int:
         if number in by_number:
@@ -141,14 +139,14 @@ def _by_number(data: object, where: str) -> Mapping[int, int]:
     costs = dict[int, int]()
     for number, value in as_object(data, where).items():
         if not number.isdecimal():
-            raise BadCost(f"{where} has '{number}', which is not the number of an operation")
+            raise BadCost(f"{where} has '{number}', which is not the index of an operation")
         costs[int(number)] = _cost(value, f"{where}.{number}")
     return costs
 
 
 def _cost(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
-        raise BadCost(f"{where} must be a number of at least 0, not {value!r}")
+        raise BadCost(f"{where} must be a non-negative number, not {value!r}")
     if value * SCALE >= EXACT:
-        raise BadCost(f"{where} is too large: {value!r}; give all costs in a larger unit")
+        raise BadCost(f"{where} is too large: {value!r}; use a larger unit for all costs")
     return round(value * SCALE)

@@ -3,7 +3,8 @@
     {"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
                 "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
 
-Rates are per second. The table contains the published peaks for dense products, which programs do not reach. Sources:
+Rates are per second. The table contains published peak rates for dense products, which real programs do not reach.
+Sources:
 
     a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
            TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
@@ -17,11 +18,11 @@ Rates are per second. The table contains the published peaks for dense products,
            are not published, so only bytes count there. f32 products take the rate of bf16, XLA's default precision
     cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
 
-A transfer to or from the host uses one direction at a time, at half of the bandwidth of both. For a device without a
-published bandwidth (TPU v5e) the user must state the speed of transfers.
+A transfer to or from the host uses one direction at a time, at half of the bidirectional bandwidth. For a device
+without a published bandwidth (TPU v5e) the user must state the speed of transfers.
 
-On GPUs, f32 products take the rate of TF32, XLA's default precision. Without a rate of transcendentals, each takes as
-long as a FLOP.
+On GPUs, f32 products take the rate of TF32, XLA's default precision. If a device states no rate of transcendentals,
+each one takes as long as a FLOP.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ def device_from(data: object, where: str) -> Device:
         raise BadCost(f"{where}: device.name must be a string")
     products = as_object(fields.get("products"), f"{where}: device.products")
     for element in products.keys() - set(ELEMENTS):
-        raise BadCost(f"{where}: device.products has '{element}'; expected one of {', '.join(ELEMENTS)}")
+        words = f"unknown element type '{element}'; expected one of {', '.join(ELEMENTS)}"
+        raise BadCost(f"{where}: device.products has an {words}")
     if "f32" not in products:
         raise BadCost(f"{where}: device.products needs a rate for f32")
     return Device(

@@ -1,7 +1,7 @@
 """Bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
 
-A slice or an update counts its elements twice, and its indices, but not the whole tensor. Views, constants and
-operations that forward their operands move nothing here, although XLA counts some of them.
+For a slice or an update, the moved elements count twice and the indices once; the whole tensor does not count. Views,
+constants and operations that forward their operands move nothing here, although XLA counts some of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _results_twice(op: Operation) -> Moved:
 
 
 def _dynamic_slice(op: Operation) -> Moved:
-    """Return the values that a dynamic slice moves. Like XLA, count only the first of its indices."""
+    """Return the values that a dynamic slice moves. As in XLA, only the first index counts."""
     return (2, op.results), (1, op.operands[1:2])
 
 
@@ -81,5 +81,5 @@ _BY_NAME: Mapping[str, Callable[[Operation], Moved]] = {
 
 def _bytes(op: Operation, value: SSAValue) -> int:
     if (size := type_bytes(value.type)) is None:
-        raise Refusal(op, f"the bytes of {value.type} are not known: no cost in bytes or in time")
+        raise Refusal(op, f"the size of {value.type} is unknown, so it has no cost in bytes or time")
     return size

@@ -124,7 +124,7 @@ REFUSED: dict[str, object] = {
         "otherwise": 1,
     },
     "has a cost for operation 5, but the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
-    "has costs for @stepp, but the module has no function of that name": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
+    "has costs for @stepp, but the module has no such function": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
 }
 
 
@@ -142,11 +142,11 @@ BAD_FILES: dict[str, object] = {
     "has no costs: expected a field 'operations', 'otherwise' or 'steps'": {"unit": "us"},
     "unit must be a string": {"unit": 1, "otherwise": 1},
     "operations must be an object": {"operations": [1]},
-    "operations.a.b must be a number of at least 0, not -1": {"operations": {"a.b": -1}},
-    "otherwise must be a number of at least 0, not True": {"otherwise": True},
-    "otherwise must be a number of at least 0, not None": {"otherwise": None},
+    "operations.a.b must be a non-negative number, not -1": {"operations": {"a.b": -1}},
+    "otherwise must be a non-negative number, not True": {"otherwise": True},
+    "otherwise must be a non-negative number, not None": {"otherwise": None},
     "is not valid JSON: the number 1e999 is too large": '{"otherwise": 1e999}',
-    "steps.main has 'x', which is not the number of an operation": {"steps": {"main": {"x": 1}}},
+    "steps.main has 'x', which is not the index of an operation": {"steps": {"main": {"x": 1}}},
 }
 
 
@@ -162,11 +162,13 @@ BAD_DEVICES: dict[str, object] = {
     "device must be an object": {},
     "device.name must be a string": {"device": {**DEVICE, "name": 1}},
     "device has an unknown field 'flops'": {"device": {**DEVICE, "flops": 1}},
-    "device.products has 'f31'; expected one of f64, f32": {"device": {**DEVICE, "products": {"f31": 1, "f32": 1}}},
+    "device.products has an unknown element type 'f31'; expected one of f64, f32": {
+        "device": {**DEVICE, "products": {"f31": 1, "f32": 1}}
+    },
     "device.products needs a rate for f32": {"device": {**DEVICE, "products": {"bf16": 1}}},
     "device.products.f32 must be a number greater than 0, not 0": {"device": {**DEVICE, "products": {"f32": 0}}},
     "device.elementwise must be a number greater than 0, not 'x'": {"device": {**DEVICE, "elementwise": "x"}},
-    "is not valid JSON: NaN is not a number of JSON": '{"device": {"name": "d", "products": {"f32": 1}, '
+    "is not valid JSON: NaN is not a JSON number": '{"device": {"name": "d", "products": {"f32": 1}, '
     '"bytes_per_second": NaN}}',
     "is not valid JSON": "{",
 }
@@ -199,5 +201,5 @@ def test_unknown_costs_are_rejected(message: str, reason: str) -> None:
 def test_bytes_cost_rejects_dynamic_shapes() -> None:
     module = parse_module("func.func @f(%a: tensor<?xf32>) {\n %r = stablehlo.tanh %a : tensor<?xf32>\n return\n}")
     tanh = [op for op in module.walk() if op.name == "stablehlo.tanh"]
-    with pytest.raises(Refusal, match="not known: no cost in bytes or in time"):
+    with pytest.raises(Refusal, match="is unknown, so it has no cost in bytes or time"):
         cost_named("bytes").of(tanh)

@@ -292,9 +292,9 @@ MISFITS = {
     "acme.f is declared to forward its operands, but has 1 result for no operands": (rules.forwards(), 0),
     "acme.f is declared a constant, but reads 2 operands": (rules.constant(), 2),
     "the function registered as flops of acme.f raises ZeroDivisionError": (rules.pure(lambda op: 1 // 0), 1),
-    "the function registered as flops of acme.f gives None, not a whole": (rules.pure(lambda op: None), 1),  # pyright: ignore[reportArgumentType]
-    "the function registered as flops of acme.f gives -1, not a whole": (rules.pure(lambda op: -1), 1),
-    "the function registered as body_runs of acme.f gives 0.5, not a whole": (
+    "the function registered as flops of acme.f returns None, but must": (rules.pure(lambda op: None), 1),  # pyright: ignore[reportArgumentType]
+    "the function registered as flops of acme.f returns -1, but must": (rules.pure(lambda op: -1), 1),
+    "the function registered as body_runs of acme.f returns 0.5, but must": (
         rules.pure_if_body_is(body_runs=lambda op: 0.5),  # pyright: ignore[reportArgumentType]
         1,
     ),
@@ -321,7 +321,7 @@ def test_numpy_numbers_are_accepted() -> None:
 
 @pytest.mark.parametrize(
     ("bytes_of", "message"),
-    [("1 // 0", "raises ZeroDivisionError"), ("'8'", "gives '8', not"), ("-1", "gives -1, not")],
+    [("1 // 0", "raises ZeroDivisionError"), ("'8'", "returns '8', but must"), ("-1", "returns -1, but must")],
 )
 def test_invalid_type_size_is_rejected_at_its_use(bytes_of: str, message: str) -> None:
     load_the_rules()

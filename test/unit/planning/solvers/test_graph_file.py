@@ -114,7 +114,7 @@ def test_invalid_graphs_are_rejected(nodes: list[Node], reason: str) -> None:
     [
         (
             '{"nodes": [{"id": 1, "cost": NaN}]}',
-            "step.json:1:1: error: the graph is not valid JSON: NaN is not a number of JSON",
+            "step.json:1:1: error: the graph is not valid JSON: NaN is not a JSON number",
         ),
         (
             '{"nodes": [{"id": 1, "id": 2}]}',
