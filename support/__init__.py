@@ -1,1 +1,1 @@
-"""Utilities that know nothing of individual MLIR operations: diagnostics, locations, timing, byte units, caching."""
+"""Utilities that are independent of individual MLIR operations: diagnostics, locations, timing, byte units, caching."""

@@ -1,6 +1,6 @@
 """Process-wide settings that never change a result: the location and the maximum size of the disk cache.
 
-recompute.config.cache_dir = "/scratch/me"    # use this folder
+recompute.config.cache_dir = "/scratch/me"    # use this directory
 recompute.config.cache_dir = ""               # switch the cache off
 """
 
@@ -20,16 +20,16 @@ class Config:
     """Settings of the disk cache for this process.
 
     Attributes:
-        cache_dir: The folder of the disk cache. "" switches the cache off. None uses the environment variable
-            `RECOMPUTE_CACHE_DIR` or, if it is not set, the operating system's cache folder for the user.
-        cache_bytes: The maximum size of the folder in bytes; beyond it, the least recently used entries are deleted.
+        cache_dir: The directory of the disk cache; "" switches the cache off. None selects the environment variable
+            `RECOMPUTE_CACHE_DIR` or, if it is not set, a directory in the user's cache directory.
+        cache_bytes: The maximum size of the directory in bytes; beyond it, the least recently used entries are deleted.
     """
 
     cache_dir: str | None = None
     cache_bytes: int = 1 << 30
 
     def cache_folder(self) -> Path | None:
-        """Return the folder of the disk cache, whether it exists or not; None if the cache is off."""
+        """Return the directory of the disk cache, which need not exist; None if the cache is off."""
         text = os.environ.get(VARIABLE) if self.cache_dir is None else self.cache_dir
         if text is None:
             return _user_caches()
@@ -37,7 +37,7 @@ class Config:
 
 
 def _user_caches() -> Path | None:
-    """Return the folder `recompute` in the operating system's cache folder; None if the user has no home directory."""
+    """Return the directory `recompute` in the user's cache directory; None if the user has no home directory."""
     try:
         home = Path.home()
     except RuntimeError:

@@ -1,10 +1,10 @@
-"""Numbers with their noun in messages: `1 operation`, `3 operations`."""
+"""Counts with their noun in messages: `1 operation`, `3 operations`."""
 
 from __future__ import annotations
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return the number with its noun, such as `1 segment` or `2 segments`.
+    """Return the count with its noun, such as `1 segment` or `2 segments`.
 
     `plural`: the plural of the noun; by default the noun with an `s`."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"

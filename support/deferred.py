@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Deferred(Generic[T]):
-    """A value that is computed on first access. The function, and what only it refers to, is released then."""
+    """A value that is computed on first access, which also releases the function that computes it."""
 
     def __init__(self, compute: Callable[[], T]):
         self._compute: Callable[[], T] | None = compute

@@ -34,8 +34,8 @@ def position_of(op: Operation) -> str:
 def place_of(op: Operation) -> str:
     """Return the place of the operation for a message.
 
-    This is `file:line:col` if `position_of` knows it. Otherwise, as for text that stock `xdsl-opt` has parsed without
-    positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
+    This is `file:line:col` if `position_of` returns a position. Otherwise it is the function and the operation, `@step
+    (stablehlo.tanh %y)`; for example, stock `xdsl-opt` parses text without positions.
     """
     position = position_of(op)
     function = op
@@ -53,7 +53,8 @@ def place_of(op: Operation) -> str:
 
 
 def _by_distance(op: Operation) -> Iterator[Operation]:
-    """Yield the operation and its ancestors, then the operations that follow each of these, then the nested ones."""
+    """Yield the operation and its ancestors, then the operations that follow each of these, then the nested
+    operations."""
     ancestors = [op]
     while (parent := ancestors[-1].parent_op()) is not None:
         ancestors.append(parent)
@@ -80,8 +81,7 @@ class Refusal(PassFailedException):
 
 
 class BadRequest(Refusal):
-    """A refusal caused by the request rather than by the program: an invalid option, or a name that the step does not
-    have.
+    """A refusal caused by the request rather than by the program, such as an invalid option or an unknown name.
 
     Tools report it at the input file, not at a line of the model.
     """
@@ -113,16 +113,16 @@ class Topic(StrEnum):
     Attributes:
         STEP_LEFT: A step is left unchanged, for the reason in the remark.
         NOTHING_RECOMPUTED: A step is left unchanged, for the reasons in earlier remarks.
-        LOOP_LEFT: A loop is left unchanged, for another reason than the following.
+        LOOP_LEFT: A loop is left unchanged, for a reason other than those of the following topics.
         LOOP_STACKS_SMALLEST: A loop is left unchanged: no smaller set of stacks determines the values that the later
             loop reads.
-        LOOP_COLLECTIVES: The same, and collectives in the loop keep it from being recomputed.
+        LOOP_COLLECTIVES: A loop is left unchanged for the same reason, and its collectives prevent its recomputation.
         LOOP_NOT_COUNTED: A loop is left unchanged: its iterations are not counted.
-        CHOICE: The choice among attempts.
+        CHOICE: The choice between candidates.
         EAGER: The peak on an executor that starts operations early, which XLA is not.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
-        RECOMPUTED: The recomputed operations, and the gain of the whole module: printed on request.
+        RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
     """
 
     OTHER = ""
@@ -144,8 +144,8 @@ class Remark:
     """A decision of the compiler and its reason, attached to the operation that it concerns.
 
     Attributes:
-        place: The position as text, for a remark from a cache, whose operation no longer exists; if "", `place_of` the
-            operation is printed.
+        place: The position as text, for a remark from a cache, whose operation no longer exists; if "", the place of
+            the operation is printed.
         function: The symbol of the function, for an operation that a later pass may erase; if "", the function around
             the operation.
         amounts: The quantities in the reason by name, in bytes or FLOPs or as counts, for tools that read remarks.
@@ -164,11 +164,11 @@ class Remark:
 
 
 MOST_PLACES = 3
-"""The number of places that a merged remark names in addition to the first one."""
+"""The maximum number of places that a merged remark lists after the first one."""
 
 
 def repetition(count: int, places: Iterable[str]) -> str:
-    """Return the addition to a remark that represents several remarks with the same text: ` (3 times: also at 7:9 and
+    """Return the suffix of a remark that represents several remarks with the same text: ` (3 times: also at 7:9 and
     8:9)`.
 
     Args:
@@ -184,9 +184,9 @@ def repetition(count: int, places: Iterable[str]) -> str:
 
 
 def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
-    """Return remarks as lines; remarks with the same text become one line with their number and places.
+    """Return remarks as lines. Remarks with the same text become one line with their count and places.
 
-    A remark may be a text, which has no place."""
+    A remark may be a string, which has no place."""
     merged = dict[tuple[bool, str], list[str]]()
     for remark in remarks:
         if isinstance(remark, str):
@@ -208,13 +208,14 @@ class RemarkContext(Context):
 
 
 ON_REQUEST = frozenset({Topic.RECOMPUTED, Topic.EAGER})
-"""The topics of remarks that only `--remarks` prints: details of a rewrite, and facts about other executors."""
+"""The topics of remarks that are printed only with `--remarks`: details of a rewrite, and facts about other
+executors."""
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
-    """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`.
+    """Report remarks to the context, or to standard error if the context does not collect them, as in stock `xdsl-opt`.
 
-    Standard error gets only the remarks that need no request."""
+    Remarks that are printed only on request are not written to standard error."""
     if isinstance(context, RemarkContext):
         context.remarks.extend(remarks)
         return
@@ -223,12 +224,12 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:
-    """Return the error for an option that has no effect on the operation, under the option `strict`."""
+    """Return the error that the option `strict` demands for an option without effect on the operation."""
     return Refusal(op, f"{reason} (strict)")
 
 
 def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
-    """Return the remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
+    """Return the remarks on ineffective options. With `strict`, raise the first one as a `Refusal` instead."""
     if strict and remarks:
         raise strict_refusal(remarks[0].operation, remarks[0].reason)
     return remarks

@@ -1,10 +1,10 @@
-"""A persistent cache: one file per key in a folder that concurrent processes share.
+"""A persistent cache: one file per key in a directory that concurrent processes share.
 
     file:   magic, SHA-256 of the rest, key, length of the record, record (JSON), attachment (bytes)
 
-A file is renamed to its final name only when it is complete, so a process that is killed leaves at most a temporary
+A file is renamed to its final name only when it is complete. A killed process therefore leaves at most a temporary
 file, which a later process deletes. A file that is damaged or belongs to another key counts as a miss and is
-overwritten. File system errors never reach the caller: if the folder cannot be used, nothing is cached.
+overwritten. File system errors never reach the caller: if the directory cannot be used, nothing is cached.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """The cache in one folder.
+    """The cache in one directory.
 
     Attributes:
-        folder: The folder, which is created when the first entry is stored.
-        maximum: The limit on the total size of its files, in bytes.
+        folder: The directory, which is created when the first entry is stored.
+        maximum: The maximum total size of its files, in bytes.
     """
 
     folder: Path
@@ -62,11 +62,11 @@ class DiskCache:
             return None
         if entry is not None:
             with suppress(OSError):
-                os.utime(path)  # It is now the most recently used one.
+                os.utime(path)  # Mark the entry as the most recently used one.
         return entry
 
     def put(self, key: str, entry: Entry) -> None:
-        """Store the entry under the key, and evict the least recently used entries beyond the maximum size."""
+        """Store the entry under the key. If the maximum size is exceeded, delete the least recently used entries."""
         data = _pack(key, entry)
         if len(data) > self.maximum:
             return
@@ -86,7 +86,7 @@ class DiskCache:
         return self.folder / f"{key}{SUFFIX}"
 
     def _evict(self, newest: str) -> None:
-        """Delete abandoned temporary files, then the least recently used entries beyond the maximum size.
+        """Delete abandoned temporary files, then the least recently used entries until the size is below the maximum.
 
         The entry with the key `newest` is never deleted, even if its timestamp ties with older ones.
         """
@@ -114,7 +114,7 @@ def disk_cache() -> DiskCache | None:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files of the folder with their status; files that another process deletes meanwhile are skipped."""
+    """Yield the files of the directory with their status. Files that another process deletes meanwhile are skipped."""
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
             yield path, path.stat()

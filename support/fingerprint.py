@@ -1,4 +1,4 @@
-"""Digests of Python values that are the same in every process, for use in cache keys.
+"""Digests of Python values for use in cache keys. A digest is the same in every process.
 
 Data is identified by its content; a function by its code, its defaults and the values that its code refers to; a class
 or a module by its name and its source file. Functions and classes of the packages in `VERSIONED` are identified by name
@@ -85,7 +85,7 @@ class _Digest:
         elif isinstance(value, Sequence):
             yield from map(self.of, cast(Sequence[object], value))
         else:
-            raise NoFingerprint(f"a {type(value).__name__} has no content that can be compared")
+            raise NoFingerprint(f"a {type(value).__name__} has no content that identifies it")
 
     def _parts_of_function(self, function: FunctionType) -> Iterator[bytes]:
         yield from (function.__module__.encode(), function.__qualname__.encode())

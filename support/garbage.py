@@ -1,7 +1,7 @@
-"""Control of Python's cyclic garbage collector, which costs much and frees little while modules are built.
+"""Control of Python's cyclic garbage collector, which is slow and frees little memory while modules are built.
 
-Nearly all objects that are created live as long as the module; with the objects of JAX in memory, traversing them takes
-as long as the work itself.
+Nearly all objects live as long as the module. If JAX's objects are in memory too, traversing them takes as long as the
+work itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The interface that the user calls, so that messages name its options: `--no-proof` or `proof=False`.
-
-Messages name the arguments of Python, unless a command-line tool runs.
+"""The interface that the user calls, Python or the command line, so that messages name its options: `proof=False` or
+`--no-proof`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ _is_command_line: ContextVar[bool] = ContextVar("whether a command-line tool run
 
 @contextmanager
 def command_line() -> Generator[None, None, None]:
-    """Make messages within the context name flags and options of pipelines."""
+    """Within the context, messages name command-line flags and pipeline options."""
     token = _is_command_line.set(True)
     try:
         yield
@@ -28,11 +27,11 @@ def is_command_line() -> bool:
 
 
 def by_interface(on_command_line: str, in_python: str) -> str:
-    """Return the wording for the interface through which the user came."""
+    """Return the wording for the interface that the user calls."""
     return on_command_line if is_command_line() else in_python
 
 
 def option(name: str) -> str:
-    """Return the name of an option as the interface spells it: `primal-results` in a pipeline, `primal_results` in
+    """Return the name of an option as spelled in the interface: `primal-results` in a pipeline, `primal_results` in
     Python."""
     return by_interface(name, name.replace("-", "_"))

@@ -15,7 +15,7 @@ class Interrupt:
     """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
 
     count: ClassVar[int] = 0
-    """The number of interrupts in this process. A search during which it grew may have stopped early."""
+    """The number of interrupts in this process. If it increases during a search, the search may have stopped early."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -27,7 +27,7 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         try:
             self._before = signal.signal(signal.SIGINT, self._note)
-        except ValueError:  # Not in the main thread, which alone receives signals.
+        except ValueError:  # Only the main thread receives signals.
             self._before = None
         return self
 
@@ -44,7 +44,7 @@ class Interrupt:
 
 @contextmanager
 def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
-    """Yield a predicate that becomes true after a Ctrl-C, or once `seconds` have passed if a limit is given."""
+    """Yield a predicate that becomes true after Ctrl-C, or, if `seconds` is given, after that time."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
         yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

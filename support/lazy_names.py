@@ -1,4 +1,4 @@
-"""Public names of a package that are imported at their first use (PEP 562), so that importing the package is cheap.
+"""Lazy imports of a package's public names at their first use (PEP 562), so that importing the package is cheap.
 
     if TYPE_CHECKING:  # For type checkers and editors.
         from .driver.api import rewrite as rewrite

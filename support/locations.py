@@ -59,8 +59,8 @@ def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> Locat
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
     """Return file, line and column of the innermost user code in a location.
 
-    This is the first position, callees before callers, that is not in an installed library; the first position of all
-    if every one is in a library; None if the location contains no position.
+    Callees come before callers. This is the first position outside installed libraries; if all positions are in
+    libraries, the first position; None if the location contains no position.
     """
     innermost = None
     for part in each_part(location):
@@ -73,7 +73,7 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
 
 
 def base_name(position: str) -> str:
-    """Return a source position without the folder of its file: `model.py:41:9` for `/home/me/model.py:41:9`."""
+    """Return a source position without the directory of its file: `model.py:41:9` for `/home/me/model.py:41:9`."""
     return position.rpartition("/")[2]
 
 
@@ -83,29 +83,30 @@ def names_no_position(location: LocationAttr) -> bool:
 
 
 TEXT_POSITION = "_text_position"
-"""The attribute in Python, absent from the IR, with the place in the text of an operation whose location has none."""
+"""The Python attribute, absent from the IR, that stores the text position of an operation whose location has no
+position."""
 
 
 def keep_text_position(op: Operation, position: tuple[str, int, int]) -> None:
-    """Record where in the text an operation was parsed, for diagnostics. Clones keep the record."""
+    """Record the text position of a parsed operation, for diagnostics. Clones keep the record."""
     setattr(op, TEXT_POSITION, position)
 
 
 def position_of_operation(op: Operation) -> tuple[str, int, int] | None:
-    """Return file, line and column of the operation's location, or of its text if the location has no position; None
-    if neither is known."""
+    """Return file, line and column of the operation's location or, if that has no position, of the operation's text;
+    None if neither is known."""
     return source_position(op.location) or op.__dict__.get(TEXT_POSITION)
 
 
 def name_without_position(op: Operation) -> str:
-    """Return the name that is the whole location of an operation, or ""."""
+    """Return the name if the operation's location is only a name, otherwise ""."""
     location = op.location
     return location.desc.data if isinstance(location, NameLoc) and names_no_position(location) else ""
 
 
 @lru_cache(maxsize=10_000)
 def is_library(file: str) -> bool:
-    """Return whether the file belongs to an installed package, or to the frontends of this one."""
+    """Return whether the file belongs to an installed package, or to this project's frontends."""
     return any(folder in file for folder in _LIBRARIES) or file.startswith(_FRONTENDS)
 
 
@@ -116,7 +117,8 @@ _FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
     """Return the locations directly inside this one: the child of a name, callee and caller, or the fused locations."""
     if type(location) is NameLoc:
-        # First, and by class: nearly every location is a name, and patterns are slow for the classes of xDSL.
+        # Nearly every location is a name, so names are tested first, and by class: patterns are slow for xDSL's
+        # classes.
         child = location.location
         return () if type(child) in (NoneAttr, UnknownLoc) else (child,)
     match location:
@@ -244,7 +246,7 @@ def _literal(string: StringAttr) -> str:
 
 @runtime_checkable
 class KnowsPosition(Protocol):
-    """A parser that knows where in the text the current operation begins."""
+    """A parser that records where in the text the current operation begins."""
 
     def operation_location(self) -> LocationAttr:
         """Return the position of the current operation."""

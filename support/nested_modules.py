@@ -14,8 +14,8 @@ def inner_modules(module: ModuleOp) -> list[ModuleOp]:
 
 
 def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
-    """Yield the modules that contain functions, each with the prefix for the names of its functions: `inner::`, or
-    `0::` for the first module without a name.
+    """Yield the modules that contain functions, each with the prefix of its functions' names: `inner::`, or `0::` if
+    the module at index 0 has no name.
     """
     if any(isinstance(op, FuncOp) for op in module.ops):
         yield prefix, module

@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation
 
 
 def name_of(op: Operation) -> str:
-    """Return the name of the operation, also if its dialect is not registered."""
-    # Not by `isinstance`, which is several times slower for an abstract class; this is called for every operation.
+    """Return the name of the operation, even if its dialect is not registered."""
+    # This is called for every operation, and `isinstance` is several times slower for an abstract class.
     return cast(UnregisteredOp, op).op_name.data if op.name == UnregisteredOp.name else op.name
 
 
@@ -29,7 +29,7 @@ def check_operation_name(name: object) -> None:
 
 
 def is_private(function: FuncOp) -> bool:
-    """Return whether only its own module can call the function."""
+    """Return whether the function can be called only from its own module."""
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
@@ -46,7 +46,7 @@ def block_of(op: Operation) -> Block:
 
 
 def operations_in(block: Block) -> list[Operation]:
-    """Return the operations of a block, faster than `list(block.ops)`, which follows the block twice, the first time to
+    """Return the operations of a block. This is faster than `list(block.ops)`, which traverses the block twice, once to
     count."""
     operations, op = list[Operation](), block.first_op
     while op is not None:
@@ -71,5 +71,5 @@ def _append_nested(op: Operation, operations: list[Operation]) -> None:
                 operations.append(inner)
                 if inner.regions:
                     _append_nested(inner, operations)
-                # Not by the property `next_op`: this loop runs for every operation, dozens of times.
+                # The property `next_op` would be slower, and this loop runs dozens of times for every operation.
                 inner = inner._next_op  # pyright: ignore[reportPrivateUsage]

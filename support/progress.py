@@ -41,7 +41,7 @@ PHASES = {
 """For each part that `timing.py` reports: its name in the progress line, and the share of the total time that precedes
 it, measured on a small GPT."""
 LEAST_SHARE = 0.1
-"""The smallest share done from which the remaining time is estimated."""
+"""The remaining time is estimated only if at least this share is done."""
 _LOG = logging.getLogger("recompute.progress")
 _shown: ContextVar[ProgressLine | None] = ContextVar("the line of progress that is shown", default=None)
 
@@ -78,15 +78,16 @@ class ProgressLine:
             self.at(*PHASES[part])
 
     def update(self) -> str:
-        """Estimate the time left again, and return the line. Without an estimate it has the seconds so far, so that no
-        two lines are equal."""
+        """Update the estimate of the time left, and return the line. Without an estimate, the line states the elapsed
+        seconds, so that no two lines are equal."""
         seconds = monotonic() - self.start
         time = self._time_left(seconds) or f", {seconds:.0f} s so far"
         share = f", about {100 * self.share:.0f} % done" if self.share else ""
         return f"{self.task}: {self.phase or 'working'}{share}{time}"
 
     def _time_left(self, seconds: float) -> str:
-        """Return the estimate of the time left; "" without one, and while it would rise, because the share is stale."""
+        """Return the estimate of the time left. Return "" if there is no estimate, or if it would rise because the
+        share is stale."""
         if self.share < LEAST_SHARE:
             return ""
         seconds_left = seconds * (1 / self.share - 1)
@@ -98,14 +99,14 @@ class ProgressLine:
 
 @contextmanager
 def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) -> Generator[ProgressLine, None, None]:
-    """Show a progress line while the context is open, if that takes longer than `FIRST_SECONDS`.
+    """Show a progress line while the context is open, if it is open longer than `FIRST_SECONDS`.
 
     A nested call yields the outer line instead of opening a second one.
 
     Args:
         task: The name of the work.
         only_on_terminal: Print nothing if standard error is not a terminal, for tools that write JSON or IR there.
-        has_parts: Whether the parts of `timing.py` are the phases; otherwise the caller enters them all.
+        has_parts: Whether the parts of `timing.py` are the phases; otherwise, the caller enters all phases.
     """
     if (outer := _shown.get()) is not None:
         yield outer

@@ -1,7 +1,7 @@
 """A JSON parser that rejects ambiguous and non-standard input.
 
-Python's parser silently keeps the last of several values with one key and accepts `NaN`, `Infinity` and `1e999`, which
-are not JSON. Here they are errors, as are texts that are nested too deeply and numbers with thousands of digits.
+If a key occurs several times, Python's parser silently keeps the last value. It also accepts `NaN`, `Infinity` and
+`1e999`, which are not JSON. Here, all of these are errors, as are deep nesting and numbers with thousands of digits.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def parse_strictly(text: str) -> object:
     except json.JSONDecodeError as error:
         raise BadJson(error.msg, error.lineno, error.colno) from error
     except RecursionError:
-        raise BadJson("it is nested too deeply") from None
+        raise BadJson("the text is nested too deeply") from None
     except ValueError as error:
         raise BadJson(str(error)) from error
 
 
 def why_no_amount(value: object) -> str | None:
-    """Return the reason why the value is not a whole number from 0 to 2**53 - 1; None if it is one."""
+    """Return the reason that the value is not an integer from 0 to 2**53 - 1; None if it is one."""
     if isinstance(value, bool) or not isinstance(value, int):
         return "is not a whole number"
     if value < 0:
@@ -61,7 +61,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> float:
-    raise BadJson(f"{name} is not a number of JSON")
+    raise BadJson(f"{name} is not a JSON number")
 
 
 def _float(text: str) -> float:

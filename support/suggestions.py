@@ -12,7 +12,8 @@ SHORTEST_PREFIX = 3
 
 
 def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) -> list[str]:
-    """Return the names closest to the word, at most `most`, the closest first; equally close ones in their order."""
+    """Return at most `most` names that are close to the word, the closest first. Equally close names keep their
+    order."""
     names = list(names)
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
@@ -21,7 +22,7 @@ def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) ->
         matcher.set_seq1(name)
         return matcher.ratio()
 
-    # `get_close_matches` sorts equally close names in reverse: it selects, and the order is that of the names.
+    # `get_close_matches` sorts equally close names in reverse, so it only selects the names, which keep their order.
     close = set(get_close_matches(word, names, max(1, len(names))))
     return sorted((name for name in names if name in close), key=similarity, reverse=True)[:most]
 

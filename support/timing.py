@@ -30,12 +30,12 @@ class TimedPart:
 
     @property
     def rest_seconds(self) -> float:
-        """The seconds that are not spent in any inner part."""
+        """The seconds spent outside all inner parts."""
         return self.seconds - sum(inner.seconds for inner in self.parts.values())
 
 
 _current: ContextVar[TimedPart | None] = ContextVar("the part that runs", default=None)
-_watcher: ContextVar[Callable[[str], None] | None] = ContextVar("the watcher of parts", default=None)
+_watcher: ContextVar[Callable[[str], None] | None] = ContextVar("the observer of parts", default=None)
 
 
 @contextmanager
@@ -59,7 +59,8 @@ def part(name: str) -> _Section:
 
 
 class _Running:
-    # No generator: `contextlib` writes to the exceptions that pass through one, and ours may be frozen.
+    # This is not a generator, because `contextlib` assigns to exceptions that pass through a generator, and this
+    # project's exceptions may be frozen.
     def __init__(self, timed_part: TimedPart):
         self._timed_part = timed_part
 
@@ -78,7 +79,7 @@ class _Section(ContextDecorator):
         self._running: _Running | None = None
 
     def _recreate_cm(self) -> _Section:
-        # A new context for each call, since a decorated function may be recursive.
+        # Each call needs a new context, because a decorated function may be recursive.
         return _Section(self._name)
 
     def __enter__(self) -> None:

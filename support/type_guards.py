@@ -42,7 +42,7 @@ def is_standard_dense(attribute: Attribute) -> TypeIs[AnyDense]:
 def is_integer_array(attribute: Attribute) -> TypeIs[DenseArrayBase[IntegerType]]:
     """Return whether the attribute is an integer array, `array<i64: …>`.
 
-    Arrays of floats pass, too: no caller tests an operation that could have one.
+    Arrays of floats are also accepted, because no caller tests an operation that could have one.
     """
     return isinstance(attribute, DenseArrayBase)
 

@@ -62,10 +62,10 @@ def amount_bytes(amount: int | float, whole: int) -> int:
 
 
 def parse_amount(text: str) -> int | float:
-    """Parse a budget other than `min`: an `int` is bytes, a `float` above 0 and at most 1 a share.
+    """Parse a budget other than `min`. Returns bytes as an `int`, or a share above 0 and at most 1 as a `float`.
 
     Raises:
-        ValueError: For anything else.
+        ValueError: The text is not such a budget.
     """
     amount = _AMOUNT.fullmatch(text)
     if amount is None:
@@ -85,7 +85,7 @@ def parse_amount(text: str) -> int | float:
 
 
 def _without_unit(text: str, number: float) -> str:
-    """Return the error for a number above 1 without a unit: it is more often meant as percent or gigabytes than as
+    """Return the error for a number above 1 without a unit, which more often means a percentage or gigabytes than
     bytes."""
     if number != int(number):
         return "a share must be at most 1, and bytes must be whole numbers"
@@ -140,7 +140,7 @@ def _tenths(size: int, power: int) -> int:
 
 
 def unit_for(count: int) -> tuple[int, str]:
-    """Return size in bytes and name of the largest binary unit that is not above `count` bytes, for the axis of a
-    chart."""
+    """Return the size in bytes and the name of the largest binary unit that does not exceed `count` bytes, for the axis
+    of a chart."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     return 1024**power, UNITS[power]
