@@ -77,7 +77,8 @@ class AttributeRule:
 KNOWN: dict[str, AttributeRule] = {
     Names.RECOMPUTE: AttributeRule(
         "forward operation",
-        f"true, false, a policy ({', '.join(MarkKind)}), or a list with one of these, or unit, for each result",
+        f"true, false, a policy ({', '.join(MarkKind)}), or a list with one entry per result, each one of these "
+        "or unit",
         _is_decision,
         "the decision to recompute or keep it; takes precedence over every policy",
     ),
@@ -142,7 +143,7 @@ KNOWN: dict[str, AttributeRule] = {
         "function",
         "a name, or a list of names",
         _is_name,
-        "the segments of the step lie between the values of these names, unless an option defines others",
+        "the segments of the step lie between the values with these names, unless an option defines other segments",
     ),
     Names.WHOLE: AttributeRule(
         "private function", "a unit attribute", _is_unit, "its calls are neither inlined nor recomputed"

@@ -143,8 +143,8 @@ def is_hexadecimal(text: str) -> bool:
 
 
 def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
-    """Return the bits of these floats as unsigned integers. Hexadecimal is the bit pattern itself, NaN payloads
-    included."""
+    """Return the bits of these floats as unsigned integers. A hexadecimal number is the bit pattern itself, including
+    NaN payloads."""
     values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
     if dtype in SUB_BYTE_BITS and np.any(np.isinf(values)):
         raise ValueError("the number overflows f64, in which literals are read, and the element type has no infinity")

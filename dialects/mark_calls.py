@@ -43,7 +43,7 @@ def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def why_malformed(op: CustomCallOp) -> str | None:
-    """Return the reason that a call named as a mark is malformed; None if it is not."""
+    """Return the reason that a call named as a mark is malformed; None if it is well formed."""
     target = op.call_target_name.data
     if target not in MARKS:
         return f"unknown mark '{target}'; expected one of {', '.join(MARKS)}"

@@ -4,8 +4,8 @@
 
 Passes that inline, rename or merge functions, and the proof, use this table.
 
-`shmap_body`, which JAX emits with `jax_use_shardy_partitioner=False`, is not in it: XLA up to 2025 did not inline
-calls of it under Shardy, but the XLA of jaxlib 0.10.2 does not know the name.
+`shmap_body`, which JAX emits with `jax_use_shardy_partitioner=False`, is not in this table: XLA up to 2025 did not
+inline calls of it under Shardy, but the XLA of jaxlib 0.10.2 does not know the name.
 """
 
 from __future__ import annotations

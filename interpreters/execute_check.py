@@ -32,8 +32,8 @@ class ExecutionDifference:
     Attributes:
         result: Index of the first result that differs.
         index: Index of its first element that differs.
-        before: That element in the first program, as text.
-        after: That element in the second program, as text.
+        before: The value of that element in the first program, as text.
+        after: The value of that element in the second program, as text.
         elements: Number of elements of the result that differ.
         operation: First operation of the second program with a value that the first program does not compute.
     """
@@ -47,7 +47,7 @@ class ExecutionDifference:
 
     def __str__(self) -> str:
         place = f"result #{self.result} {list(self.index)}: before {self.before}, after {self.after}"
-        count = f"{self.elements} element{'' if self.elements == 1 else 's'} of it differ{'s' * (self.elements == 1)}"
+        count = f"{self.elements} element{'' if self.elements == 1 else 's'} differ{'s' * (self.elements == 1)}"
         if self.operation is None:
             return f"{place}; {count}; all computed values occur in both programs"
         return f"{place}; {count}; first new value: {name_of(self.operation)} at {position_of(self.operation)}"

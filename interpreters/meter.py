@@ -30,7 +30,7 @@ CALLS = ("func.call", "stablehlo.composite")
 
 
 class BufferRole(Enum):
-    """Role of a buffer in the account; only temporaries and constants enter the peaks."""
+    """The role of a buffer in the measurement; only temporaries and constants count towards the peaks."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -120,7 +120,7 @@ class BufferRoles:
 
 
 class Ledger:
-    """Observer that keeps account of the live buffers of a run."""
+    """An observer that tracks the live buffers of a run."""
 
     def __init__(self, kinds: BufferRoles):
         self.kinds = kinds

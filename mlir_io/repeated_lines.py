@@ -65,8 +65,8 @@ class SimpleLine(NamedTuple):
         name, end: The positions of the operation's name and of the end of the line.
         inner_names: The names of the values that its region defines, in order.
         inner_operations: The positions of the names of the operations in its region.
-        inner_locations: The locations of the arguments and the operations in its region: a text, which may be empty,
-            and an alias. Empty without locations.
+        inner_locations: For each argument and operation in its region, the name and the alias of its location. The name
+            may be empty; the list is empty if there are no locations.
     """
 
     result: Span | None

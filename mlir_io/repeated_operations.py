@@ -1,5 +1,5 @@
-"""Verification of modules in which equal operations are verified once: a step has thousands of additions of one type,
-and its rewritten form has the same ones.
+"""Verification of modules that checks equal operations only once. A step has thousands of additions of one type, and
+its rewritten form contains the same operations.
 
 Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of its operands and
 results, and its properties. For a reduction, a sort or another operation that applies a small region to elements, it
@@ -41,7 +41,7 @@ class VerifiedOperations:
         """The objects whose ids are keys, which are kept alive."""
 
     def verify(self, root: Operation) -> None:
-        """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
+        """Verify the operation and its nested operations, with the same errors as `root.verify()` but in less time."""
         with cached_symbols():
             self._verify(root)
 
@@ -89,7 +89,7 @@ class VerifiedOperations:
 
 
 def verify_nested(root: Operation) -> None:
-    """Verify the operation and all nested ones, with the same errors as `root.verify()` but in less time."""
+    """Verify the operation and its nested operations, with the same errors as `root.verify()` but in less time."""
     VerifiedOperations().verify(root)
 
 

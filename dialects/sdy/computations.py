@@ -51,7 +51,7 @@ from .shardings import ManualAxesAttr, ShardingPerValueAttr
 
 @irdl_op_definition
 class ShardyReturnOp(IRDLOperation):
-    """Ends the region of a computation."""
+    """The terminator of the region of a computation."""
 
     name = "sdy.return"
 

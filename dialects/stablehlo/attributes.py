@@ -167,7 +167,7 @@ def _readers(record: type[DataclassInstance]) -> Mapping[str, Callable[[AttrPars
 
 
 def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
-    """Parse `name = value, …>`, entries in any order, defaults may be omitted; a trailing comma is allowed."""
+    """Parse `name = value, …>`, with entries in any order. Defaults may be omitted, and a trailing comma is allowed."""
     readers = _readers(record)
     values: dict[str, Any] = {}
     while parser.parse_optional_punctuation(">") is None:
@@ -230,7 +230,8 @@ def _print_entry(printer: Printer, name: str, value: Dimensions | bool | int | T
 
 @dataclass(frozen=True)
 class DotDimensions:
-    """The dimensions that a contraction pairs: batching ones are kept, contracting ones are summed over."""
+    """The dimensions that a contraction pairs: batching dimensions are kept, and contracting dimensions are summed
+    over."""
 
     lhs_batching_dimensions: Dimensions = ()
     rhs_batching_dimensions: Dimensions = ()
@@ -277,7 +278,7 @@ class DotAlgorithm:
 
 @dataclass(frozen=True)
 class OutputOperandAlias:
-    """A result of a custom call, or a part of one, that shares the buffer of an operand, or of a part of one."""
+    """A result and an operand of a custom call, or elements of these if they are tuples, that share a buffer."""
 
     output_tuple_indices: Dimensions
     operand_index: int

@@ -208,7 +208,7 @@ class CollectivePermuteOp(IRDLOperation):
 
 
 def _groups(kinds: str, distinct: str, complete: str, channel: str, is_full: bool) -> list[Constraint[CollectiveOp]]:
-    """Return the constraints on groups, under these labels. `is_full`: all groups have the same number of devices."""
+    """Return the constraints on groups, with these labels. `is_full`: whether all groups must have the same size."""
     constraints = [
         Constraint[CollectiveOp](kinds, lambda op: check_is_table("replica_groups", op.replica_groups)),
         Constraint[CollectiveOp](complete, lambda op: check_groups_given(op.replica_groups, op.is_global)),

@@ -27,7 +27,7 @@ from .tensors import check_not_quantized_by_dimension
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """Ends a region and returns its values to the enclosing operation."""
+    """The terminator of a region, which returns values to the enclosing operation."""
 
     name = "stablehlo.return"
 

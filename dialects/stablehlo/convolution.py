@@ -172,7 +172,7 @@ WINDOW = {
 
 
 class ConvolvingOp(IRDLOperation):
-    """Sums of products of windows of the left operand with the right one."""
+    """Sums of products of windows of the left operand with the right operand."""
 
     lhs = operand_def(numbers("I1"))
     rhs = operand_def(tensors("I2"))
@@ -191,7 +191,7 @@ class ConvolvingOp(IRDLOperation):
 
 @irdl_op_definition
 class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
-    """Sums of products of windows of the left operand with the right one."""
+    """Sums of products of windows of the left operand with the right operand."""
 
     name = "stablehlo.convolution"
 

@@ -63,7 +63,7 @@ class IndexingOp(IRDLOperation):
         """The tensor of the index vectors."""
 
     def dimensions(self, *names: str) -> Dimensions:
-        """Return the dimensions with these names, concatenated."""
+        """Return the dimensions that the fields with these names list, concatenated."""
         return tuple(dimension for name in names for dimension in getattr(self.numbers, name))
 
     def batch(self) -> list[int]:
@@ -375,7 +375,7 @@ def _check_same_shapes(subject: str, values: Sequence[SSAValue]) -> None:
 
 
 def _check_updates(op: ScatterOp) -> None:
-    """Check that updates have the batch extents of the indices, and windows no larger than the inputs."""
+    """Check that updates have the batch extents of the indices, and that windows are not larger than the inputs."""
     dropped = op.dimensions(INSERTED, INPUT_BATCHING)
     placed = op.numbers.update_window_dims
     limits = [extent for dimension, extent in enumerate(shape_of(op.sliced)) if dimension not in dropped]

@@ -99,7 +99,8 @@ class BitcastConvertOp(ViewOp):
 
 @irdl_op_definition
 class BroadcastInDimOp(ViewOp):
-    """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; the others repeat it."""
+    """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; the other dimensions repeat
+    the operand."""
 
     name = "stablehlo.broadcast_in_dim"
 

@@ -3,7 +3,7 @@
     %t = stablehlo.create_token : !stablehlo.token
     %u = stablehlo.after_all %t, %t : !stablehlo.token
 
-StableHLO prints the others in generic form.
+StableHLO prints the other operations in generic form.
 """
 
 from __future__ import annotations

@@ -164,7 +164,8 @@ class ReduceWindowOp(ReducingOp):
 
 @irdl_op_definition
 class SelectAndScatterOp(IRDLOperation):
-    """The sum of source values at each element that a window over the operand selects: the gradient of pooling."""
+    """For each element of the operand, the sum of the source values whose windows select it: the gradient of
+    pooling."""
 
     name = "stablehlo.select_and_scatter"
 

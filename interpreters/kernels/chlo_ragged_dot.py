@@ -96,8 +96,8 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _align(values: Array, letters: list[str], target: list[str]) -> Array:
-    """Transpose an array with the dimensions `letters` to the order of `target`, and insert extents of 1 for the
-    missing ones."""
+    """Transpose an array with the dimensions `letters` to the order of `target`, and insert extents of 1 for missing
+    dimensions."""
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

@@ -22,7 +22,7 @@ def merge_sort(lines: Array, precedes: Precedes) -> Array:
 
     Args:
         lines: The elements, with one line in each row.
-        precedes: The comparison. Of elements of which neither precedes the other, the earlier one stays first.
+        precedes: The comparison. If neither of two elements precedes the other, they keep their order.
     """
     length = lines.shape[1]
     columns = np.arange(length, dtype=np.int64)

@@ -17,7 +17,7 @@ def flag(op: Operation, name: str) -> bool:
 
 
 def word(op: Operation, name: str) -> str:
-    """Return the case of an enumeration, which xDSL keeps as text for unregistered attributes."""
+    """Return the case of an enumeration, which xDSL stores as text in unregistered attributes."""
     value = _property(op, name)
     return value.value.data.strip() if isinstance(value, UnregisteredAttr) else str(getattr(value, "data", ""))
 

@@ -38,7 +38,7 @@ def test_the_sign_of_a_zero_is_a_difference() -> None:
     assert compare(before, after, [array([1, 2, 3, 4], "f32")]).equal
     proof = compare(before, after, [array([1, 0, 0, 2], "f32")])
     assert str(proof.difference) == (
-        "result #1 [1]: before -0.0 (0x80000000), after 0.0 (0x00000000); 2 elements of it differ; "
+        "result #1 [1]: before -0.0 (0x80000000), after 0.0 (0x00000000); 2 elements differ; "
         "first new value: stablehlo.subtract at b.mlir:3:8"
     )
 
@@ -50,7 +50,7 @@ def test_the_payload_of_a_nan_is_a_difference() -> None:
 }"""
     proof = compare(parse_module(text), parse_module(text.replace("C00000>", "C00001>"), "b.mlir"), [])
     assert str(proof.difference) == (
-        "result #0 []: before nan (0x7fc00000), after nan (0x7fc00001); 1 element of it differs; "
+        "result #0 []: before nan (0x7fc00000), after nan (0x7fc00001); 1 element differs; "
         "first new value: stablehlo.constant at b.mlir:2:8"
     )
 
@@ -59,7 +59,7 @@ def test_swapped_results_have_no_new_value() -> None:
     after = parse_module(BEFORE.replace("return %a, %b", "return %b, %a"))
     proof = compare(parse_module(BEFORE), after, [array([1, 2, 3, 4], "f32")])
     assert proof.difference is not None and proof.difference.operation is None
-    assert str(proof.difference).endswith("; 4 elements of it differ; all computed values occur in both programs")
+    assert str(proof.difference).endswith("; 4 elements differ; all computed values occur in both programs")
 
 
 def test_other_signatures_are_refused() -> None:

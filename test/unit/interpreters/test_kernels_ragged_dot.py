@@ -103,7 +103,13 @@ REFUSED: list[Refused] = [
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:4], [3], [0]), "must be non-negative and less than rank 3"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", WITHOUT_GROUPS, "0 rhs_group_dimensions, expected 1"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:5], [1]), "name a dimension twice"),
-    (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", ([0], [1], [2], [3], [1], [0]), "the batching and contracting part of rhs"),
+    (
+        RHS,
+        "tensor<3xi32>",
+        "tensor<2x11x7xf32>",
+        ([0], [1], [2], [3], [1], [0]),
+        "batching and contracting part of rhs",
+    ),
 ]
 
 

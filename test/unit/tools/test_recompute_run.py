@@ -154,6 +154,6 @@ def test_check_reports_different_results(step: Path, tmp_path: Path, capsys: pyt
     for expectation in ("proved", "equal"):
         assert check([str(step), str(other), "--inputs", str(inputs), "--expect", expectation]) == 1
         assert capsys.readouterr().out.endswith(
-            "; different: result #0 [1]: before -4.0, after 4.0; 3 elements of it differ; "
+            "; different: result #0 [1]: before -4.0, after 4.0; 3 elements differ; "
             f"first new value: stablehlo.abs at {other}:3:8; on given inputs\n"
         )
