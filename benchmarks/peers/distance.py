@@ -76,7 +76,7 @@ class Distances:
             bar = f"{CLOSE_RATIO} × theirs and {CLOSE_UNITS:g}"
             yield f"{1 - self.close_share:.0%} of the results are farther than {bar}"
         if worst := [leaf for leaf in self.leaves if not leaf.ours <= MAX_UNITS]:
-            yield f"{len(worst)} results are farther than {MAX_UNITS:g} units of rounding"
+            yield f"results above {MAX_UNITS:g} units of rounding: {len(worst)}"
 
 
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
