@@ -133,7 +133,7 @@ def measured(comparisons: list[Comparison]) -> str:
 def main() -> None:
     """Measure the named examples, print their tables, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none are named")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--pipeline", default=PIPELINE, help="for recompute-opt -p (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
@@ -143,7 +143,7 @@ def main() -> None:
         parser.error("--write measures all examples as they are: it takes no other options")
     unknown = set(options.examples) - BUILDERS.keys()
     if unknown:
-        parser.error(f"unknown example {', '.join(sorted(unknown))}: expected some of {', '.join(BUILDERS)}")
+        parser.error(f"unknown example {', '.join(sorted(unknown))}: choose from {', '.join(BUILDERS)}")
     comparisons: list[Comparison] = []
     for example in options.examples or BUILDERS:
         comparison = compare(example, options.size, options.pipeline, options.write)

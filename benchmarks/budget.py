@@ -202,7 +202,7 @@ def in_order(size: str) -> int:
 def main() -> None:
     """Print a row for each budget of each step, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="all if none is named")
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="all if none are named")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--order", action="store_true")

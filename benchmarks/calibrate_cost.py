@@ -107,10 +107,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--name", default="this machine")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--matrix", type=int, default=Sizes.matrix, help="extent of the matrices")
-    parser.add_argument("--copied", type=int, default=Sizes.copied, help="bytes that are copied")
+    parser.add_argument("--copied", type=int, default=Sizes.copied, help="number of bytes to copy")
     options = parser.parse_args(arguments)
     if not options.output.endswith(".json"):
-        parser.error('FILE must end in .json: cost="roofline(FILE)" reads any other text as the name of a device')
+        parser.error('FILE must end in .json: cost="roofline(FILE)" treats any other string as the name of a device')
     sizes = Sizes(matrix=options.matrix, copied=options.copied)
     device, rates = measured(options.name, sizes, options.rounds)
     for label, result in rates.items():

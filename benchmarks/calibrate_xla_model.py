@@ -38,7 +38,7 @@ CORPUS = ROOT / "test" / "xla_temporaries.json"
 SLACK = 0.15
 """The largest relative error of the model."""
 RANKED = "unet"
-"""The example that is also compiled with each of `MARKINGS`: its segments are of many sizes, and the model must rank
+"""The example that is also compiled with each of `MARKINGS`, because its segments differ in size: the model must rank
 the markings as XLA does."""
 MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "up[01]", "[!u]*")
 
@@ -87,11 +87,11 @@ def model_bytes(module: ModuleOp) -> int:
 def main() -> None:
     """Print both sizes of each variant, and exit with 1 if their ratio is outside the bar."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none are named")
     parser.add_argument("--write", action="store_true", help="write the file that the tests read")
     options = parser.parse_args()
     if options.write and options.examples:
-        parser.error("--write takes no examples: the file has all of them")
+        parser.error("--write cannot be combined with examples: the file contains all of them")
     result: list[Measured] = []
     outside = 0
     for example in options.examples or BUILDERS:

@@ -32,7 +32,7 @@ ROUNDS = 4
 
 
 def text_of(name: str) -> str:
-    """Return the text of an example, named as `gpt.large`."""
+    """Return the text of an example with a name such as `gpt.large`."""
     return (ROOT / "examples" / "stablehlo" / f"{name}.mlir").read_text()
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     """Print the tables of plans or of times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["plans", "times"])
-    parser.add_argument("names", nargs="+", help="of examples: gpt.large")
+    parser.add_argument("names", nargs="+", help="names of examples, such as gpt.large")
     parser.add_argument("--budget", default="50%")
     options = parser.parse_args()
     if options.what == "times":

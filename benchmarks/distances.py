@@ -5,8 +5,8 @@
     python -m recompute.benchmarks.distances --write            # also write the tables of docs/measured/bits.md
 
 Every form of a step is first proved equal to the plain one, and executed in numpy and compared bit by bit. The exit
-status is 1 if a form is not equal, or if XLA's results are far from numpy's. Different rounding by XLA is measured, and
-is no failure.
+status is 1 if a form is not equal, or if XLA's results are far from numpy's. Differences in XLA's rounding are
+measured, but do not count as failures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NUMPY = "numpy"
 FROM_PLAIN = ((PLAIN, INLINED), (PLAIN, OURS), (PLAIN, CHECKPOINT))
 PAIRS = (*FROM_PLAIN, (INLINED, OURS), (CHECKPOINT, OURS), (NUMPY, PLAIN), (NUMPY, OURS))
 OTHER_NUMBERS = 0.05
-"""The relative distance above which results are not the same numbers; rounding, in bf16 too, is far below it."""
+"""The relative distance above which a difference cannot be rounding, which stays far below it even in bf16."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Row:
         """Describe the forms whose results under XLA are far from numpy's, by more than `OTHER_NUMBERS`."""
         for of in (PLAIN, OURS):
             if not self.distances[NUMPY, of].relative <= OTHER_NUMBERS:
-                yield f"{self.setting}: XLA's numbers for {of} are not those of numpy: {self.distances[NUMPY, of]}"
+                yield f"{self.setting}: XLA's results for {of} differ from numpy's: {self.distances[NUMPY, of]}"
 
     @property
     def is_equal(self) -> bool:
@@ -147,12 +147,14 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(KNOWN)}; all if none is named")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many inputs to run on (default: %(default)s)")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(KNOWN)}; all if none are named")
+    parser.add_argument(
+        "--seeds", type=int, default=SEEDS, help="the number of inputs to run on (default: %(default)s)"
+    )
     parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(KNOWN):
-        parser.error(f"unknown step {', '.join(sorted(unknown))}: expected some of {', '.join(KNOWN)}")
+        parser.error(f"unknown step {', '.join(sorted(unknown))}: choose from {', '.join(KNOWN)}")
     if options.write and options.steps:
         parser.error("--write cannot be combined with step names: the page lists every step")
     return options

@@ -61,7 +61,7 @@ class Seconds:
 
 
 def measured(run: Callable[[], Any]) -> Seconds:
-    """Run once with empty caches, in JAX and here."""
+    """Measure one run with empty caches, both of JAX and of this project."""
     jax.clear_caches()
     from recompute.search.pool_cache import forget_pools
 
@@ -123,7 +123,7 @@ class Bench:
         return self.of(built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile())
 
     def ours(self, name: str, remat: str | None = None, **options: Any) -> Seconds:
-        """Measure `recompute.jax.jit` on a step. `options`: those in addition to the options of `jax.jit`."""
+        """Measure `recompute.jax.jit` on a step. `options`: options in addition to those of `jax.jit`."""
         built = PEERS[name].build(remat, self.size)
 
         def run(arguments: Any) -> Any:

@@ -46,7 +46,7 @@ SIZES = (1_000, 10_000, 100_000)
 BAR = 1.2
 """The largest exponent."""
 NOISE = 0.02
-"""Seconds below which the clock measures itself."""
+"""Seconds below which a measurement is mostly the resolution of the clock."""
 
 Stage = Callable[[ModuleOp], object]
 
@@ -145,7 +145,7 @@ def main() -> int:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of operations")
     options = parser.parse_args()
     if unknown := [name for name in options.kinds if name not in KINDS]:
-        parser.error(f"unknown kind {unknown[0]}; expected one of {', '.join(KINDS)}")
+        parser.error(f"unknown kind {unknown[0]}: choose from {', '.join(KINDS)}")
     return not all([report(name, options.sizes) for name in options.kinds or KINDS])
 
 

@@ -24,7 +24,7 @@ from recompute.benchmarks.timing import run_python
 BAR = 1.15
 """The largest exponent."""
 NOISE = 0.1
-"""Seconds below which the difference of two processes is noise."""
+"""Seconds below which the difference between two processes is noise."""
 TYPE = "tensor<4xf32>"
 
 
@@ -77,7 +77,7 @@ def functions(count: int) -> str:
 
 
 def constants(mebibytes: int) -> str:
-    """Return a constant in hexadecimal notation, with text of this many MiB."""
+    """Return a program with one constant in hexadecimal notation, whose text has this many MiB."""
     elements = mebibytes << 17
     digits = "".join(f"{n & 0xFFFFFFFF:08X}" for n in range(0, elements * 2654435761, 2654435761))
     constant = f'%c = stablehlo.constant dense<"0x{digits}"> : tensor<{elements}xf32>\n'
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}; all by default")
     names = parser.parse_args().shapes
     if unknown := sorted(set(names) - set(SHAPES)):
-        parser.error(f"unknown shape {unknown[0]}: expected some of {', '.join(SHAPES)}")
+        parser.error(f"unknown shape {unknown[0]}: choose from {', '.join(SHAPES)}")
     _, idle, _ = checked("functions", 1)
     print(f"one function: {idle:.2f} s")
     return not all([report(name, idle) for name in names or SHAPES])

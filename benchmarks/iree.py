@@ -9,8 +9,9 @@ XLA.
 others are taken from the folder `--iree`. Both steps are compiled for the CPU and run on the same random inputs.
 Columns: the sum of the allocator's peaks on host-local and on device-local memory (a step with loops uses both); the
 bytes of inputs and results, which both peaks contain; the ratio of the peaks, and that without inputs and results;
-the ratio of XLA:CPU's temporaries, which contain neither; and the largest distance of a result, in units of rounding
-of its type: of the recomputed step from the plain one, here and in XLA, and of the plain one from XLA and from numpy.
+the ratio of XLA:CPU's temporaries, which contain neither; and the largest distances of any result, in units of rounding
+of its type: from the recomputed to the plain step, in IREE and in XLA, and from the plain step in IREE to the plain
+step in XLA and in numpy.
 
 The exit status is 1 if a bar is missed: the peak is at most 1.02 of the plain peak and, without inputs and results, at
 most 0.6 of it if that holds for XLA's temporaries; the recomputed results are as near to the plain results as in XLA,
@@ -80,7 +81,7 @@ class Tools:
 
 
 class NotRun(Exception):
-    """IREE refuses a program."""
+    """Error: IREE refuses a program."""
 
 
 @dataclass(frozen=True)

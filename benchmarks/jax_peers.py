@@ -114,11 +114,11 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=PEERS, metavar="STEP", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
-    parser.add_argument("--from", dest="made", type=Path, metavar="FILE", help="measure nothing, take FILE")
+    parser.add_argument("--from", dest="made", type=Path, metavar="FILE", help="read the measurements from FILE")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/measured/jax_peers*.md")
     options = parser.parse_args()
     if options.write and (options.only or options.size != "large"):
-        parser.error("--write takes all steps, large")
+        parser.error("--write needs all steps in the size large: leave out --only and --size")
     rows: dict[str, Any] = json.loads(options.made.read_text()) if options.made else {}
     for name in options.only or ([] if options.made else PEERS):
         rows[name] = measured(name, options.size)
@@ -127,7 +127,7 @@ def main() -> None:
     made = text(rows)
     print("\n\n".join(made.values()))
     if options.write and {row["platform"] for row in rows.values()} != {"cpu"}:
-        sys.exit("the pages have what is measured on CPU; nothing is written")
+        sys.exit("nothing was written: the pages contain only measurements on CPU")
     if options.write:
         for path, page in with_tables({path: path.read_text() for path in PAGES}, made).items():
             path.write_text(page)

@@ -35,7 +35,7 @@ Needs = tuple[int, float]
 
 
 def bar(name: str) -> float:
-    """Return the largest ratio of temporaries to those of remat that is accepted."""
+    """Return the largest accepted ratio of temporaries to the temporaries with remat."""
     return 1.02 if name == "accumulation" else 1.03
 
 

@@ -219,12 +219,12 @@ def main() -> int:
     parser.add_argument(
         "what", nargs="?", choices=("bars", "pytorch", "times", "nets", "formulations", "scale"), default="bars"
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
-    parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="of the nets")
-    parser.add_argument("--net", action="append", help="this one, or these; all by default")
+    parser.add_argument("--seconds", type=float, default=60.0, help="time limit for each budget of the nets")
+    parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="search effort for the nets")
+    parser.add_argument("--net", action="append", help="a net; may be repeated (default: all)")
     share = "a budget as a share of the plain peak; may be repeated (default: all of SHARES)"
     parser.add_argument("--share", action="append", type=float, help=share)
-    parser.add_argument("--python", default=sys.executable, help="one that can import torch")
+    parser.add_argument("--python", default=sys.executable, help="a Python interpreter that can import torch")
     options = parser.parse_args()
     tables = {
         "bars": bars,

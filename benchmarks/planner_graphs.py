@@ -56,7 +56,7 @@ class Net:
     backward: bool = False
 
     def node(self, name: str, deps: Sequence[int], size: int, flops: int = 0, alias: int = -1, kind: str = "op") -> int:
-        """Add a node of `size` elements, and return its number. `alias`: the node of which it is a view; -1 for
+        """Add a node of `size` elements, and return its index. `alias`: the node of which it is a view; -1 for
         none."""
         moved = 0 if alias != -1 or kind != "op" else size + sum(self.sizes[dep] for dep in deps)
         cost = flops + 16 * BYTES * moved

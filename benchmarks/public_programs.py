@@ -61,7 +61,7 @@ REFUSALS = (ParseError, VerifyException, DiagnosticException)
 
 @dataclass
 class Table:
-    """Counts by row, and a line for each program that fails."""
+    """Counts of programs by row, and a line for each program that fails."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     lines: list[str] = field(default_factory=list[str])
@@ -392,7 +392,7 @@ def main() -> int:
     parser.add_argument("--files", action="append", metavar="GLOB", help="the files, relative to the checkout")
     parser.add_argument("--execute", action="store_true", help="execute interpreter tests and compare their results")
     parser.add_argument("--dialects", metavar="A,B", help="count only the valid programs of these dialects")
-    parser.add_argument("--list", action="store_true", help="a line for each program that is not as it should be")
+    parser.add_argument("--list", action="store_true", help="print a line for each program that fails")
     options = parser.parse_args()
     sys.setrecursionlimit(10_000)
     dialects = frozenset(("builtin", *options.dialects.split(",")) if options.dialects else ())

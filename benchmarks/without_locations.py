@@ -349,7 +349,7 @@ def main() -> None:
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all by default")
     names = parser.parse_args().steps
     if unknown := sorted(set(names) - set(STEPS)):
-        parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(STEPS)}")
+        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(STEPS)}")
     print(f"{'step':<20}{'form':<10}{'named':>8}{'foreign':>8}{'ratio':>8}")
     for name in names or STEPS:
         print(row(name), flush=True)

@@ -9,7 +9,7 @@ import os
 
 KEEP_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 """The compiler options with which XLA:CPU keeps barriers. Otherwise it removes them before it schedules, and then
-merges copies with their originals, those of `jax.checkpoint` too."""
+merges copies with their originals, including the copies of `jax.checkpoint`."""
 _HOST_DEVICES = "--xla_force_host_platform_device_count"
 
 

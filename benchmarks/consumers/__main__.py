@@ -6,7 +6,7 @@
 
 The steps use two devices of the host. Each runs in a process of its own, so that an abort of XLA becomes a line of the
 table. The exit status is 1 if a program is not proved, differs in numpy, is not compiled, or is more than four times as
-far from the plain step as `jax.checkpoint`; or if a tool fails otherwise than with an error at a source position.
+far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
 """
 
 # pyright: basic
@@ -63,15 +63,17 @@ def line_of(row: Row) -> str:
 def main() -> int:
     """Measure the named steps, print a line for each set of options, and exit with 1 if any line is a bug."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(CASES)}; all if none is named")
-    parser.add_argument("--options", nargs="*", default=(), choices=PASSES, help="all that fit the step if none is")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(CASES)}; all if none are named")
+    parser.add_argument(
+        "--options", nargs="*", default=(), choices=PASSES, help="all that apply to the step by default"
+    )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each row, in this process")
     parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(CASES):
-        parser.error(f"unknown step {', '.join(sorted(unknown))}: expected some of {', '.join(CASES)}")
+        parser.error(f"unknown step {', '.join(sorted(unknown))}: choose from {', '.join(CASES)}")
     if options.write and (options.steps or options.options):
-        parser.error("--write takes no steps and no options: the page has all of them")
+        parser.error("--write cannot be combined with steps or options: the page lists all of them")
     names, rows = options.steps or list(CASES), list[Row]()
     if not options.json:
         print(line_of(Row(*HEAD[:3], "", *HEAD[3:])))

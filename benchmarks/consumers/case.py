@@ -15,7 +15,7 @@ from jax.sharding import AxisType, Mesh
 
 CASES: dict[str, Case] = {}
 BATCH, WIDTH = 160, 40
-"""Large enough for XLA to split reductions, and no powers of two."""
+"""Extents that are large enough for XLA to split reductions, and not powers of two."""
 Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -51,7 +51,7 @@ class Row:
         outcome: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`.
         reason: The reason that the step was not written or not executed.
         proof: Tier of the proof; `text` if both programs are identical byte for byte.
-        numpy: `equal`, or why the results are not.
+        numpy: `equal`, or the reason that the results are not equal.
         xla: `compiled`, or the error.
         ours, theirs: Distances from the plain step under XLA, in rounding units and relative; `-` if there is none.
     """
@@ -192,7 +192,7 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Return whether the number of operations differs, which it does also for loops with a smaller carry."""
+    """Return whether the number of operations differs, as it also does for a loop with a smaller carry."""
     counts = re.search(r"(\d+) operations before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 

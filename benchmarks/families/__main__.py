@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all by default")
     names = parser.parse_args().steps
     if unknown := sorted(set(names) - set(STEPS)):
-        parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(STEPS)}")
+        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(STEPS)}")
     warnings.simplefilter("ignore", recompute.jax.NothingSaved)
     print(f"{'step':<32}{'by hand':>8}{'ours':>8}{'ratio':>8}{'FLOPs':>8}{'s':>7}")
     for name in names or STEPS:

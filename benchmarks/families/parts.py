@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 Wrap = Callable[..., Any]
-"""Stands around blocks and loop bodies: the identity, or a kind of `jax.checkpoint`."""
+"""A wrapper of blocks and loop bodies: the identity, or a kind of `jax.checkpoint`."""
 STEPS: dict[str, Callable[[Wrap], Any]] = {}
 draw = np.random.default_rng(0)
 

@@ -1,5 +1,5 @@
-"""Costs of each form of a step as the compiler reports them, and the number of results that differ from the plain
-step's."""
+"""Costs of each form of a step, as the compiler reports them, and the number of results that differ from those of the
+plain step."""
 
 from __future__ import annotations
 

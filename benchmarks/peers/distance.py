@@ -1,4 +1,5 @@
-"""Distance of the results of remat and of recomputation from the plain step's, leaf by leaf, with default flags."""
+"""Distances of the results of remat and of recomputation from those of the plain step, leaf by leaf, with default
+flags."""
 
 from __future__ import annotations
 
@@ -27,8 +28,14 @@ MIN_CLOSE_SHARE = 0.95
 
 @dataclass(frozen=True)
 class Leaf:
-    """One result, and the maximum of `max|a - b| / (eps × max|leaf|)` over all inputs, for remat and for
-    recomputation."""
+    """One result of a step, with its distances from the result of the plain step.
+
+    A distance is the maximum of `max|a - b| / (eps × max|leaf|)` over all inputs.
+
+    Attributes:
+        name: The path of the result in the pytree of results.
+        theirs, ours: The distances with remat and with recomputation.
+    """
 
     name: str
     theirs: float
@@ -43,7 +50,12 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances of all results. `is_plain`: the plain step was run, so the results do not test a rewrite."""
+    """The distances of all results of a step from the results of the plain step.
+
+    Attributes:
+        leaves: A leaf for each result.
+        is_plain: Whether `recompute.jax.jit` ran the plain step. If so, the distances do not test a rewrite.
+    """
 
     leaves: tuple[Leaf, ...]
     is_plain: bool = False
@@ -54,7 +66,7 @@ class Distances:
         return sum(leaf.is_close for leaf in self.leaves) / len(self.leaves)
 
     def far(self) -> list[Leaf]:
-        """Return the leaves above one of the two bars, in descending distance."""
+        """Return the results that are not close or exceed `MAX_UNITS`, the most distant first."""
         result = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MAX_UNITS]
         return sorted(result, key=lambda leaf: -leaf.ours)
 
@@ -64,11 +76,14 @@ class Distances:
             bar = f"{CLOSE_RATIO} × theirs and {CLOSE_UNITS:g}"
             yield f"{1 - self.close_share:.0%} of the results are farther than {bar}"
         if worst := [leaf for leaf in self.leaves if not leaf.ours <= MAX_UNITS]:
-            yield f"{len(worst)} above {MAX_UNITS:g}"
+            yield f"results above {MAX_UNITS:g} units of rounding: {len(worst)}"
 
 
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
-    """Measure the distances with default flags of JAX and XLA; `recompute.jax.jit` chooses freely which step to run."""
+    """Measure the distances with default flags of JAX and XLA.
+
+    `recompute.jax.jit` may choose to run the plain step.
+    """
     plain, theirs = peer.build(None, size), peer.build(ALL, size)
     with plain.context(), warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", recompute.jax.NothingSaved)
@@ -91,7 +106,7 @@ def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) ->
 
 
 def far(plain: np.ndarray, other: np.ndarray) -> float:
-    """Return the distance of two arrays in units of rounding; infinite for different shapes or types."""
+    """Return the distance of two arrays in units of rounding; infinite if their shapes or types differ."""
     if plain.shape != other.shape or plain.dtype != other.dtype:
         return math.inf
     return 0.0 if plain.tobytes() == other.tobytes() else units_of_rounding(plain, other)

@@ -17,7 +17,7 @@ PLAIN, THEIRS, THEIRS_DOTS = "plain", "theirs", "theirs, dots saved"
 SAME, SAME_DOTS, OURS = "ours, same blocks", "ours, same blocks, dots saved", "ours"
 FORMS = (PLAIN, THEIRS, THEIRS_DOTS, SAME, SAME_DOTS, OURS)
 ArgumentsOf = Callable[[Built], tuple[Any, ...]]
-"""Arguments to lower a step for."""
+"""Arguments for which a step is lowered."""
 OF_THEIRS: Mapping[str, str | None] = {PLAIN: None, THEIRS: ALL, THEIRS_DOTS: DOTS}
 
 

@@ -17,7 +17,7 @@ Weights = dict[str, Any]
 
 @dataclass(frozen=True)
 class Size:
-    """The shape of the model and of a batch: `rows` texts of `length` tokens out of `words`."""
+    """The shape of the model and of a batch: `rows` sequences of `length` tokens, from a vocabulary of `words`."""
 
     rows: int
     length: int

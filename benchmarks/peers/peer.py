@@ -13,7 +13,7 @@ import numpy as np
 
 Remat = str | None
 ALL, DOTS = "all", "dots"
-"""Everything in a block is computed again, or all but the products of matrices."""
+"""Policies of remat: recompute everything in a block, or everything except matrix products."""
 SMALL, LARGE = "small", "large"
 
 

@@ -135,7 +135,7 @@ def through_layers(w: Weights, x: Array) -> Array:
 
 
 def either(w: Weights, x: Array) -> Array:
-    """Apply one of two layers, as the sign of the sum decides."""
+    """Apply one of two layers, selected by the sign of the sum."""
     return jax.lax.cond(x.sum() > 0, lambda x: jnp.tanh(x @ w["w"]), lambda x: jnp.sin(x @ w["v"]), x)
 
 

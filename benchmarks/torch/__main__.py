@@ -6,7 +6,7 @@
     python -m recompute.benchmarks.torch --without-ours               # only PyTorch's forms
 
 Tables go to standard output, progress to standard error. Exit status 1: one of our forms exceeds its budget, differs
-from eager, or fails. A budget that is refused, since no plan keeps it, is no failure.
+from eager mode, or fails. It is not a failure if a budget is refused because no plan meets it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def progress(text: str) -> None:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument(
         "--budgets", default=",".join(map(str, RECOMPUTE_BUDGETS)), help="shares of the eager step's peak"
     )
@@ -48,7 +48,7 @@ def main() -> int:
     options = arguments()
     names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:
-        progress(f"error: --only matches no model: expected some of {', '.join(CASES)}")
+        progress(f"error: --only matches no model: choose from {', '.join(CASES)}")
         return 2
     budgets = tuple(float(share) for share in options.budgets.split(","))
     forms = baselines()[:1] if options.without_torch else baselines()

@@ -60,7 +60,7 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
 def main() -> int:
     """Print a row for each model and share, and return 1 if a report states no bound."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
     options = parser.parse_args()
     names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]

@@ -170,13 +170,13 @@ def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
 def main() -> int:
     """Print a row for each model and budget, and return 1 if a requirement is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument("--count", type=int, default=BUDGETS, help="the number of budgets to try for each model")
     parser.add_argument("--json", type=Path, help="write the lines to this file")
     options = parser.parse_args()
     names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:
-        print(f"error: --only matches no model: expected some of {', '.join(MODELS)}", file=sys.stderr)
+        print(f"error: --only matches no model: choose from {', '.join(MODELS)}", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ by `torch.cuda.max_memory_allocated` on a GPU. They include temporaries of kerne
 inputs.
 
 The exit status is 1 if a step exceeds its budget, if the random state at its end differs, or if a result differs by
-more than rounding. A refused budget is no failure. Compiled steps are not taken from PyTorch's cache.
+more than rounding. A refused budget is not a failure. PyTorch's cache of compiled steps is not used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recompute.frontends.torch.inductor.allocator import allocator_peak
 MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
 SHARES = "0.8,0.6,0.4"
 ROUNDING = 1e-4
-"""The largest relative distance of a result that is rounding: fusion adds in another order."""
+"""The largest relative distance of a result that counts as rounding: fusion changes the order of additions."""
 HEAD = ("model", "form", "budget MB", "measured MB", "compiles", "FLOPs x", "largest distance", "RNG")
 
 
@@ -108,7 +108,7 @@ def checkpoint_line(name: str) -> tuple[Any, ...]:
 def main() -> int:
     """Print a row for each model and share, and return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
     options = parser.parse_args()
     patterns = options.only or list(MODELS)

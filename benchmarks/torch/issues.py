@@ -108,9 +108,9 @@ class CrossBlock(nn.Module):
 
 
 class SharedBlocks(nn.Module):
-    """The same blocks run twice in one step, without and with a context: a contrastive loss and that of captions.
+    """Blocks that run twice in one step, without and with a context, for a contrastive and a captioning loss.
 
-    From tokens and targets of (batch, length), and contexts of (batch, count, width).
+    The inputs are tokens and targets of shape (batch, length), and contexts of shape (batch, count, width).
     """
 
     def __init__(self, layers: int = 6, width: int = 64, words: int = 64):

@@ -1,4 +1,4 @@
-"""Networks of the benchmark that are no examples: each returns its loss, at sizes that run in a second on a CPU."""
+"""Networks that only the benchmark uses: each returns its loss, at sizes that run in a second on a CPU."""
 
 from __future__ import annotations
 

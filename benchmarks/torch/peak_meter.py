@@ -1,9 +1,9 @@
 """Measure a training step of PyTorch: the peak of its live storages, and its floating-point operations.
 
-A storage counts from the operation that makes it until Python and autograd hold it no longer. Storages that were there
+A storage counts from the operation that makes it until neither Python nor autograd holds it. Storages that existed
 before the step (inputs, weights, buffers) are not counted; gradients are. Views share their storage and are free.
-Memory inside a kernel is not seen. States of the random generator count while they are live. No dispatched operation
-makes them, so `torch.get_rng_state` is replaced while a meter is active.
+Memory inside a kernel is not measured. States of the random generator count while they are live. No dispatched
+operation makes them, so `torch.get_rng_state` is replaced while a meter is active.
 """
 
 from __future__ import annotations

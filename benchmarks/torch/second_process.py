@@ -1,11 +1,11 @@
-"""The disk cache of plans: the time of a plan in a first process, and in a second one with the same step.
+"""Measure the disk cache of plans: the time of a plan in a first process, and in a second one with the same step.
 
     python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.second_process --only unet --budget 50%
 
-Both processes start with the same empty folder as their cache, one after the other. "plan" is the time of import,
-search, export and proof (`GraphReport.seconds`), "first step" the CPU time of compilation and of one step. Exit status
-1: the second process searches again, or results differ.
+The two processes run one after the other, with the same cache folder, which is empty at first. "plan" is the time of
+import, search, export and proof (`GraphReport.seconds`), and "first step" the CPU time of compilation and of one step.
+Exit status 1: the second process searches again, or results differ.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def in_process(name: str, budget: str, cache: str) -> dict[str, Any]:
 def main() -> int:
     """Print a row for each model: the first process, and a second one that reads the cache."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument("--budget", default="60%", help="the budget (default: 60%%)")
     parser.add_argument("--step", metavar="MODEL", help="run one process, and print its times as JSON")
     options = parser.parse_args()

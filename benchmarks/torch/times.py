@@ -3,9 +3,10 @@
     python -m recompute.benchmarks.torch.times                     # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.times --only resnet50 --budget 50%
 
-"plan and proof" is the time of the search, the rewrite, the export and the proof; "first step" that of compilation and
-of one step in program order, under PyTorch's `min_cut` and under ours. CPU seconds of one process, so that other
-processes change them little; no plan is taken from the disk cache. Exit status 1: a time exceeds a limit.
+"plan and proof" is the time of the search, the rewrite, the export and the proof; "first step" is the time of
+compilation and of one step in program order, with PyTorch's `min_cut` and with `recompute.torch`. Times are CPU seconds
+of one process, which other processes change little; no plan is read from the disk cache. Exit status 1: a time exceeds
+a limit.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Clock:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
     def time_calls(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with its time recorded as that of a part."""
+        """Return a wrapper of the function that records its time as the time of a part."""
 
         def call(*args: Any, **keywords: Any) -> Any:
             start = time.process_time()
@@ -86,8 +87,10 @@ def time_plan(name: str, budget: str) -> tuple[Clock, float]:
 def main() -> int:
     """Print a row for each model, and return 1 if a time exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models with such a name; may be repeated")
-    parser.add_argument("--budget", default="60%", help="of the plain step (default: 60%%)")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser.add_argument(
+        "--budget", default="60%", help="the budget, as a share of the plain step's peak (default: 60%%)"
+    )
     options = parser.parse_args()
     patterns = options.only or list(MODELS)
     os.environ["RECOMPUTE_CACHE_DIR"] = ""

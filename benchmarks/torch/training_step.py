@@ -54,7 +54,7 @@ def distance(left: torch.Tensor, right: torch.Tensor) -> float:
 
 
 def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Outcome:
-    """Run forward and backward from a fixed random state, without gradients from before."""
+    """Run the forward and the backward pass from a fixed random state, without gradients of earlier steps."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)
     loss = call(*inputs)

@@ -3,10 +3,10 @@
     python -m recompute.benchmarks.unseen.devices
     python -m recompute.benchmarks.unseen.devices moe ring_attention
 
-Temporaries and FLOPs are XLA's, for one device, as multiples of those of `jax.checkpoint` around the blocks. `n` is the
-number of collectives in a compiled step: the plain step, `jax.checkpoint`, `recompute`. `distance` is the largest
-distance of a result from the plain step's result, as a share of the largest number of that result; XLA:CPU rounds fused
-operations differently.
+Temporaries and FLOPs are those that XLA reports for one device, as multiples of the values with `jax.checkpoint` around
+the blocks. `n` is the number of collectives in a compiled step: plain, with `jax.checkpoint`, with `recompute`.
+`distance` is the largest distance of any result from the plain step's result, as a share of the largest magnitude in
+that result; XLA:CPU rounds fused operations differently.
 """
 
 # pyright: basic
@@ -58,7 +58,7 @@ FORMER_NAMES = {
     "vocab": "vocabulary",
     "while": "fori_loop",
 }
-"""Earlier names of steps, which the command line accepts too."""
+"""Earlier names of steps, which the command line still accepts."""
 COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
 
@@ -69,7 +69,10 @@ def figures(compiled: Any) -> tuple[int, float, int]:
 
 
 def distance(plain: Any, other: Any) -> float:
-    """Return the largest distance of a result from the plain step's, as a share of its largest number."""
+    """Return the largest distance of any result from the same result of the plain step.
+
+    A distance is the largest difference of two elements, as a share of the largest magnitude in the plain result.
+    """
     result = 0.0
     for expected, actual in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
         if jax.dtypes.issubdtype(expected.dtype, jax.dtypes.prng_key):
@@ -81,7 +84,7 @@ def distance(plain: Any, other: Any) -> float:
 
 
 def row(name: str) -> str:
-    """Measure the forms of a step, and return its line of the table."""
+    """Measure the forms of a step, and return its row of the table as text."""
     step = import_module(f".on_devices.{name}", __package__)
     options = dict(getattr(step, "JIT_OPTIONS", {}))
     options.pop("donate_argnums", None)  # Each of the four forms runs on the same arguments.
@@ -114,7 +117,7 @@ def main() -> int:
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(NAMES)}; all by default")
     names = [FORMER_NAMES.get(name, name) for name in parser.parse_args().steps] or NAMES
     if unknown := sorted(set(names) - set(NAMES)):
-        parser.error(f"unknown step {unknown[0]}: expected some of {', '.join(NAMES)}")
+        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(NAMES)}")
     if len(names) == 1:
         warnings.simplefilter("ignore")
         print(row(names[0]))

@@ -2,8 +2,8 @@
 
 `python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
 
-Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed by us, once with its
-scope names and once without. The bytes of temporaries are compared with each other and with our model of XLA.
+Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
+names and once without. The bytes of temporaries are compared with each other and with our model of XLA:CPU.
 Each step is one line of JSON; a step that the file already contains is not measured again.
 """
 
@@ -116,7 +116,7 @@ def main() -> None:
     """Measure the named steps, and append a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("half", choices=GROUPS)
-    parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
+    parser.add_argument("names", nargs="*", help="steps to measure; all by default")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--compiled", type=int, default=0, help="also compile this number of other attempts")
     options = parser.parse_args()

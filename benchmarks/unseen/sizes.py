@@ -1,7 +1,7 @@
 """The temporary bytes of every step, plain and under `jax.checkpoint`, as XLA:CPU compiles it.
 
 `python -m recompute.benchmarks.unseen.sizes [--half open|held_back|loops] [--run] [names]`.
-Loops over two devices need `XLA_FLAGS=--xla_force_host_platform_device_count=2`, which is set where it is missing.
+Loops over two devices need `XLA_FLAGS=--xla_force_host_platform_device_count=2`, which is set if it is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def say(*words: object) -> None:
 def main() -> None:
     """Print a line for each step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
+    parser.add_argument("names", nargs="*", help="steps to measure; all by default")
     parser.add_argument("--half", choices=("open", "held_back", "loops"))
     run = "also run the plain step once and check that its results are finite"
     parser.add_argument("--run", action="store_true", help=run)

@@ -101,7 +101,9 @@ def main() -> None:
     """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lines", nargs="+", type=Path)
-    parser.add_argument("--write", action="store_true", help="two files: the open half, and the one held back")
+    parser.add_argument(
+        "--write", action="store_true", help="write the page; LINES are two files, for the open and the held-back half"
+    )
     options = parser.parse_args()
     if options.write:
         for half, path in zip(KEPT, options.lines, strict=True):

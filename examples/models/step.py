@@ -1,4 +1,4 @@
-"""Training step as the exporter and the benchmarks take it."""
+"""The class of the training steps that the exporter and the benchmarks read."""
 
 from __future__ import annotations
 

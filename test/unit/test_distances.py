@@ -120,7 +120,7 @@ def test_setting_with_other_numbers_is_reported(distances: Any) -> None:
     row = distances.Row("step", "default", {pair: near for pair in distances.PAIRS})
     assert list(row.other_numbers()) == [] and not row.is_equal
     row.distances[distances.NUMPY, distances.OURS] = far
-    assert list(row.other_numbers()) == [f"default: XLA's numbers for ours are not those of numpy: {far}"]
+    assert list(row.other_numbers()) == [f"default: XLA's results for ours differ from numpy's: {far}"]
 
 
 def test_page_has_a_row_for_every_step_and_setting(distances: Any) -> None:

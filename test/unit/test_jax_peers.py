@@ -93,7 +93,7 @@ def test_tables_state_the_measured_ratios():
         f"- gpt: {SAME}: 1.500 × the temporaries of theirs, bar 1.02",
     ]
     assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in result["distances"]
-    assert result["distances"].endswith("- gpt: 1 above 8")
+    assert result["distances"].endswith("- gpt: results above 8 units of rounding: 1")
 
 
 def test_peaks_are_measured_in_separate_processes():
@@ -156,8 +156,8 @@ def test_missed_distances():
     assert list(Distances((*many, Leaf("a", 0, 3))).missed()) == []
     assert [leaf.name for leaf in Distances((*many, Leaf("a", 0, 3))).far()] == ["a"]
     assert len(list(Distances((*many[:5], Leaf("a", 0, 3))).missed())) == 1
-    assert list(Distances((Leaf("a", 6, 8.5),)).missed()) == ["1 above 8"]
-    assert list(Distances((*many, Leaf("a", 6, float("nan")))).missed()) == ["1 above 8"]
+    assert list(Distances((Leaf("a", 6, 8.5),)).missed()) == ["results above 8 units of rounding: 1"]
+    assert list(Distances((*many, Leaf("a", 6, float("nan")))).missed()) == ["results above 8 units of rounding: 1"]
     assert worst([[Leaf("a", 1, 4)], [Leaf("a", 2, 3)]]).leaves == (Leaf("a", 2, 4),)
 
 

@@ -1,1 +1,1 @@
-"""A corpus of training scripts as people write them, for robustness: see `__main__.py` for the runner."""
+"""A corpus of typical training scripts, to test robustness. `__main__.py` runs them."""

@@ -1,11 +1,11 @@
-"""Run training scripts as people write them under `recompute.torch`, and compare them with their eager runs.
+"""Run a corpus of typical training scripts under `recompute.torch`, and compare them with their eager runs.
 
     python -m recompute.benchmarks.torch.scripts                       # all scripts
     python -m recompute.benchmarks.torch.scripts 'autocast*' two_losses
     python -m recompute.benchmarks.torch.scripts --budget 70% --json judgements.json
 
-Every script runs in a process of its own. The table goes to standard output. Exit status 1: a script is wrong or
-crashes that does not crash without us.
+Every script runs in a process of its own. The table goes to standard output. Exit status 1: a script has wrong results,
+or crashes only under `recompute.torch`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def run(sender: Connection, script: Script, budget: str) -> None:
 
 
 def judge_script(script: Script, budget: str) -> Judgement:
-    """Run a script in a forked process, and return its judgement; if the process dies, it is a crash."""
+    """Run a script in a forked process, and return its judgement; the death of the process counts as a crash."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=run, args=(sender, script, budget))
     process.start()
@@ -65,7 +65,7 @@ def main() -> int:
     patterns = options.names or ["*"]
     chosen = [script for name, script in scripts().items() if any(fnmatch(name, pattern) for pattern in patterns)]
     if not chosen:
-        print(f"error: no script has such a name: expected some of {', '.join(scripts())}", file=sys.stderr)
+        print(f"error: no script matches: choose from {', '.join(scripts())}", file=sys.stderr)
         return 2
     print("| script | what it does | verdict | detail |\n|---|---|---|---|")
     judgements: list[Judgement] = []

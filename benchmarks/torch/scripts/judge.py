@@ -89,7 +89,7 @@ class Ours:
         return [*(report for backend in self.backends for report in backend.reports), *self.of_workers]
 
     def reasons_of_none(self) -> list[str]:
-        """Return the reasons that backends have compiled no graph with a backward pass."""
+        """Return, for backends without a graph with a backward pass, the reasons."""
         return [] if self.of_workers else [backend.report().reason for backend in self.backends if not backend.reports]
 
     def detail(self) -> str:
@@ -132,7 +132,7 @@ def attempt(script: Script, compile: Compile) -> Attempt:
 
 
 def judge(script: Script, budget: str) -> Judgement:
-    """Compare our run with the eager one; where they part, with PyTorch's own compiled run."""
+    """Compare our run with the eager run, and, if they differ, with PyTorch's own compiled run."""
     plain = attempt(script, eager)
     if plain.results is None:
         return Judgement(script.name, Verdict.BROKEN, description_of(plain.error))

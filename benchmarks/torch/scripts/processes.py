@@ -22,7 +22,7 @@ Worker = Callable[[int, Compile], Results]
 
 
 def worker(rank: int, body: Worker, compile: Compile, folder: str) -> None:
-    """One process of two; rank 0 leaves its results, and the reports on its graphs, in a file."""
+    """Run one process of two; rank 0 writes its results, and the reports on its graphs, to a file."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
     results = body(rank, compile)

@@ -1,4 +1,4 @@
-"""Scripts: whole recipes of training, in the ways in which they are written."""
+"""Scripts: complete training recipes, as they are usually written."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def mlp(width: int = 32, depth: int = 4, dropout: float = 0.1) -> nn.Sequential:
 
 
 def train(model: nn.Module, call: Compile, batches: Iterable[tuple[Any, ...]], rate: float = 0.05) -> list[Any]:
-    """Train with momentum; `call(*batch)` returns the loss. Returns the losses; the last gradients stay."""
+    """Train with momentum, where `call(*batch)` returns the loss. Return the losses, and keep the last gradients."""
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
     losses = []
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Scripts: precision, checkpointing that is there already, accumulation, optimizers, several processes."""
+"""Scripts: precision, existing checkpointing, accumulation, optimizers, several processes."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 
     python -m recompute.benchmarks.unseen.budgets.table [names] [--json rows.json]
 
-Each step is compiled plainly, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)` for 0.8, 0.6 and 0.4
-of the plain step's temporaries, for 0.6 of them given as MiB of the device, for `jax.checkpoint`'s own, and for min.
-`off`: the largest difference of a result from the plain step's, over the largest number in that result; `off'`: that of
-`jax.checkpoint`. Exit status 1: a budget was exceeded, or more work than `jax.checkpoint` at its own temporaries.
+Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
+0.6 and 0.4 of the plain step's temporaries, 0.6 of them given in MiB on the device, the temporaries of
+`jax.checkpoint`, and `min`. `off` is the largest difference of any result from the plain step's result, relative to the
+largest magnitude in that result; `off'` is the same for `jax.checkpoint`. Exit status 1: a budget was exceeded, or the
+step took more work than `jax.checkpoint` with the same temporaries.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _small(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """A compiled step: bytes of temporaries, of the device, FLOPs, results on the same inputs as every other."""
+    """A compiled step: its bytes of temporaries and on the device, its FLOPs, and its results on the common inputs."""
 
     temporaries: int
     others: int
@@ -105,7 +106,7 @@ def measured(compiled: Any, step: UnseenStep) -> Measured:
 
 
 def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
-    """Return the largest relative difference of any result; infinite where only one of two results is finite."""
+    """Return the largest relative difference of any result; infinite if only one of two results is finite."""
     worst = 0.0
     for result, expected in zip(left, right, strict=True):
         difference = np.abs(result.astype(np.float64) - expected.astype(np.float64)).max(initial=0.0)
@@ -169,7 +170,7 @@ def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measure
 def main(say: Callable[..., None] = print) -> int:
     """Print a row for each budget of each step, and return 1 if a requirement is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure, all if none is given")
+    parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure; all by default")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     say("| step | budget | allowed | needs | FLOPs | theirs | compiles | seconds | off | off' | refused |")
