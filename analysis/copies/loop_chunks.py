@@ -26,9 +26,9 @@ from ...support.operations import name_of
 from ...support.units import readable_bytes
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
-from ..step.stacks import LoopPair, Stack, StackRead, loop_pairs, stack_bytes
+from ..step.stacks import LoopPair, Stack, loop_pairs
 from ..step.views import value_bytes
-from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
+from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, DroppedStacks, MayRepeat
 
 OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks runs {reader} times"
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
@@ -86,14 +86,12 @@ def needed_part(
 
 
 @dataclass(frozen=True)
-class SavedCarries(ABC):
+class SavedCarries(DroppedStacks, ABC):
     """A schedule that saves carries of the writing loop instead of the stacks `dropped`.
 
     `recomputed_part`: the part of the writing loop that recomputes the slices of these stacks from the carries.
     """
 
-    pair: LoopPair
-    dropped: tuple[Stack, ...]
     recomputed_part: LoopPart
 
     @property
@@ -117,19 +115,9 @@ class SavedCarries(ABC):
         return self.recomputed_part.carries
 
     @property
-    def dropped_reads(self) -> tuple[StackRead, ...]:
-        """The reads of dropped stacks."""
-        return self.pair.reads_of(self.dropped)
-
-    @property
     def is_reversed(self) -> bool:
         """Whether the reading loop starts with the slice that was written last."""
         return self.dropped_reads[0].written.scale < 0
-
-    @property
-    def dropped_bytes(self) -> int:
-        """Bytes of the stacks that the cut removes from the loop."""
-        return stack_bytes(self.dropped)
 
     @property
     def slice_bytes(self) -> int:

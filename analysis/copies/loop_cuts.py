@@ -44,26 +44,41 @@ READ_WHOLE = "the values that the loop passes to a later loop are not written or
 
 
 @dataclass(frozen=True)
-class LoopCut:
-    """A cut of the writing loop's body into kept and recomputed values.
+class DroppedStacks:
+    """The stacks that a change of two loops drops.
 
     Attributes:
         pair: The writing loop and the reading loop.
-        repeated: The operations of the writing body that the reading body repeats, in program order.
-        kept: Values of the writing body that existing stacks hold, with these stacks.
-        new: Values that get a new stack.
-        dropped: The stacks that have no readers after the cut.
+        dropped: The stacks that have no readers after the change.
     """
 
     pair: LoopPair
-    repeated: tuple[Operation, ...]
-    kept: tuple[tuple[SSAValue, Stack], ...]
-    new: tuple[SSAValue, ...]
     dropped: tuple[Stack, ...]
 
     @property
+    def dropped_reads(self) -> tuple[StackRead, ...]:
+        """The reads of dropped stacks."""
+        return self.pair.reads_of(self.dropped)
+
+    @property
     def dropped_bytes(self) -> int:
+        """Bytes of the dropped stacks over all iterations."""
         return stack_bytes(self.dropped)
+
+
+@dataclass(frozen=True)
+class LoopCut(DroppedStacks):
+    """A cut of the writing loop's body into kept and recomputed values.
+
+    Attributes:
+        repeated: The operations of the writing body that the reading body repeats, in program order.
+        kept: Values of the writing body that existing stacks hold, with these stacks.
+        new: Values that get a new stack.
+    """
+
+    repeated: tuple[Operation, ...]
+    kept: tuple[tuple[SSAValue, Stack], ...]
+    new: tuple[SSAValue, ...]
 
     @property
     def new_bytes(self) -> int:
@@ -85,11 +100,6 @@ class LoopCut:
     def why_not(self) -> str | None:
         """The reason to leave the loops unchanged; None if the cut saves enough."""
         return None if is_worth_it(self.dropped_bytes, self.new_bytes) else SMALLEST
-
-    @property
-    def dropped_reads(self) -> tuple[StackRead, ...]:
-        """The reads of dropped stacks."""
-        return self.pair.reads_of(self.dropped)
 
 
 def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
@@ -123,7 +133,7 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
             new.append(value)
     dropped = tuple(stack for stack in optional if stack.index not in staying)
     repeated = flow.closure([stack.slice for stack in dropped], kept)
-    return LoopCut(pair, repeated, tuple(standing), tuple(new), dropped)
+    return LoopCut(pair, dropped, repeated, tuple(standing), tuple(new))
 
 
 CutOf = Callable[[LoopPair], LoopCut]

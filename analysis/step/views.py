@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...rules.buffers import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from ...support.diagnostics import DynamicShape, Refusal
 from ...support.operations import name_of
-from ...support.type_guards import is_shaped
+from ...support.type_guards import is_shaped, is_tensor
 from .order import Order
 
 
@@ -72,6 +72,16 @@ def _maker(value: SSAValue) -> Operation:
 def rank_of(value: SSAValue) -> int:
     """Return the number of dimensions of the value; 0 for a value without a shape."""
     return len(value.type.get_shape()) if is_shaped(value.type) else 0
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Return the shape of a tensor; empty for other values."""
+    return value.type.get_shape() if is_tensor(value.type) else ()
+
+
+def element_type_of(value: SSAValue) -> Attribute | None:
+    """Return the element type of a tensor; None for other values."""
+    return value.type.element_type if is_tensor(value.type) else None
 
 
 def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:

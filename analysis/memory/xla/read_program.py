@@ -25,7 +25,7 @@ from ....support.operations import name_of
 from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
-from ...step.views import rank_of, value_bytes
+from ...step.views import element_type_of, rank_of, shape_of, value_bytes
 from .program import Columns, Kernel, KernelProgram, WindowShape
 from .traits import (
     REQUIRED_LAYOUTS,
@@ -107,7 +107,7 @@ class FromConstants:
         ):
             if name == "stablehlo.broadcast_in_dim" or name in DENSE_VIEWS:
                 return read[0]
-            return SplatNumber((name, _element(op.results[0]), *read))
+            return SplatNumber((name, element_type_of(op.results[0]), *read))
         runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
         if not runs:
             return None
@@ -133,10 +133,6 @@ def _literal(value: Attribute) -> SplatNumber | None:
     return None
 
 
-def _element(value: SSAValue) -> Attribute | None:
-    return value.type.element_type if is_tensor(value.type) else None
-
-
 POOL = "stablehlo.select_and_scatter"
 # XLA counts elements in s32.
 _INDEX = 4
@@ -155,7 +151,7 @@ def kernel_of(op: Operation) -> Kernel:
 def pool_of(op: Operation) -> WindowShape:
     """Return the sizes of the gradient of a maximum over windows."""
     operand, source, _ = op.operands
-    return WindowShape(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
+    return WindowShape(shape_of(operand), prod(shape_of(operand)) * _INDEX, prod(shape_of(source)) * _INDEX)
 
 
 def _is_bf16(value: SSAValue) -> bool:
@@ -166,10 +162,6 @@ def _bytes_in_f32(value: SSAValue) -> int:
     wide, narrow = element_bytes(f32), element_bytes(bf16)
     assert wide is not None and narrow is not None, "both are numbers"
     return value_bytes(value) // narrow * wide
-
-
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    return value.type.get_shape() if is_tensor(value.type) else ()
 
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.

@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, bf16, f32, f64, i1, i8, i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.placements import is_placement
 from ....dialects.stablehlo.attributes import DotAttr, DotDimensions
@@ -20,7 +20,7 @@ from ....dialects.stablehlo.convolution import ConvolutionAttr
 from ....rules.fusion import EXPENSIVE, FUSIBLE, LIBRARY, REDUCTIONS
 from ....support.operations import name_of
 from ....support.type_guards import is_tensor
-from ...step.views import rank_of
+from ...step.views import element_type_of, rank_of, shape_of
 
 
 def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
@@ -100,7 +100,7 @@ def in_library(op: Operation) -> bool:
     """Return whether XLA:CPU may compute the operation inside a library kernel."""
     name = name_of(op)
     if name in LIBRARY:
-        return _is_large(op) and all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))
+        return _is_large(op) and all(element_type_of(value) in _TYPES for value in (*op.operands, *op.results))
     return name in _WHEN and _WHEN[name](op)
 
 
@@ -113,7 +113,7 @@ def in_two_steps(op: Operation) -> bool:
     """Return whether XLA rewrites the reduction as a windowed reduction followed by a reduction of its results."""
     if name_of(op) != "stablehlo.reduce" or in_library(op):
         return False
-    shape = _shape(op.operands[0])
+    shape = shape_of(op.operands[0])
     return any(shape[dimension] > _TREE for dimension in integers(op, "dimensions"))
 
 
@@ -122,7 +122,7 @@ def _reduces(op: Operation) -> bool:
     return (
         len(op.operands) == 2
         and _is_large(op)
-        and _element_type(op.operands[0]) in _TYPES
+        and element_type_of(op.operands[0]) in _TYPES
         and first is not None
         and name_of(first) in _COMBINERS
         and first.next_op is last
@@ -140,7 +140,7 @@ def _reduces_windows(op: Operation) -> bool:
 def _is_row_by_column(op: Operation) -> bool:
     numbers = op.properties["dot_dimension_numbers"]
     assert isinstance(numbers, DotAttr), "dot_general is registered and verified"
-    left, right = _shape(op.operands[0]), _shape(op.operands[1])
+    left, right = shape_of(op.operands[0]), shape_of(op.operands[1])
     batch, contracted = numbers.data.lhs_batching_dimensions, numbers.data.lhs_contracting_dimensions
     rows = prod(size for i, size in enumerate(left) if i not in (*batch, *contracted))
     inner = prod(left[i] for i in contracted)
@@ -149,7 +149,7 @@ def _is_row_by_column(op: Operation) -> bool:
     # library.
     read_by_columns = len(contracted) == 1 and contracted[0] == len(left) - 2 and len(batch) == len(left) - 2
     return (
-        all(_element_type(value) in _TYPES for value in (*op.operands, *op.results))
+        all(element_type_of(value) in _TYPES for value in (*op.operands, *op.results))
         and min(rows, columns) > 1
         and max(rows, columns, inner) >= _LEAST_SIDE
         and not (read_by_columns and not needs_transposed_copy(op)[0])
@@ -158,11 +158,11 @@ def _is_row_by_column(op: Operation) -> bool:
 
 def _keeps_order(op: Operation) -> bool:
     dimensions = integers(op, "broadcast_dimensions")
-    return _element_type(op.operands[0]) in _TYPES and list(dimensions) == sorted(set(dimensions))
+    return element_type_of(op.operands[0]) in _TYPES and list(dimensions) == sorted(set(dimensions))
 
 
 def _is_large(op: Operation) -> bool:
-    return any(prod(_shape(value)) >= _LEAST_ELEMENTS for value in (*op.results, *op.operands))
+    return any(prod(shape_of(value)) >= _LEAST_ELEMENTS for value in (*op.results, *op.operands))
 
 
 _WHEN: Mapping[str, Callable[[Operation], bool]] = {
@@ -170,18 +170,10 @@ _WHEN: Mapping[str, Callable[[Operation], bool]] = {
     "stablehlo.reduce_window": _reduces_windows,
     "stablehlo.dot_general": _is_row_by_column,
     "stablehlo.broadcast_in_dim": _keeps_order,
-    "stablehlo.pad": lambda op: _element_type(op.operands[0]) in _TYPES and not any(integers(op, "interior_padding")),
-    "stablehlo.iota": lambda op: _element_type(op.results[0]) in (f32, i32),
+    "stablehlo.pad": lambda op: element_type_of(op.operands[0]) in _TYPES and not any(integers(op, "interior_padding")),
+    "stablehlo.iota": lambda op: element_type_of(op.results[0]) in (f32, i32),
 }
 _STARTERS = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
-
-
-def _element_type(value: SSAValue) -> Attribute | None:
-    return value.type.element_type if is_tensor(value.type) else None
-
-
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    return value.type.get_shape() if is_tensor(value.type) else ()
 
 
 def integers(op: Operation, name: str) -> tuple[int, ...]:
@@ -238,7 +230,7 @@ def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
 
 def is_mask_as_numbers(op: Operation) -> bool:
     """Return whether the operation converts a mask to numbers; XLA turns a product with the result into a select."""
-    return name_of(op) == "stablehlo.convert" and _element(op.operands[0]) == i1
+    return name_of(op) == "stablehlo.convert" and element_type_of(op.operands[0]) == i1
 
 
 _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert"))
@@ -264,7 +256,7 @@ def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
     if name == "stablehlo.divide":
         return not divides_cheaply(op, constant)
     if name == "stablehlo.convert":
-        return _element(op.results[0]) == bf16
+        return element_type_of(op.results[0]) == bf16
     return name in EXPENSIVE
 
 
@@ -298,10 +290,6 @@ def _is_copied_row_by_row(op: Operation) -> bool:
     shapes = [operand.type.get_shape() for operand in op.operands if is_tensor(operand.type)]
     along_rows = dimension.value.data == len(shapes[0]) - 1
     return len(shapes) > _MOST_PIECES or (along_rows and any(shape[-1] >= _WIDE for shape in shapes))
-
-
-def _element(value: SSAValue) -> object:
-    return value.type.element_type if is_tensor(value.type) else None
 
 
 def _elements(value: SSAValue) -> int:
