@@ -74,8 +74,8 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Return two numbers of bytes that are saved for the backward pass: outside all segments, and in total. Both are
-    0 without segments."""
+    """Return the bytes that are saved for the backward pass outside all segments, and in total. Both are 0 without
+    segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
     return saved_outside(step, inside) if inside else (0, 0)
