@@ -43,7 +43,7 @@ class Difference:
         return f"{where}before {self.before}, after {self.after}{f'; {self.loops}' if self.loops else ''}"
 
     def with_loops(self) -> Difference:
-        """Return the difference with the description of its two loops, which takes a walk over both programs."""
+        """Return the difference with a description of its two loops, which takes a pass over both programs."""
         return self if self.loop_pair is None else replace(self, loops=loop_difference(*self.loop_pair), loop_pair=None)
 
 

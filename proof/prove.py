@@ -387,7 +387,7 @@ def _of_difference(where: str, difference: Difference) -> Proof:
 
 
 def _with_loops(proof: Proof) -> Proof:
-    """Add to a failed proof what differs between the two loops at which it ends."""
+    """Add a description of the difference between the two loops at which a failed proof ends."""
     return proof if proof.difference is None else _of_difference(proof.where, proof.difference.with_loops())
 
 

@@ -82,7 +82,7 @@ def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
 
 
 def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
-    """Choose as `choose` does, by the forecast for the function of the step."""
+    """Choose as `choose` does, with the forecast for the function of the step."""
     return choose(step, options, Forecast.of(function, step, options.emission))
 
 
@@ -116,8 +116,9 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 def policy_attempts(
     step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
 ) -> Iterator[ScoredAttempt]:
-    """Yield the attempt with the lowest peak and the attempt with the least work again, with each policy of
-    `BUDGET_POLICIES`. They need more memory and less work. Yield nothing if the user has chosen the values to save.
+    """Yield further versions of the attempt with the lowest peak and of the attempt with the least work: one for each
+    policy of `BUDGET_POLICIES`. They need more memory and less work. Yield nothing if the user has chosen the values to
+    save.
 
     Args:
         tried: The attempts at the step that `choose` scored.

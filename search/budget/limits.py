@@ -59,7 +59,8 @@ class BudgetLimits:
     Attributes:
         plain_bytes: The temporaries of the plain step.
         limit_bytes: The maximum temporaries within the budget; None for the budget `min`.
-        fixed_bytes: Arguments and results, for which a budget in bytes leaves room; empty for shares and `min`.
+        fixed_bytes: The bytes of arguments and results, which count towards a budget in bytes; empty for shares and
+            `min`.
     """
 
     plain_bytes: Mapping[str, int]

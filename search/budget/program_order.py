@@ -203,7 +203,8 @@ class _SolverRounds:
             raise NoPlan(f"{error}{besides}{self._fixed_values()}") from error
 
     def _fixed_values(self) -> str:
-        """Return a phrase on the arguments and results that a budget in bytes leaves room for, or ""."""
+        """Return a phrase on the arguments and results that count towards a budget in bytes; "" for any other
+        budget."""
         fixed = ", ".join(map(format_bytes, self.problem.limits.fixed_bytes.values()))
         return (
             f"; the budget of {self.problem.budget.text} covers {fixed} of arguments and results too" if fixed else ""

@@ -178,15 +178,15 @@ REFUSED = {
     ),
     "a barrier with a region": (
         main(f'%a = "stablehlo.optimization_barrier"(%x) ({{\n"other.op"() : () -> ()\n}}) : ({T}) -> {T}\nreturn %a'),
-        "stablehlo.optimization_barrier must return its operands one to one",
+        "stablehlo.optimization_barrier must return each of its operands, in order",
     ),
     "a barrier that keeps a value to itself": (
         main(f'%a = "stablehlo.optimization_barrier"(%x, %y) : ({T}, {T}) -> {T}\nreturn %a'),
-        "stablehlo.optimization_barrier must return its operands one to one",
+        "stablehlo.optimization_barrier must return each of its operands, in order",
     ),
     "a depend without a token": (
         main(f'%a = "recompute.depend"(%x) : ({T}) -> {T}\nreturn %a'),
-        "recompute.depend must return its operands one to one",
+        "recompute.depend must return each of its operands, in order",
     ),
     "a group that does not end with its yield": (main(GROUP.replace("recompute.yield", "stablehlo.return")), NO_YIELD),
     "a group with fewer results than it has": (main(GROUP.replace(f"(%b) : ({T})", "() : ()")), NO_YIELD),
