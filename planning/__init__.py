@@ -1,1 +1,1 @@
-"""Plan which operations are recomputed, where, and at which cost: plain data and integers, without IR."""
+"""Choose the operations to recompute, and the place and cost of each copy. Planners work on integers, not on IR."""

@@ -1,8 +1,8 @@
-"""Schedule binomial checkpointing: the carries of a loop that a fixed number of slots hold while the loop is reversed.
+"""Schedule binomial checkpointing: reverse a loop with a fixed number of slots, each of which stores one loop carry.
 
 A. Griewank, A. Walther, "Algorithm 799: Revolve", 2000. The iterations are needed in reverse order, and an iteration
-can run only from its carry. Each slot holds one carry; the first slot holds the carry of iteration 0. No schedule runs
-fewer iterations (`advances`).
+can run only from its carry. Each slot holds one carry; the first slot holds the carry of iteration 0. The schedule runs
+the minimum number of iterations (`advances`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Reversal:
 
 
 def reversal(iterations: int, slots: int) -> Reversal:
-    """Return the schedule that runs the fewest iterations. Both numbers are at least 1."""
+    """Return the schedule that runs the fewest iterations. `iterations` and `slots` must be at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]
     return Reversal(first.advances, (Backwards(_top(first), _end_of(first), (), first.last), *steps[1:]))
@@ -66,8 +66,8 @@ def _end_of(step: Backwards) -> int:
 
 
 def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
-    """Yield the steps, from a stack of pieces of the loop, each with its first carry in a slot; the first piece is at
-    the bottom."""
+    """Yield the steps in order. A stack holds the ranges of iterations still to be reversed, the earliest at the
+    bottom; a slot stores the first carry of each range."""
     pieces = [(0, 0, iterations)]
     while pieces:
         start, slot, length = pieces.pop()
@@ -102,6 +102,6 @@ def _reach(slots: int, repeats: int) -> int:
 
 
 def advances(iterations: int, slots: int) -> int:
-    """Return the minimum number of iterations that run forwards, by the formula of the paper."""
+    """Return the minimum number of iterations that run forwards, according to the formula in the paper."""
     repeats = _repeats(iterations, slots)
     return repeats * iterations - _reach(slots + 1, repeats - 1)

@@ -16,16 +16,17 @@ from functools import partial
 LAST_TRY_SHARE = 0.95
 """The last plan is tried only if its predicted need is at most this share of the limit."""
 CHEAPER_SHARE = 0.97
-"""Another plan is tried only if its extra work is below this share of the best plan's."""
+"""Another plan is tried only if its extra work is below this share of the extra work of the best plan."""
 EQUAL_WORK_FACTOR = 1.03
-"""Plans up to this multiple of the least extra work count as equally cheap; the lowest predicted need is tried
-first."""
+"""Plans whose extra work is at most this multiple of the minimum count as equally cheap; among them, the plan with the
+lowest predicted need is tried first."""
 PROMISING_FACTOR = 1.1
 """In a search for the least need, a plan is tried only if its predicted need is at most this multiple of the least need
 so far."""
 
 Ratio = Callable[["Prediction"], float]
-"""The expected need as a multiple of the limit; infinite in a search for the least need."""
+"""A function from a prediction to its expected need, as a multiple of the limit; infinite in a search for the least
+need."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class CalibratedSearch:
         choices: The predictions of the candidates.
         limit: The maximum need; 0 to search for the least need, with `least` as the result.
         plain: The predicted and the measured need of the unchanged step.
-        measured: The measured need of each tried candidate, also of earlier searches; infinite if it cannot be
-            measured.
+        measured: The measured need of each tried candidate, including candidates of earlier searches; infinite if it
+            cannot be measured.
     """
 
     choices: Sequence[Prediction]
@@ -134,8 +135,8 @@ class CalibratedSearch:
         return self._interpolate(candidate, same_kind or feasible)
 
     def _interpolate(self, candidate: Prediction, through: Sequence[int]) -> float:
-        """Return the need of a candidate by linear interpolation between points (predicted need, measured need): those
-        of the measured candidates `through`, and that of the plain step."""
+        """Return the need of a candidate by linear interpolation between points (predicted need, measured need): the
+        points of the measured candidates `through`, and the point of the plain step."""
         points = sorted([*((self.choices[index].need, self.measured[index]) for index in through), self.plain])
         below = [point for point in points if point[0] <= candidate.need]
         above = [point for point in points if point[0] > candidate.need]
@@ -155,8 +156,8 @@ class CalibratedSearch:
 
         Args:
             measure: Measures a candidate, given by its index. Returns its need, or None if it cannot be measured.
-            search: Called before each try with the ratio to the limit. Returns the candidates so far, with new ones
-                appended.
+            search: Called before each try with a function from a prediction to its expected need, as a multiple of the
+                limit. Returns the candidates so far, with new ones appended.
 
         Returns:
             The index of the best candidate; None if no measured one is within the limit.

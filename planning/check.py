@@ -1,8 +1,8 @@
 """Check that a plan is valid for a graph: its operations and values exist, and every value is computed before it is
 read.
 
-A plan that keeps these rules does not change the results of the step. `simulate.py` lists the operations of the step
-under the plan, and `liveness.py` computes its peak.
+A plan that satisfies these rules does not change the results of the step. `simulate.py` lists the operations of the
+step under the plan, and `liveness.py` computes its peak.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
         yield from (f"group {index}: {message}" for message in _violations_in(graph, group, refused))
         for copy in zip(group.operations, group.numbers, strict=True):
             if copy in copies:
-                yield f"group {index}: there are two copies {copy[1]} of operation {copy[0]}"
+                yield f"group {index}: two copies of operation {copy[0]} have the number {copy[1]}"
             copies.add(copy)
 
 
@@ -45,17 +45,17 @@ def unknown_operations(graph: Graph, noted: Iterable[NotRecomputed | Note]) -> I
     for index, entry in enumerate(noted):
         if entry.operation not in range(len(graph)):
             name = "note" if isinstance(entry, Note) else "kept"
-            expected = f"the graph has {len(graph)}, numbered from 0"
+            expected = f"the graph has {len(graph)} operations, numbered from 0"
             yield f"{name} {index}: operation {entry.operation} does not exist; {expected}"
 
 
 def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
     operations, values = range(len(graph)), range(len(graph.maker))
     if group.before not in operations or any(op not in operations for op in group.operations):
-        return f"an operation does not exist: the graph has {len(graph)}, numbered from 0"
+        return f"it refers to an operation that does not exist: the graph has {len(graph)} operations, numbered from 0"
     read = (*group.inputs, *group.replaces, *group.gates, *(v for batch in group.batches for v in batch.awaited))
     if any(value not in values for value in read):
-        return f"a value does not exist: the graph has {len(values)}, numbered from 0"
+        return f"it refers to a value that does not exist: the graph has {len(values)} values, numbered from 0"
     if len(group.numbers) != len(group.operations) or any(number < 1 for number in group.numbers):
         return "each copy must have a number of at least 1"
     return None

@@ -2,8 +2,8 @@
 
 A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
 out cycles. It must not be available too early: a gradient operation that reads only values of the segment, or earlier
-ones, could run in the forward pass, and the copies with it. Source of the choice: jax.checkpoint, whose barrier holds
-the incoming cotangents and all inputs.
+ones, could run in the forward pass, and the copies with it. The choice follows jax.checkpoint, whose barrier holds the
+incoming cotangents and all inputs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
     Args:
         graph: The graph of the step.
         readers: The gradient operations that read the copies.
-        after: An operation: values defined before it, of an earlier gradient, would not delay the copies.
+        after: The operation from which on gates are defined: values defined before it, in an earlier gradient, would
+            not delay the copies.
         before: The operation before which the copies are inserted.
     """
     gates = dict[int, None]()
@@ -71,15 +72,15 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
 def joining_gates(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
     """Return the cotangents defined before the copies that are combined with results of the readers.
 
-    A cotangent that passes a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a residual
-    stream into each of its later readers, and keeps its operands live. If each block reads a slice of one parameter,
-    the gradient of the parameter is a sum of padded values. The operands of this sum have fewer bytes, so they are
-    stored instead of the sum.
+    A cotangent that passes through a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a
+    residual stream into each of its later readers, and keeps its operands live. If each block reads a slice of one
+    parameter, the gradient of the parameter is a sum of padded values. The operands of this sum have fewer bytes, so
+    they are stored instead of the sum.
 
     Args:
         graph: The graph of the step.
         readers: The gradient operations that read the copies.
-        after: An operation: only cotangents defined after it, and available after it, are returned.
+        after: The operation after which the returned cotangents are defined and become available.
         before: The operation before which the copies are inserted.
         until: The operation before which the cotangents are combined.
     """
@@ -102,7 +103,7 @@ def joining_gates(graph: Graph, readers: Collection[int], after: int, before: in
 
 MAX_SUMMANDS = 48
 """Maximum number of sums and paddings that are expanded to find the parts of a gradient: older parts have passed
-earlier tokens."""
+through earlier tokens."""
 
 
 def _smallest_sources(graph: Graph, value: int) -> list[int]:

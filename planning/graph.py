@@ -3,7 +3,8 @@ and FLOPs.
 
 Operations are 0 … n - 1; the last one is the terminator, whose operands the function returns. Values are 0 … m - 1:
 first arguments and captured values, then the results of the operations in their order. This module is independent of
-IR: `analysis/step` makes the graph of a function, planners read it, and a `Plan` refers to its numbers.
+IR: `analysis/step` makes the graph of a function, planners read it, and a `Plan` refers to operations and values by
+their indices.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ from typing import NamedTuple
 from ..support.phase import FORWARD_PHASES, Phase
 
 NO_MAKER = -1
-"""The maker of arguments and captured values, instead of the number of an operation."""
+"""The maker of arguments and captured values, in place of an operation index."""
 BARRIER_ORIGIN = -1
-"""The origin of a barrier, instead of the number of an operation."""
+"""The origin of a barrier, in place of an operation index."""
 
 # Lookups in sets are faster than comparisons with a member.
 _GRADIENT, _UPDATE = frozenset({Phase.GRADIENT}), frozenset({Phase.UPDATE})
 
 
 class Instruction(NamedTuple):
-    """An operation of a program that a plan makes of the graph.
+    """An operation of the program that results from applying a plan to the graph.
 
     Attributes:
-        origin: The operation of the graph that it is or copies, or `BARRIER_ORIGIN`.
+        origin: The index of the operation itself, or of the operation that it copies, in the graph; `BARRIER_ORIGIN`
+            for a barrier.
         phase: Its phase.
         is_new: Whether it is a copy or a barrier.
         reads: The values that it reads, in the order of the original.
@@ -59,7 +61,7 @@ class Graph:
         makes: The results.
         flops: The FLOPs of one execution.
         inner_bytes: The bytes that the regions need beyond the results.
-        viewed: The operand whose view or cast the result is; None for other operations.
+        viewed: The operand that the result views or casts; None for other operations.
         effects: The reason that the operation must not run twice; None if it may.
         costs: The cost of one execution that planners minimize; the tuple is empty if that is `flops`.
         maker: The operation that makes the value, or `NO_MAKER`.
@@ -105,17 +107,17 @@ class Graph:
 
     @cached_property
     def forward(self) -> tuple[bool, ...]:
-        """For each operation whether it belongs to the forward pass."""
+        """For each operation, whether it belongs to the forward pass."""
         return tuple(map(FORWARD_PHASES.__contains__, self.phases))
 
     @cached_property
     def gradient(self) -> tuple[bool, ...]:
-        """For each operation whether it belongs to the backward pass."""
+        """For each operation, whether it belongs to the backward pass."""
         return tuple(map(_GRADIENT.__contains__, self.phases))
 
     @cached_property
     def update(self) -> tuple[bool, ...]:
-        """For each operation whether it belongs to the update of the parameters."""
+        """For each operation, whether it belongs to the update of the parameters."""
         return tuple(map(_UPDATE.__contains__, self.phases))
 
     @cached_property
@@ -136,7 +138,7 @@ class Graph:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each value the operations that read it, in program order."""
+        """For each value, the operations that read it, in program order."""
         operations: list[list[int]] = [[] for _ in self.maker]
         for op, values in enumerate(self.reads):
             for value in values:
@@ -145,13 +147,13 @@ class Graph:
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation the operations that make its operands."""
+        """For each operation, the operations that make its operands."""
         makers = self.maker
         return tuple([tuple([maker for value in values if (maker := makers[value]) >= 0]) for values in self.reads])
 
     @cached_property
     def gradient_readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each value the gradient operations that read it, in program order."""
+        """For each value, the gradient operations that read it, in program order."""
         gradient = self.gradient
         return tuple([tuple([reader for reader in readers if gradient[reader]]) for readers in self.readers])
 
@@ -178,7 +180,7 @@ class Graph:
 
     @cached_property
     def returned(self) -> frozenset[int]:
-        """Values that leave the function."""
+        """Values that the function returns."""
         return frozenset(self.reads[-1])
 
     @cached_property
@@ -203,7 +205,7 @@ class Graph:
 
     @cached_property
     def available_after(self) -> tuple[int, ...]:
-        """For each operation the last forward operation that it depends on; -1 if it depends on none.
+        """For each operation, the last forward operation that it depends on; -1 if it depends on none.
 
         An eager executor may run a gradient operation right after that operation, independently of its position in
         program order.
@@ -230,7 +232,7 @@ class Graph:
 
     @cached_property
     def stored_bytes(self) -> tuple[int, ...]:
-        """For each operation the bytes of its results that own their storage, without constants."""
+        """For each operation, the bytes of its results that own their storage, without constants."""
         free, root, sizes = self.constants, self.root, self.sizes
         return tuple(
             [sum([sizes[value] for value in made if root[value] == value and value not in free]) for made in self.makes]
@@ -238,8 +240,8 @@ class Graph:
 
     @cached_property
     def last_read(self) -> tuple[int, ...]:
-        """For each storage its last reader, through any view; -1 for a storage without readers, and for values that own
-        no storage."""
+        """For each storage, its last reader, through any view; -1 for a storage without readers, and for values that
+        own no storage."""
         last_reader = [-1] * len(self.maker)
         for op, values in enumerate(self.reads):
             for value in values:
@@ -248,7 +250,7 @@ class Graph:
 
     @cached_property
     def views(self) -> tuple[tuple[int, ...], ...]:
-        """For each storage the results that share it, including its owner; empty for values that own no storage."""
+        """For each storage, the results that share it, including its owner; empty for values that own no storage."""
         views: list[list[int]] = [[] for _ in self.maker]
         for values in self.makes:
             for value in values:

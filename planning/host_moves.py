@@ -1,5 +1,5 @@
-"""Offloading: the options of moving values to the host between the forward pass and their gradient. A plan stores them,
-because its graph includes the moves."""
+"""Options for offloading: moving values to the host between the forward pass and their use in the backward pass. A plan
+file records these options, because the graph of the plan includes the moves."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class Offload:
 
     Attributes:
         marked: Whether marked values are moved.
-        speed: The bandwidth of the link in bytes per second, in one direction; 0 if a budget chooses no values.
-        share: As in `MoveOffer`, for the values with the highest cost per byte; 0 for marked values alone.
+        speed: The bandwidth of the link in bytes per second, in one direction; 0 if a budget must not select values to
+            move.
+        share: As in `MoveOffer`; the values with the highest cost per byte are moved. 0 moves marked values alone.
         charged: As in `MoveOffer`.
-        cost: The unit of time, by its name in `rules/costs/cost.py`.
+        cost: The name of the cost model in `rules/costs/cost.py` in whose unit moves are charged.
     """
 
     marked: bool = False
@@ -48,7 +49,8 @@ class Offload:
         return self.marked or self.share > 0
 
     def variants(self) -> list[Offload]:
-        """Return the options that a search under a budget tries in addition to marked values alone."""
+        """Return these options once for each of `OFFERS`, which a search under a budget tries in turn; empty without a
+        link speed."""
         return [replace(self, share=offer.share, charged=offer.charged) for offer in OFFERS] if self.speed else []
 
     @property

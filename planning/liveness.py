@@ -28,9 +28,9 @@ class CountedStorages:
     """The temporaries of a graph, as arrays.
 
     Attributes:
-        owners: For each storage the value that owns it, in ascending order.
-        sizes: For each storage its bytes.
-        makers: For each storage the operation that makes it.
+        owners: For each storage, the value that owns it, in ascending order.
+        sizes: For each storage, its bytes.
+        makers: For each storage, the operation that makes it.
         read, reader: For each read of a storage, through any view, its index in these arrays and the reading operation.
     """
 
@@ -143,7 +143,7 @@ def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
 
 
 def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
-    """Return for each operation the step at which it runs."""
+    """Return, for each operation, the step at which it runs."""
     steps = np.arange(len(graph), dtype=np.int64)
     if order is None:
         return steps
@@ -199,7 +199,7 @@ class LiveSet:
 
     Attributes:
         footprint: The temporaries of the graph.
-        unread: For each storage the number of readers that have not run yet.
+        unread: For each storage, the number of readers that have not run yet.
         alive_bytes: The live bytes.
     """
 

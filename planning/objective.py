@@ -4,8 +4,8 @@ Without a budget, the plan with the lowest peak wins (`search/best_attempt.py`).
 and if its saving survives an executor that starts operations as soon as they are ready. With a budget in bytes, the
 cost of the copies is minimized, among the plans whose peak is within the budget (`solvers/`).
 
-The peak is that of temporaries in program order (`liveness.py`), and the cost is the sum of `Graph.cost` over all
-copies. This module has the thresholds that define *enough*; a threshold of one method is in the module of the method.
+The peak counts temporaries in program order (`liveness.py`), and the cost is the sum of `Graph.cost` over all copies.
+This module defines these thresholds; the module of a method defines the thresholds of this method alone.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Node = TypeVar("Node", bound=Hashable)
 class Ready(Generic[Node]):
     """A tracker of the nodes that become ready as other nodes complete.
 
-    Nodes that become ready together are returned in the order of `needs`, which has the predecessors of each node.
+    Nodes that become ready together are returned in the order of `needs`, which maps each node to its predecessors.
     """
 
     def __init__(self, needs: Mapping[Node, Iterable[Node]]):

@@ -58,7 +58,7 @@ def _operations_by_place(graph: Graph, pairs: Iterable[tuple[int, int]]) -> dict
     operations_at = dict[int, set[int]]()
     for place, op in pairs:
         if not 0 <= op < place <= len(graph):
-            expected = f"numbers below {len(graph)}, and a place after the operation"
+            expected = f"indices below {len(graph)}, and a place after the operation"
             raise ValueError(f"invalid pair ({place}, {op}): expected {expected}")
         operations_at.setdefault(place, set()).add(op)
     return operations_at

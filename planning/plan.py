@@ -1,9 +1,10 @@
 """A plan: the operations of a graph that run again, the places and gates of their copies, and the values that the
 copies replace.
 
-A plan is made for one graph, by a planner or by hand, and refers to its numbers. `to_json` and `from_json` of
-`plan_file.py` store it for another run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that
-read only values computed before them form a program; `liveness.py` computes its peak.
+A plan is made for one graph, by a planner or by hand, and refers to operations and values by their indices in this
+graph. `to_json` and `from_json` of `plan_file.py` store it for another run; `analysis/verify/emitted.py` checks a
+program against it. Any copy groups that read only values computed before them form a program; `liveness.py` computes
+its peak.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Copies behind one token, which waits for the gates of the group and for the preceding batch.
+    """Copies gated by one token, which waits for the gates of the group and for the preceding batch.
 
     Attributes:
         operations: The copied operations, in the order of the copies.
@@ -34,13 +35,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class CopyGroup:
-    """Copies that are made at one place, batch by batch, behind the same gates.
+    """Copies that are inserted at one place, batch by batch, with the same gates.
 
     Attributes:
         segment: The segment that is recomputed; "" for operations outside segments.
         before: The operation before which the copies are inserted.
         batches: The copies.
-        numbers: For each copy its number among the copies of its original, from 1 on.
+        numbers: For each copy, its number among the copies of its original, from 1 on.
         replaces: The values whose uses in the backward pass, from `before` on, are redirected to their latest copies.
         gates: The gradient values that all copies wait for.
         freed_bytes: An estimate of the bytes that need not be saved for the backward pass any more.
@@ -81,7 +82,7 @@ class NotRecomputed:
     Attributes:
         segment: The name of the segment; "" outside segments.
         operation: The operation that the reason is about.
-        reason: The reason as text, such as the constants of `by_segment/copy_requests.py`.
+        reason: The reason as a string, such as the constants of `by_segment/copy_requests.py`.
     """
 
     segment: str
@@ -123,7 +124,7 @@ class Plan:
 
     @cached_property
     def _hash(self) -> int:
-        # Of numbers alone: quick, and equal in each process that reads a stored plan.
+        # A hash of integers alone is fast, and equal in every process that reads a stored plan.
         return hash(tuple((group.before, group.operations) for group in self.groups))
 
     def __hash__(self) -> int:
@@ -150,5 +151,5 @@ class Plan:
 
 
 def plan_nothing(_: Graph) -> Plan:
-    """Plan no copies. A planner, as `RecomputeOptions(planner=…)` takes it."""
+    """Plan no copies. This is a planner for `RecomputeOptions(planner=…)`."""
     return Plan()

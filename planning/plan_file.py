@@ -3,7 +3,7 @@
     {"recompute_plan": 1, "steps": [{"function": "main", "graph": "5f2c…", "groups": […], "kept": […], "notes": […]}]}
 
 `graph` is the fingerprint of the graph that the plan was made for: a plan for another program is refused. Operations
-and values have their numbers in this graph, which is made after inlining.
+and values are identified by their indices in this graph, which is built after inlining.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .plan import Batch, CopyGroup, NotRecomputed, Plan
 
 
 class BadPlan(ValueError):
-    """A plan that cannot be parsed, or does not fit the graph; the message names the field."""
+    """A plan that cannot be parsed, or does not match the graph; the message names the field."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class JsonFields:
         return value
 
     def number(self, name: str) -> int:
-        """Read an integer in [0, 2**53): a byte count, a FLOP count or an operation number."""
+        """Read an integer in [0, 2**53): a byte count, a FLOP count or an index."""
         value = self._value(name)
         if (reason := why_no_amount(value)) is not None:
             raise BadPlan(f"{self.where}.{name} {reason}: {value!r}"[:200])
@@ -83,7 +83,7 @@ class JsonFields:
         return JsonFields.of(self._value(name), f"{self.where}.{name}", names)
 
     def wrong(self, name: str, expected: str) -> BadPlan:
-        """Make the error for a field of another type than expected."""
+        """Return the error for a field that does not have the expected type."""
         return BadPlan(f"{self.where}.{name} must be a {expected}, not {self.data[name]!r}"[:200])
 
     def _value(self, name: str) -> object:
@@ -103,7 +103,7 @@ class Note:
     """The attributes to write on an operation.
 
     Attributes:
-        operation: The number of the operation.
+        operation: The index of the operation.
         segment: The name of its segment; None outside segments.
         recompute: Its mark, or one for each result; None without a mark.
         checkpoint: Whether it is an output of a segment that is kept.
@@ -135,7 +135,7 @@ class StepPlan:
 
 
 def to_json(steps: Iterable[StepPlan]) -> str:
-    """Write plans as text, with a line for each group, kept segment and note."""
+    """Write plans as JSON, with a line for each group, kept segment and note."""
     return "\n".join(['{"recompute_plan": 1, "steps": [', ",\n".join(map(_step_text, steps)), "]}", ""])
 
 
@@ -159,7 +159,8 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    """Return the fields of a note without its defaults. `recompute: false` keeps an operation, and is no default."""
+    """Return the fields of a note that differ from their defaults. `recompute: false` keeps an operation, and is not
+    the default."""
     note_fields = asdict(note)
     if not note.checkpoint:
         del note_fields["checkpoint"]
@@ -167,7 +168,7 @@ def _note_data(note: Note) -> dict[str, object]:
 
 
 def from_option(text: str) -> tuple[StepPlan, ...]:
-    """Parse plans that a caller in Python gives as text.
+    """Parse plans that a Python caller passes as a string.
 
     Raises:
         BadPlan: For text that cannot be parsed. If it looks like a path, the message explains how to read the file.
@@ -177,7 +178,9 @@ def from_option(text: str) -> tuple[StepPlan, ...]:
     except BadPlan as error:
         if "{" in text:
             raise
-        raise BadPlan(f"{error}; in Python plan is the text, not a path: give Path({text!r}).read_text()") from error
+        raise BadPlan(
+            f"{error}; in Python, plan is the JSON text, not a path: pass Path({text!r}).read_text()"
+        ) from error
 
 
 def from_json(text: str) -> tuple[StepPlan, ...]:

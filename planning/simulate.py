@@ -34,8 +34,8 @@ class SimulatedProgram:
 
     Attributes:
         operations: Its operations, in program order.
-        stands_for: For each value the value of the graph that it is, copies, or delays. The values of the graph come
-            first, including results of dead operations.
+        stands_for: For each value, the value of the graph that it equals: itself, or the value that it copies or
+            delays. The values of the graph come first, including results of dead operations.
     """
 
     operations: tuple[Instruction, ...]
@@ -50,7 +50,7 @@ class SimulatedProgram:
 
     @cached_property
     def maker(self) -> tuple[int, ...]:
-        """For each value the operation that makes it, or `NO_MAKER`."""
+        """For each value, the operation that makes it, or `NO_MAKER`."""
         maker = [NO_MAKER] * len(self.stands_for)
         for op, instruction in enumerate(self.operations):
             for value in instruction.makes:
@@ -96,7 +96,7 @@ def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[
     Args:
         graph: The program as a graph (`as_graph`).
         program: The program.
-        barriers: The barriers, with the numbers of operations and values in the program.
+        barriers: The barriers, with the indices of operations and values in the program.
     """
     if not barriers:
         return program
@@ -121,9 +121,9 @@ class _GraphWriter:
         unchanged: The operations of the graph as instructions, with the origins that they have in the new program.
         written: The instructions so far.
         stands_for: As in `SimulatedProgram`.
-        copy_of: For each value its latest copy, which the backward pass reads, and the place of the copy.
-        delayed: For each input of a group the value behind the barrier, which gradient operations read.
-        gated: For each gate the value behind the barrier, which all later operations read.
+        copy_of: For each value, its latest copy, which the backward pass reads, and the place of the copy.
+        delayed: For each input of a group, the result of the barrier, which gradient operations read.
+        gated: For each gate, the result of the barrier, which all later operations read.
         replaced: The values in `copy_of`, `delayed` and `gated`: operations that read none of them stay unchanged.
         next: The next operation of the graph.
     """
@@ -143,7 +143,7 @@ class _GraphWriter:
         self.stands_for = list(range(len(self.graph.maker)))
 
     def append_until(self, end: int) -> None:
-        """Append the operations of the graph up to `end`, exclusive, with their present operands."""
+        """Append the operations of the graph up to `end`, exclusive, with their current operands."""
         unchanged, replaced = self.unchanged, self.replaced
         if not replaced:
             self.written.extend(unchanged[self.next : end])
@@ -153,7 +153,7 @@ class _GraphWriter:
         self.next = max(self.next, end)
 
     def _with_latest_operands(self, op: int) -> Instruction:
-        """Return an operation of the graph with its present operands."""
+        """Return an operation of the graph with its current operands."""
         graph, unchanged = self.graph, self.unchanged[op]
         reads = graph.reads[op]
         if not graph.forward[op]:
@@ -165,7 +165,7 @@ class _GraphWriter:
 
     def append_group(self, group: CopyGroup) -> None:
         """Append the copies of a group, batch by batch."""
-        # Inputs that an earlier group copies at the same place are behind its barrier already.
+        # Inputs that an earlier group copies at the same place are already results of its barrier.
         mapping = {
             value: latest[0]
             for value in group.inputs
@@ -218,7 +218,7 @@ class _GraphWriter:
         return self.copy_of[value][0] if value in self.copy_of else value
 
     def _behind_barriers(self, value: int) -> int:
-        """Return the value that stands for a gate behind all barriers that have waited for it."""
+        """Return the value that replaces a gate after all barriers that have waited for it."""
         while value in self.gated:
             value = self.gated[value]
         return value
@@ -242,7 +242,7 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
 
 
 def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
-    """Return the new program as a graph, whose values keep their numbers in the program."""
+    """Return the new program as a graph, whose values keep their indices in the program."""
     origins, phases, is_new, reads, makes = program.columns
     # The origin of barriers, -1, selects the entry that is appended here.
     of_origins, of_values = getter_at(origins), getter_at(program.stands_for)
@@ -275,7 +275,7 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
 
 
 def getter_at(indices: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
-    """Return a function that takes the entries at these indices from a sequence, in less time than a loop."""
+    """Return a function that selects the entries at these indices from a sequence, faster than a loop."""
     if len(indices) < 2:
         # `itemgetter` returns a single entry as it is.
         return lambda entries: tuple([entries[index] for index in indices])
@@ -289,7 +289,7 @@ def _viewed_value(graph: Graph, origin: int, reads: tuple[int, ...]) -> int:
 
 
 def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
-    """Return the owner of the storage of each value: views share the storage of their present operand, and results of
+    """Return the owner of the storage of each value: views share the storage of their current operand, and results of
     barriers the storage of the corresponding operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root

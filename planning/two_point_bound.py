@@ -27,7 +27,7 @@ class TwoPointBound:
 
     Attributes:
         bytes: The lower bound of the peak.
-        before: The operation s of the docstring of the module.
+        before: The operation s of the module docstring.
         reader: The operation t.
         value: The storage v, which is live while s runs, or whose maker runs again between s and t.
     """
@@ -48,9 +48,10 @@ class TwoPointBound:
 
 
 def two_point_bound(problem: Problem) -> TwoPointBound:
-    """Return the largest bound from two operations at most `MAX_DISTANCE` apart; of 0 bytes if there is none.
+    """Return the largest bound from two operations that are at most `MAX_DISTANCE` apart; a bound of 0 bytes if none
+    exists.
 
-    The names s, t and v are those of the docstring of the module.
+    The names s, t and v are used as in the module docstring.
     """
     lasts = last_pinned_operations(problem)
     change = np.zeros(len(problem) + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Hash-consing of attributes and types: two attributes get the same number exactly if they are equal bit for bit.
+"""Hash-consing of attributes and types: two attributes get the same number if and only if they are equal bit for bit.
 
 xDSL's own equality is replaced where it is too coarse (in xDSL 0.73 all NaNs are equal) or too fine (unregistered
 attributes of two parse contexts are never equal). A splat constant equals the constant that lists the same element for
@@ -38,7 +38,7 @@ LONG_CONSTANT = 1000
 
 
 class OpaqueAttributeError(Exception):
-    """Error for an attribute that refers to content outside itself: equal text does not imply equal content."""
+    """Error for an attribute that refers to content outside itself, so that equal text does not imply equal content."""
 
 
 class AttributeKeys:
@@ -79,7 +79,7 @@ class AttributeKeys:
         return {name: self.attribute(number) for name, number in numbers}
 
     def text(self, number: int) -> str:
-        """Return the attribute as text for messages, with the data of large constants left out."""
+        """Return the attribute as a string for messages, without the data of large constants."""
         match attribute := self._first[number]:
             case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
                 return str(attribute) if len(data.data) <= LONG_CONSTANT else f"dense<…> : {type_}"

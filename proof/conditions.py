@@ -35,7 +35,7 @@ from .terms import Terms
 
 _DIVISION = "its divisor is not 0"
 _RANGE = "its indices, sizes and offsets are in range"
-_SHAPE = "the shape that it is given matches its types"
+_SHAPE = "the given shape matches its types"
 _ALWAYS = {
     **dict.fromkeys(
         "arith.ceildivsi arith.ceildivui arith.divsi arith.divui arith.floordivsi arith.remsi arith.remui".split(),
@@ -90,7 +90,8 @@ class RunTimeConditions:
         self._dynamic = dict[int, tuple[Attribute, bool]]()
 
     def of(self, op: Operation, operands: Sequence[int]) -> str | None:
-        """Return the condition under which the operation is defined for these operands, or None if it always is.
+        """Return the condition under which the operation is defined for these operands, or None if it is always
+        defined.
 
         `operands`: the terms of the operands, in which constants are recognized.
         """
@@ -113,7 +114,7 @@ class RunTimeConditions:
         return None
 
     def depends_on_operands(self, op: Operation) -> bool:
-        """Return whether the condition depends on the operands, and not on attributes and types alone."""
+        """Return whether the condition depends on the operands; otherwise it depends on attributes and types alone."""
         is_integer_division = name_of(op) in _INTEGER_DIVISION and _has_integers(op)
         return is_integer_division or name_of(op) == "scf.for"
 
@@ -123,7 +124,7 @@ class RunTimeConditions:
         divisor = operands[1] if name_of(op).startswith("stablehlo.") else None
         if divisor is None or (elements := self._constant(divisor)) is None:
             return True
-        # The quotient of the smallest number by -1 overflows.
+        # Dividing the smallest integer by -1 overflows.
         return bool(np.any(elements == 0)) or bool(np.any(elements == -1))
 
     def _is_positive(self, number: int) -> bool:

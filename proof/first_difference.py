@@ -43,7 +43,7 @@ class Difference:
         return f"{where}before {self.before}, after {self.after}{f'; {self.loops}' if self.loops else ''}"
 
     def with_loops(self) -> Difference:
-        """Return the difference with the description of its two loops, which takes a walk over both programs."""
+        """Return the difference with a description of its two loops, which takes a pass over both programs."""
         return self if self.loop_pair is None else replace(self, loops=loop_difference(*self.loop_pair), loop_pair=None)
 
 
@@ -110,7 +110,7 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     facts = [(head.kind, head.name, head.numbers, head.attributes, head.properties, head.types) for head in (a, b)]
     if facts[0] == facts[1] and counts[0] == counts[1] and len(a.bodies) == len(b.bodies):
         return None
-    # A description may look for a position through the whole block: only what differs is described.
+    # A description may search the whole block for a position, so only terms that differ are described.
     before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
     if facts[0][:3] != facts[1][:3]:
         return before, after
@@ -197,7 +197,8 @@ def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
 
 
 def _step(head: Head, index: int) -> str:
-    """Describe the step from a term to its operand at `index`; empty if the step means nothing to a reader."""
+    """Describe the step from a term to its operand at `index`; empty if the step carries no information for a
+    reader."""
     match head.kind:
         case "operation":
             return f"{head.name} operand {index}"
@@ -226,7 +227,7 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
-    """Return the first attribute that differs, as text for each program."""
+    """Return the first attribute that differs, as one string per program."""
     a, b = dict(before), dict(after)
     name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     texts = [f"{name} = {terms.attributes.text(side[name])}" if name in side else f"no {name}" for side in (a, b)]
@@ -238,7 +239,7 @@ def _types(terms: Terms, head: Head) -> str:
 
 
 def _where_they_differ(before: str, after: str) -> tuple[str, str]:
-    """Shorten both texts to the part around the first character that differs."""
+    """Shorten both strings to the part around the first character that differs."""
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     start = max(0, same - LONGEST_TEXT // 2)

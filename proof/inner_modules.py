@@ -1,8 +1,8 @@
 """The proof for modules inside modules.
 
 Each inner module is a program of its own, since a symbol is looked up in the module that encloses it. Two programs are
-equal if their inner modules are pairwise equal, in order, and everything outside these is equal too. Outside, an
-inner module counts by its name and attributes.
+equal if their inner modules are pairwise equal, in order, and everything outside these is equal too. In the comparison
+of the outside, an inner module is represented by its name and attributes.
 """
 
 from __future__ import annotations

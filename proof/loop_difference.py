@@ -1,4 +1,4 @@
-"""Description of what differs between two loops, to explain why a proof failed.
+"""Describe the difference between two loops, to explain why a proof failed.
 
     the loops at a.mlir:6:10 and b.mlir:6:10 count differently: before i = 0; i < 8; i += 1 (8 iterations), after …
 
@@ -33,7 +33,7 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FORWARDING = frozenset({"stablehlo.optimization_barrier", "recompute.depend"})
 """Operations whose result i is their operand i."""
 _NOT_COMPARED = _FORWARDING | {"stablehlo.constant"}
-"""Operations of bodies that passes add and move."""
+"""Operations that passes add to bodies or move inside them."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class LoopCount:
 
     Attributes:
         start: Its initial value; None if that is not a constant.
-        relation: How it compares with the limit while the loop runs, such as `<`.
+        relation: The comparison of the counter with the limit that holds while the loop runs, such as `<`.
         limit: The limit; None if that is not a constant.
-        step: What an iteration adds; None if that is not a constant.
+        step: The constant that an iteration adds; None if it adds no constant.
     """
 
     start: int | None
@@ -74,10 +74,11 @@ class LoopCount:
 
 
 def loop_difference(before: Operation, after: Operation) -> str:
-    """Return a phrase on what differs between two loops, or between the loops before them; "" if that is not seen.
+    """Return a phrase that describes the difference between two loops, or between other loops of the two programs; ""
+    if none is found.
 
-    The counts of all pairs of loops are compared first: a loop whose stacks another one reads often makes the
-    difference. Then the carries and the operations of the bodies of these two are.
+    First the counters of all pairs of loops are compared, because the cause is often a loop whose stacks another
+    loop reads. Then the carries and the bodies of the two loops are compared.
     """
     for a, b in _pairs(before, after):
         counts = count_of(a), count_of(b)
@@ -93,7 +94,8 @@ def loop_difference(before: Operation, after: Operation) -> str:
 
 
 def _pairs(before: Operation, after: Operation) -> Iterator[tuple[Operation, Operation]]:
-    """Yield the two loops, and then the other loops of both programs in pairs, if these have equally many."""
+    """Yield the two loops, and then the other loops of both programs in pairs, if both programs have the same
+    number."""
     yield before, after
     loops = [
         [op for op in every_operation(_top(loop)) if name_of(op) == WHILE and len(op.regions) == 2]
@@ -115,7 +117,8 @@ def _places(before: Operation, after: Operation) -> str:
 
 
 def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | None:
-    """Return the first two operations of the bodies with different names, with their positions; None without any."""
+    """Return the first operations of the two bodies whose names differ, with their positions; None if there are
+    none."""
     bodies = [
         [op for op in region.walk() if name_of(op) not in _NOT_COMPARED]
         for region in (before.regions[-1], after.regions[-1])
@@ -159,7 +162,7 @@ def _index(value: SSAValue, block: Block) -> int | None:
 
 
 def _step(following: SSAValue, argument: SSAValue, loop: Operation) -> int | None:
-    """Return the constant that an iteration adds to a carry; None if it does something else."""
+    """Return the constant that an iteration adds to a carry; None if it changes the carry in another way."""
     if not isinstance(following, OpResult) or len(following.op.operands) != 2:
         return None
     left, right = following.op.operands

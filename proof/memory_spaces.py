@@ -1,4 +1,4 @@
-"""Decision whether a value is in device memory, which the rule `device(host(x)) = x` requires.
+"""Decide whether a value is in device memory, as the rule `device(host(x)) = x` requires.
 
 A value is in the memory of its operands, unless its operation moves it (`dialects/placements.py`) or states where it is
 computed. A function argument is on the device unless its attributes name another memory. If an argument has an
@@ -85,7 +85,7 @@ class MemorySpaces:
 
     def _by_head(self, head: Head) -> bool | None:
         """Return whether the head alone puts the value on the device or elsewhere; None if its operands decide."""
-        if head.kind in ("devices", "state"):  # These terms are no values.
+        if head.kind in ("devices", "state"):  # These terms do not represent values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
             return False

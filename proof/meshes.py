@@ -33,7 +33,7 @@ def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
     """Return the meshes, by name, whose name occurs in no attribute and no type of the module, quoted or not."""
     meshes = meshes_of(module)
     texts = {str(attribute) for attribute in _attributes(module, frozenset(meshes.values()))} if meshes else set[str]()
-    # Names with other characters may be escaped in texts.
+    # Names with other characters may be escaped in printed attributes.
     return {
         name: op for name, op in meshes.items() if _WORD.fullmatch(name) and not any(name in text for text in texts)
     }

@@ -70,7 +70,8 @@ def name_of(op: Operation) -> str:
 
 
 def _is_unregistered(op: Operation) -> bool:
-    # Not by class: a check against an abstract class costs several times as much, and this runs for every operation.
+    # Compare names, since a check against an abstract class costs several times as much, and this runs for every
+    # operation.
     return op.name == UnregisteredOp.name
 
 
@@ -85,7 +86,7 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
     if _is_unregistered(op):
         del attributes["op_name__"]
     if both := attributes.keys() & op.properties.keys():
-        raise Refusal(op, f"{name_of(op)} has '{min(both)}' both as attribute and as property")
+        raise Refusal(op, f"{name_of(op)} has '{min(both)}' both as an attribute and as a property")
     return attributes | op.properties
 
 
@@ -103,12 +104,13 @@ def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
 
 
 def key_of_head(op: Operation) -> tuple[object, ...] | None:
-    """Return a key of all compared parts but the operands, which equal operations may share; None for operations with
-    successors, for unregistered ones, and for regions that `WITH_SCALAR_BODIES` does not list or that capture values.
+    """Return a key of all compared parts except the operands. None for unregistered operations, for operations with
+    successors, and for operations with regions that capture values or that `WITH_SCALAR_BODIES` does not cover.
 
     The key has the ids of attributes and types, and is valid while the program keeps these alive.
     """
-    # Private fields: the properties of xDSL cost as much as all the rest, and this runs for every operation.
+    # Read private fields: xDSL's properties would take as long as the rest of the function, which runs for every
+    # operation.
     untyped: Any = op
     if untyped._successors or _is_unregistered(op):
         return None
@@ -144,7 +146,7 @@ def key_of_head(op: Operation) -> tuple[object, ...] | None:
 WITH_SCALAR_BODIES = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort", "map")
 )
-"""Operations whose regions are short and repeated, as the addition in a sum."""
+"""Operations whose regions are short and often equal, such as the addition in a sum."""
 
 
 def _key_of_body(region: Region) -> tuple[object, ...] | None:
@@ -228,10 +230,10 @@ def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
     """
     callee = attributes_of(call).get(CALLEES[name_of(call)])
     if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
-        raise Refusal(call, f"{name_of(call)} names no function at the top level")
+        raise Refusal(call, f"{name_of(call)} does not name a function at the top level of the module")
     name = callee.root_reference.data
     if name not in functions:
-        raise Refusal(call, f"{name_of(call)} of @{name}, which does not exist")
+        raise Refusal(call, f"{name_of(call)} refers to @{name}, but the module has no function of that name")
     return name
 
 

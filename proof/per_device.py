@@ -37,7 +37,8 @@ from .terms import Head, Heads, Terms
 _NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute collective_reduce reduce_scatter"
 COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
 CHANNEL = "channel_handle"
-"""The number of an exchange. Its presence (above zero) determines the participants; its value has no meaning."""
+"""The attribute with the channel number of an exchange. Whether the number is above zero determines the participants;
+its value has no further meaning."""
 _NUMBER = re.compile(r"(handle\s*=\s*)[1-9]\d*\b")
 _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
 
@@ -48,8 +49,7 @@ def is_exchange(op: Operation, scope: RegionScope) -> bool:
 
 
 def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
-    """Return the attributes on which the results depend. The number of a channel is left out; only its presence
-    counts."""
+    """Return the attributes on which the results depend. The channel number is left out; only its presence counts."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:
         return attributes
@@ -107,7 +107,8 @@ class PerDevice:
     mesh: str
 
     def devices(self, terms: Terms, enclosing: int) -> int:
-        """Return the term for the devices that run the body. `enclosing`: that of the enclosing body."""
+        """Return the term for the devices that run the body. `enclosing`: the term for the devices of the enclosing
+        body."""
         return terms.term(Head("devices", f"@{self.mesh} {list(self.axes)}"), (enclosing,))
 
     def parts(self, terms: Terms, heads: Heads, devices: int, wholes: Sequence[int]) -> list[int]:
@@ -119,7 +120,7 @@ class PerDevice:
         ]
 
     def wholes(self, terms: Terms, heads: Heads, devices: int, parts: Sequence[int]) -> list[int]:
-        """Return for each result the term of the value assembled from the parts on all devices."""
+        """Return, for each result, the term of the value assembled from the parts on all devices."""
         last = self.block.last_op
         assert last is not None, "checked: the body ends"
         types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)

@@ -34,8 +34,8 @@ def declared_repeatable(before: ModuleOp, patterns: Collection[str]) -> frozense
 def declarations_only_after(
     before: ModuleOp, after: ModuleOp, patterns: Collection[str], added_constraints: bool
 ) -> Iterator[str]:
-    """Yield a sentence on each declaration that does not count, since only the program after makes it: its place, and
-    the valid ways to declare it.
+    """Yield a sentence for each declaration that does not count because only the program after makes it. The sentence
+    names the place, and the valid ways to declare it.
 
     Args:
         before, after: The programs.

@@ -283,7 +283,8 @@ class _Comparison:
     flattened_results: bool
 
     def prove(self) -> Proof:
-        """Compare signatures, results and effects of each entry function, channels, and all other parts of the modules.
+        """Compare the signature, results and effects of each entry function, the channels, and all other parts of the
+        modules.
 
         Returns:
             The proof, or the first difference.
@@ -332,7 +333,7 @@ class _Comparison:
         """Return the first difference outside single functions, in channels and at the top level; None if there is
         none."""
         if (channel := newly_shared(before, after)) is not None:
-            why = f"operations of the program after share a channel, {channel}, and did not share one before"
+            why = f"operations that share channel {channel} in the program after did not share a channel before"
             return Proof(False, why)
         number = self.before.top_level(self.after.module)
         other_number = self.after.top_level(self.before.module)
@@ -358,7 +359,7 @@ class _Comparison:
 
 
 def _flatten_tuples(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
-    """Return the terms of a function with the tuples among its results replaced by their elements."""
+    """Return the terms of a function, with each result that is a tuple replaced by its elements."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
 
@@ -386,7 +387,7 @@ def _of_difference(where: str, difference: Difference) -> Proof:
 
 
 def _with_loops(proof: Proof) -> Proof:
-    """Add to a failed proof what differs between the two loops at which it ends."""
+    """Add a description of the difference between the two loops at which a failed proof ends."""
     return proof if proof.difference is None else _of_difference(proof.where, proof.difference.with_loops())
 
 
@@ -395,7 +396,7 @@ def _why_not_preserved(
 ) -> str | None:
     """Describe an operation that must be preserved but is in one program only, or may fail and runs only in the program
     after; return None if there is none."""
-    only = "in @{} occurs only in the program {}, and must not be {}"
+    only = "in @{} occurs only in the program {}; it must not be {}"
     for number in sorted(before.preserved - after.preserved):
         if not numbering.is_covered(number, after.preserved):
             return f"{describe(terms, BEFORE, number)} {only.format(name, 'before', 'dropped')}"

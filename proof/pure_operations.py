@@ -131,13 +131,13 @@ PRESERVED = frozenset({"sdy.sharding_constraint"})
 operand of an unread constraint."""
 
 OF_THE_REGION = frozenset({"linalg.index"})
-"""Operations that read the iteration of the enclosing loops: without operands, yet different in two regions."""
+"""Operations that read the iteration of the enclosing loops: they have no operands, but differ between two regions."""
 
 OF_THE_DEVICE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
-"""Operations that read the device on which they run: equal in two regions of one device."""
+"""Operations that read the device on which they run: they are equal in two regions that run on the same device."""
 
 RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
-"""Operations whose regions run on devices of their own."""
+"""Operations whose regions run on their own set of devices."""
 
 
 _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})

@@ -29,7 +29,7 @@ MAX_CLOSED_APART = 64
 def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
     """Record in the scope that the operation of a term runs, unless it has run before.
 
-    `ordered`: it runs after the effects so far.
+    `ordered`: whether it stays after the effects so far.
     """
     if term in executed_operations(scope):
         return
@@ -69,7 +69,7 @@ def record_closure_risks(
         scope: The scope of the operation.
         name: Name of the operation.
         regions: For each region, its risks, closed over the region's arguments.
-        decides: Term that determines which region runs.
+        decides: The term that determines which region runs.
 
     Returns:
         The recorded terms.
@@ -98,7 +98,7 @@ def _is_ordered(terms: Terms, body: int) -> bool:
 
 
 def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
-    """Return whether a risk is one of the `earlier` ones, or runs one of these conditionally in a region."""
+    """Return whether a risk is one of the `earlier` ones, or runs one of them conditionally in a region."""
     inner: int | None = risk
     while inner is not None and inner not in earlier:
         inner = _inner(terms, inner)

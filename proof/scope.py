@@ -1,4 +1,4 @@
-"""Scopes of value numbering: the values, the state and the notes of a region while its operations are numbered."""
+"""Scopes of value numbering: the values, the state and the records of a region while its operations are numbered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Exchange = tuple[int, int | tuple[str, int]]
 
 
 class Branch(NamedTuple):
-    """Region of a conditional: its number, and the number of regions of the conditional."""
+    """A region of a conditional: its index, and the number of regions of the conditional."""
 
     region: int
     regions: int
@@ -21,7 +21,7 @@ class Branch(NamedTuple):
 
 @dataclass
 class RegionScope:
-    """Values that are visible in a region, and notes on the operations that run in it.
+    """Values that are visible in a region, and records of the operations that run in it.
 
     Attributes:
         depth: Nesting depth of the region; 0 outside all regions.
@@ -35,7 +35,7 @@ class RegionScope:
             slow, and the program keeps them alive.
         preserved: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
         risks: Terms of operations that run and may fail or not terminate (`risks.py`).
-        executed: The same operations, and for each whether the effects before it matter.
+        executed: The operations of `risks`, and for each whether it must stay after the effects before it.
         exchanges: Channel and exchanged value of each operation with a channel.
         chosen_branches: For each deciding term of the enclosing conditionals, the branch that runs; only for tier 2.
     """
@@ -68,7 +68,7 @@ class RegionScope:
         return None
 
     def within(self) -> RegionScope:
-        """Return a scope for operations that run in place: it sees the values of this one and shares its notes."""
+        """Return a scope for operations that run in place: it sees the values of this scope and shares its records."""
         return replace(self, enclosing=self, values={})
 
     def for_callee(self, state: int) -> RegionScope:

@@ -19,7 +19,7 @@ def signature(numbering: Numbering, flattened_results: bool = False) -> dict[str
     """Return the attributes of the interface, keyed by their place: the module, and each compared function, its
     arguments, its results and its return.
 
-    `flattened_results`: a result that is a tuple counts as its elements.
+    `flattened_results`: whether a result that is a tuple counts as its elements.
     """
     module = numbering.module
     of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}

@@ -15,7 +15,8 @@ from .operation_parts import attributes_of, name_of
 
 
 def why_endless(op: Operation) -> str | None:
-    """Return why a loop is not known to terminate, or None for a terminating loop and any other operation."""
+    """Return the reason that a loop is not known to terminate, or None for a loop that terminates and for any other
+    operation."""
     match name_of(op):
         case "stablehlo.while":
             return None if _counts_to_bound(op) else "it does not provably count towards a bound"
@@ -50,10 +51,10 @@ def _conjuncts(value: SSAValue) -> Iterator[Operation]:
 
 
 def _limits_iterations(compare: Operation, cond: Block, body: Block) -> bool:
-    """Return whether a comparison can hold for finitely many iterations only.
+    """Return whether a comparison can hold for only finitely many iterations.
 
-    It does if an integer that grows by 1 is less than an invariant bound, or one that falls by 1 is greater. Steps of 1
-    reach the bound before they wrap around.
+    This is the case if it requires that an integer that grows by 1 is less than an invariant bound, or that an integer
+    that falls by 1 is greater than such a bound. Steps of 1 reach the bound before they wrap around.
     """
     direction = direction_of(attributes_of(compare))
     if direction not in (ComparisonDirection.LT, ComparisonDirection.GT) or len(compare.operands) != 2:

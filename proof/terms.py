@@ -92,13 +92,13 @@ class Head(NamedTuple):
             after the effects before it (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`, `branch` and
             `rows` belong to the rules for loops (`loop_rules`), `devices`, `part` and `whole` to per-device bodies
             (`per_device.py`).
-        name: Name of the operation, or a text that distinguishes terms of the same kind.
+        name: Name of the operation, or a string that distinguishes terms of the same kind.
         attributes: Name and number of each attribute.
         types: Numbers of the result types.
         bodies: Numbers of the bodies of the regions.
         properties: Names of the attributes that are properties, for operations that distinguish the two.
         operand_types: Numbers of the operand types; for effects only, since otherwise the operands determine them.
-        numbers: Numbers whose meaning depends on the kind. `result`: its index. `risk`: the index of the region, and
+        numbers: Integers whose meaning depends on the kind. `result`: its index. `risk`: the index of the region, and
             the number of regions. `index`: the scale of each operand, and the offset. Fresh terms: a unique number.
     """
 
@@ -113,9 +113,10 @@ class Head(NamedTuple):
 
 
 class RegionTerm(NamedTuple):
-    """Closed region, in which values are positions instead of names.
+    """A closed region, in which a value is identified by its position instead of a name.
 
-    Positions 0 to n - 1 are the n arguments, and n is the state at the start. The entries follow in order of discovery.
+    Positions 0 to n - 1 are the n arguments, and position n is the state at the start. The positions after it belong to
+    the entries, in order of discovery.
 
     Attributes:
         types: Numbers of the argument types.
@@ -136,7 +137,7 @@ NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
 class OpenRegion(NamedTuple):
-    """Region as terms, before it is closed.
+    """A region as terms, before it is closed.
 
     Attributes:
         arguments: Terms of the arguments, then of the state at the start.
@@ -158,7 +159,7 @@ Closure = tuple[int, tuple[int, ...]]
 
 
 class ClosedRegion(NamedTuple):
-    """Region in its three forms: open terms (None without a block), number of the closed body, and captures.
+    """A region in three forms: its open terms (None without a block), the number of its closed body, and its captures.
 
     `risks`: closures of the terms that run in it and may fail or not terminate.
     """
@@ -203,7 +204,7 @@ class Terms:
         return self.apply(self.head(head), operands, depth)
 
     def apply(self, head: int, operands: tuple[int, ...], depth: int = 0) -> int:
-        """Return the number of the term with this number of a head; see `term`."""
+        """Return the number of the term whose head has the number `head`; see `term`."""
         key = head, operands
         number = self._term_numbers.setdefault(key, len(self.terms))
         if number == len(self.terms):
@@ -234,7 +235,7 @@ class Terms:
         return self.terms[number][1]
 
     def types_of(self, number: int) -> tuple[int, ...]:
-        """Return the numbers of a term's types; for one result of an operation with several, only its own type."""
+        """Return the numbers of a term's types; for a single result of a multi-result operation, only its own type."""
         head = self.head_of(number)
         if head.kind != "result":
             return head.types[:1] if head.kind == "whole" else head.types
@@ -244,8 +245,8 @@ class Terms:
     def close(self, inside: OpenRegion, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
         """Close a region at this depth: number its body, and collect its captures.
 
-        A term is part of the body exactly if its depth is at least `depth`. Deeper regions are closed already, so such
-        a term depends on the arguments of this region.
+        A term is part of the body if and only if its depth is at least `depth`. Deeper regions are closed already, so
+        such a term depends on the arguments of this region.
 
         Args:
             inside: The region as terms.

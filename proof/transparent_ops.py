@@ -53,7 +53,7 @@ class TransparentOperations(ABC):
 
     def _identity(self, op: Operation, values: Sequence[SSAValue], scope: RegionScope) -> Sequence[int]:
         if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} must return its operands one to one, with unchanged types")
+            raise Refusal(op, f"{name_of(op)} must return each of its operands, in order and with unchanged types")
         around = self._wrapping.around(("barrier", op, attributes_of(op)))
         return self._wrapping.wrap(around, self._operands(op, scope)[: len(values)])
 
@@ -119,7 +119,7 @@ _REPEAT_THE_TYPE = frozenset({"jax.token"})
 each token (jax/_src/interpreters/mlir.py), and reads it on public functions only."""
 _TOKEN = "!stablehlo.token"
 Part = tuple[str, Operation, Mapping[str, Attribute]]
-"""The role of the operation, the operation for error messages, and the attributes to compare."""
+"""A role (such as a call or its callee), the operation for error messages, and the attributes to compare."""
 
 
 class Wrapping:

@@ -68,12 +68,13 @@ MAX_OPERATIONS = 5_000_000
 """Maximum number of operations with calls inlined: nested calls can double at each level."""
 
 OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
-"""Attributes by which a consumer recognizes a composite; its values follow from its decomposition."""
+"""Attributes by which a consumer recognizes a composite; they do not change its results, which its decomposition
+defines."""
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
 class SimpleHead(NamedTuple):
-    """The head of operations whose result is a term of this head over their operands.
+    """The head of operations whose result is the term with this head over their operands.
 
     Attributes:
         number: The number of the head.
@@ -110,7 +111,7 @@ class Numbering(TransparentOperations):
 
     Args:
         module: The program.
-        side: The number of the program among the two compared ones.
+        side: Which of the two compared programs this is: 0 for the program before, 1 for the program after.
         terms: The table that both programs share.
         options: The assumptions.
     """
@@ -138,7 +139,7 @@ class Numbering(TransparentOperations):
     def demand_bounded_size(self) -> None:
         """Raise `Refusal` for recursion, and for a program that is too large after inlining all calls."""
         if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
-            raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
+            raise Refusal(self.module, f"the program has more than {MAX_OPERATIONS} operations once calls are inlined")
 
     def function(self, name: str) -> FunctionTerms:
         """Return the terms of a function for symbolic arguments. Raises `Refusal` if a part cannot be compared."""
@@ -190,7 +191,7 @@ class Numbering(TransparentOperations):
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         visible = scope.values
         try:
-            # Not by the property `operands`: this runs for every operation of both programs.
+            # The property `operands` is slower, and this runs for every operation of both programs.
             return tuple([visible[id(operand)] for operand in op._operands])  # pyright: ignore[reportPrivateUsage]
         except KeyError:
             return self._operands_from_around(op, scope)
@@ -430,7 +431,7 @@ class Numbering(TransparentOperations):
     def _composite(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         """Number a composite as a call of its decomposition."""
         if op.regions:
-            raise Refusal(op, f"{name_of(op)} has regions, which its decomposition does not take")
+            raise Refusal(op, f"{name_of(op)} has regions; the proof compares only composites without regions")
         attributes = {name: value for name, value in attributes_of(op).items() if name in OF_COMPOSITES}
         name = attributes.get("name")
         self.composites.add((name.data if isinstance(name, StringAttr) else "", self.heads.attributes(op, attributes)))

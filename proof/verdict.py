@@ -24,7 +24,7 @@ class Proof:
         operations_before: Number of operations of the first program.
         operations_after: Number of operations of the second program.
         assumed_pure: Operations that the proof treats as pure only because the user declares them so.
-        identical: Whether the proof is only that the texts are identical.
+        identical: Whether the proof rests only on identical text.
         tier: 2 if the rules for loops were applied, with or without success, otherwise 1.
         added_constraints: Number of sharding constraints that only the second program has, assumed to change no value.
         flattened_results: Number of results that are tuples in one program and their elements in the other.

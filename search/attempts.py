@@ -20,18 +20,19 @@ from ..planning.by_segment.by_structure import CutMethod, Cuts, cut_into, cuts_b
 from ..planning.graph import Graph
 
 MANY_OPERATIONS = 2000
-"""Number of operations of a step from which named segments are copied in one way only. Of 89 such steps, on the
-examples and benchmarks, none needs more bytes for that, and two need less; each way takes a tenth of the whole pass."""
+"""Number of operations of a step from which on named segments are copied in only one way. Among 89 such steps in the
+examples and benchmarks, this restriction raises the peak of none and lowers the peak of two; each further way would
+take a tenth of the time of the whole pass."""
 
 STRUCTURES = 3
-"""Number of cuts by structure that are tried in addition to named segments: the score is an estimate, and its best cut
-is not always the best."""
+"""Number of cuts by structure that are tried in addition to named segments: the score is an estimate, so the cut with
+the best score is not always the best cut."""
 MOSTLY = 0.5
 """Share of the saved bytes outside all segments above which the segments are considered useless."""
 
 
 class SegmentSource(Enum):
-    """What the segments of a step follow.
+    """The source of the segments of a step.
 
     Attributes:
         USER: Marks, or a selection that leaves no choice: only the way of copying the segments varies.
@@ -179,8 +180,8 @@ def attempts_for(
 
 
 def saved_outside(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Return two numbers of bytes that are saved for the backward pass: of operations that are not `inside`, and in
-    total."""
+    """Return the bytes that operations outside `inside` save for the backward pass, and the bytes that all operations
+    save."""
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants

@@ -13,14 +13,15 @@ from .planned_attempts import PlannedAttempt
 from .vetoes import why_peak_rises, why_worse
 
 AS_GOOD = 1.02
-"""Factor between two peaks up to which the model of XLA:CPU cannot rank attempts."""
+"""The model of XLA:CPU cannot rank two attempts whose peaks differ by at most this factor."""
 CLEARLY_MORE = 1.3
-"""Factor above the lowest peak in program order from which the model of XLA:CPU does not evaluate a candidate of a step
-with `MANY_OPERATIONS`. Of 89 choices for such steps, on the examples and benchmarks, this changes none."""
+"""The model of XLA:CPU does not evaluate an attempt at a step with `MANY_OPERATIONS` if its peak in program order
+exceeds the lowest one by this factor. Among 89 choices for such steps, in the examples and benchmarks, this changes
+none."""
 STRUCTURE_GAINS = 0.8
-"""Segments by structure replace named ones if the ratio of their peaks by the model of XLA:CPU, squared, times the
-ratio in program order, is below this: the model errs by about 7 % between programs that differ this much. On 32 steps
-this is as good on average as trusting the model, and much better in the worst case."""
+"""Segments by structure replace named segments if the ratio of their peaks under the model of XLA:CPU, squared, times
+the ratio in program order, is below this limit: the model errs by about 7 % between programs that differ this much. On
+32 steps this is as good on average as trusting the model, and much better in the worst case."""
 BLOCK_GAINS = 0.88
 """As `STRUCTURE_GAINS`, for segments by structure that replace repeated blocks without names."""
 
@@ -75,14 +76,14 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
     compute.
 
     For a step with `MANY_OPERATIONS`, an attempt is left out if it raises a peak, or if its peak in program order is
-    `CLEARLY_MORE` than the lowest one. The attempt with one segment for the whole step stays, since only the model
-    shows its saving. For smaller steps the model takes little time.
+    more than `CLEARLY_MORE` times the lowest one. The attempt with one segment for the whole step stays, since only the
+    model shows its saving. For smaller steps the model takes little time.
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored
     allowed = [attempt for attempt in scored if why_peak_rises(before, attempt.peaks, True) is None] or scored
     most = CLEARLY_MORE * min(attempt.peaks.in_order for attempt in allowed)
-    # By identity, as plans take long to compare.
+    # Identify attempts by `id`, since comparing plans takes long.
     few = {id(attempt) for attempt in allowed if attempt.peaks.in_order <= most}
     return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
 

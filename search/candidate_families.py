@@ -1,5 +1,5 @@
-"""Families of smaller plans (`plan_reduction.py`): of an attempt segment by segment, of two attempts that differ in
-their policy, and of a solver's plan place by place."""
+"""Families of smaller plans (`plan_reduction.py`): from an attempt, segment by segment; from two attempts with
+different policies; and from a solver's plan, place by place."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ class ReducedPlans:
 
 
 def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
-    """Return the indices of the attempts that are also tried with fewer segments, `THINNED` each of the attempts with
-    and without a policy of their own."""
+    """Return the indices of the attempts that are also tried with fewer segments, `THINNED` of the attempts with a
+    policy of their own, and `THINNED` of the others."""
     return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
 
 
 def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
-    """Return the indices of the attempts that are tried with fewer segments: of the attempts with copies that have a
-    policy of their own or not, half of `THINNED` with the lowest peaks, and as many with the fewest extra FLOPs."""
+    """Return the indices of the attempts that are tried with fewer segments, among the attempts with copies that have a
+    policy of their own if `has_policy`, and have none otherwise: half of `THINNED` with the lowest peaks, and as many
+    with the fewest extra FLOPs."""
     eligible = [
         at
         for at, attempt in enumerate(attempts)
@@ -50,7 +51,7 @@ def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
 
 
 def by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[ReducedPlans]:
-    """Make the families of the plan with ever fewer segments."""
+    """Return the families of plans with fewer and fewer segments of the plan."""
 
     def smaller(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
         origin = whole.origin.reduced(Reduction(len(kept)))
@@ -63,8 +64,8 @@ def by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[Reduce
 def by_policy(
     whole: StepCandidate, cheaper: StepCandidate, policy: str, segments: Mapping[int, str]
 ) -> list[ReducedPlans]:
-    """Make the families of the plan in which ever more segments are copied as in `cheaper`, its attempt under
-    `policy`."""
+    """Return the families of plans in which more and more segments are copied as in `cheaper`, the plan of the same
+    attempt under `policy`."""
 
     def mixed(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
         origin = whole.origin.reduced(Reduction(len(kept), policy=policy))
@@ -78,7 +79,7 @@ def by_policy(
 
 
 def by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[ReducedPlans]:
-    """Make the families of the plan with ever fewer copy groups, about `steps` plans in each."""
+    """Return the families of plans with fewer and fewer copy groups of the plan, about `steps` plans in each."""
 
     def smaller(left: Sequence[CopyGroup], _: Stop) -> UnscoredPlan:
         origin = whole.origin.reduced(Reduction(len(left), len(whole.plan.groups)))

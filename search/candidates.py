@@ -31,7 +31,7 @@ from .solver_plans import FEWER_BUDGETS_FROM, SolverPlans
 from .step_forecasts import StepCandidate, StepForecasts
 
 THINNED_SOLUTIONS = 2
-"""Number of plans of the solvers that each search also tries with fewer copy groups."""
+"""Number of solver plans that each search also tries with fewer copy groups."""
 
 
 @dataclass
@@ -58,13 +58,13 @@ class StepCandidates:
         limits: SegmentLimits | None,
         first: Iterable[StepCandidate] = (),
     ) -> StepCandidates:
-        """Start with scored attempts. The candidates refer to operations by number, so that the step can be freed.
+        """Start with scored attempts. The candidates refer to operations by index, so that the step can be freed.
 
         Args:
             step: The step.
             attempts: The attempts, with their peaks.
             forecast, share_of, limits: As in `StepForecasts`.
-            first: Candidates before those of the attempts.
+            first: Candidates to place before those of the attempts.
         """
         forecasts = StepForecasts(step.graph, forecast, share_of, limits, list(first))
         candidates = cls(forecasts, SolverPlans(step.graph, limits, tuple(notes_of(step))))
@@ -96,8 +96,8 @@ class StepCandidates:
         """Forecast plans around the least work that fits.
 
         Args:
-            ratio: The expected need of a prediction as a multiple of the limit.
-            stop: Ends the search.
+            ratio: A function from a prediction to its expected need, as a multiple of the limit.
+            stop: A predicate that ends the search.
         """
         solutions = self.solvers.search(self.forecasts, ratio, stop)
         for reduced in self._families:

@@ -74,15 +74,15 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Return two numbers of bytes that are saved for the backward pass: outside all segments, and in total. Both are
-    0 without segments."""
+    """Return the bytes that are saved for the backward pass outside all segments, and in total. Both are 0 without
+    segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
     return saved_outside(step, inside) if inside else (0, 0)
 
 
 def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
-    """Choose as `choose` does, by the forecast for the function of the step."""
+    """Choose as `choose` does, with the forecast for the function of the step."""
     return choose(step, options, Forecast.of(function, step, options.emission))
 
 
@@ -116,8 +116,9 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 def policy_attempts(
     step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
 ) -> Iterator[ScoredAttempt]:
-    """Yield the attempt with the lowest peak and the attempt with the least work again, with each policy of
-    `BUDGET_POLICIES`. They need more memory and less work. Yield nothing if the user has chosen the values to save.
+    """Yield further versions of the attempt with the lowest peak and of the attempt with the least work: one for each
+    policy of `BUDGET_POLICIES`. They need more memory and less work. Yield nothing if the user has chosen the values to
+    save.
 
     Args:
         tried: The attempts at the step that `choose` scored.

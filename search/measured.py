@@ -35,7 +35,7 @@ class MeasuredChoice(Generic[Result]):
 
     Attributes:
         smallest: The result with the fewest bytes, then FLOPs; None if none saves enough.
-        summary: The measured bytes of the unchanged module and of each result, as text.
+        summary: The measured bytes of the unchanged module and of each result, as a string.
     """
 
     smallest: Result | None

@@ -71,7 +71,7 @@ class Recomputation:
 
     @property
     def extra_flops(self) -> int:
-        """The FLOPs of the copies, those in loops over all iterations."""
+        """The FLOPs of the copies; copies in loops count for all iterations."""
         in_steps = sum(step.plan.extra_flops * self.run_counts.get(step.function, 1) for step in self.steps)
         return in_steps + self.in_loops.extra_flops
 

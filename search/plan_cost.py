@@ -21,10 +21,10 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
         each = costs[clone_of_step.function]
         total = sum(each)
         extra = clone_of_step.plan.extra_cost(each)
-        share = f", {extra / total:.2%} of the step's" if total else ""
+        share = f", {extra / total:.2%} of the cost of the step" if total else ""
         yield Remark(
             functions[clone_of_step.function],
-            f"cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit} again{share}",
+            f"extra cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit}{share}",
             RemarkKind.ANALYSIS,
         )
 

@@ -17,7 +17,8 @@ from .plan_origin import PlanOrigin
 NEARLY_FITS = 1.2
 """Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily within a family."""
 LESS_WORK_NEXT = 0.0
-"""The judgement of a plan without a forecast: the search goes on with plans of less work, as after a plan that fits."""
+"""The result of judging a plan without a forecast: the search goes on with plans of less work, as after a plan that
+fits."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class PlanFamily:
         Args:
             judge: Returns the ratio of the need of a plan to the limit, or `LESS_WORK_NEXT`: also for None, a plan that
                 cannot be made, because such plans have the lowest needs.
-            stop: Ends the search.
+            stop: A predicate that ends the search.
             stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for the binary search
                 alone.
         """
@@ -81,7 +82,7 @@ class PlanFamily:
             judge(self.at(index, stop))
 
     def at(self, index: int, stop: Stop) -> UnscoredPlan | None:
-        """Return the plan at this index. A plan during whose making `stop` became true is not stored."""
+        """Return the plan at this index. If `stop` becomes true while the plan is made, the plan is not stored."""
         if index in self.made:
             return self.made[index]
         plan = self.makers[index](stop)

@@ -1,5 +1,7 @@
-"""Smaller plans from one plan: copies are dropped, or replaced by the copies of a cheaper plan, segment by segment or
-place by place, in the order of the backward pass, or by bytes saved per FLOP, the least first."""
+"""Derive smaller plans from a plan: drop its copies, or replace them by the copies of a cheaper plan.
+
+This is done segment by segment or place by place, in two orders: in the order of the backward pass, and by increasing
+bytes saved per FLOP."""
 
 from __future__ import annotations
 
@@ -13,26 +15,26 @@ from ..planning.pairs import plan_of_pairs
 from ..planning.plan import CopyGroup, Plan
 
 FAMILY_SIZE = 12
-"""The approximate number of plans that are made of one plan in each of two orders."""
+"""The approximate number of smaller plans that are made from one plan in each of the two orders."""
 
 T = TypeVar("T")
 
 
 def thin_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
-    """Yield two sequences of plans with ever fewer segments, each with the names of the remaining segments."""
+    """Yield two sequences of plans with fewer and fewer segments, each with the names of the remaining segments."""
     for names in _segment_sequences(plan):
         yield [(kept, _with_segments(plan, kept)) for kept in names]
 
 
 def mix(plan: Plan, cheaper: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
-    """Yield two sequences of plans in which ever more segments are copied as in `cheaper`, a plan with the same
+    """Yield two sequences of plans in which more and more segments are copied as in `cheaper`, a plan with the same
     segments, each with the names of the segments that are copied as in `plan`."""
     for names in _segment_sequences(plan):
         yield [(kept, _with_others(_with_segments(plan, kept), cheaper, kept)) for kept in names]
 
 
 def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
-    """Yield two sequences of ever smaller sets of the plan's segments."""
+    """Yield two sequences of smaller and smaller subsets of the plan's segments."""
     groups = dict[str, list[CopyGroup]]()
     for group in sorted(plan.groups, key=lambda group: group.before):
         groups.setdefault(group.segment, []).append(group)
@@ -56,15 +58,15 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
 
 
 def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
-    """Yield two sequences of ever smaller subsets of the plan's groups: groups are dropped in the order of the backward
-    pass, and by bytes saved per FLOP, the least first."""
+    """Yield two sequences of smaller and smaller subsets of the plan's groups: groups are dropped in the order of the
+    backward pass, and by increasing bytes saved per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         yield list(_fewer(order, steps))
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
-    """Make the plan of only these groups. Reads of copies in other groups become reads of the originals."""
+    """Return a plan with only these groups. Reads of copies in other groups become reads of the originals."""
     # Only callers that need the solvers wait for their import.
     from ..planning.solvers.solve_graph import pairs_with_views
 
@@ -73,7 +75,7 @@ def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
 
 
 def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
-    """Yield suffixes of the sequence, ever shorter, in about `steps` steps."""
+    """Yield about `steps` suffixes of the sequence, each shorter than the preceding one."""
     every = max(1, len(order) // steps)
     for count in range(every, len(order), every):
         yield order[count:]

@@ -104,7 +104,7 @@ def _targets_of_decisions(
 
 
 def _as_chosen(mark: DecidedMark, unrepeatable: Set[Operation]) -> ChosenMark:
-    """Return the mark as one that is not written yet."""
+    """Return a decided mark as a `ChosenMark`, which is not written to the operation."""
     results = mark.operation.results
     match mark.source:
         case MarkSource.DECISION:

@@ -1,7 +1,7 @@
 """Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
 
 A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans around the least
-work that is expected to fit; nothing is rewritten here. Candidates refer to operations by number, and each plan is
+work that is expected to fit; nothing is rewritten here. Candidates refer to operations by index, and each plan is
 checked against the step when it is applied. `pool_cache.py` keeps the pools of recent modules.
 """
 
@@ -43,7 +43,7 @@ SEGMENT_CANDIDATES = 8
 LEVELS = 10
 """The approximate number of combinations of the plans of several steps."""
 PLAIN_NEED_SHARE = 1.0
-"""Needs are shares of the need of the plain step."""
+"""The need of the plain step: all needs are shares of it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ModuleCandidate:
 
     @property
     def words(self) -> str:
-        """The origins as text, for remarks and reports."""
+        """The origins as a string, for remarks and reports."""
         return "; ".join(map(str, self.origins))
 
 
@@ -116,10 +116,10 @@ class Pool:
     @classmethod
     @part("plan")
     def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-        """Make the pool of a module, which stays unchanged.
+        """Return the pool of a module, which stays unchanged.
 
         Args:
-            stop: Ends the planning of more variants.
+            stop: A predicate that ends the planning of more variants.
 
         Raises:
             Refusal: As `recompute` does.
@@ -143,8 +143,8 @@ class Pool:
         """Add candidates around the least work that is expected to fit.
 
         Args:
-            ratio: The expected need of a prediction as a multiple of the limit.
-            stop: Ends the search.
+            ratio: A function from a prediction to its expected need, as a multiple of the limit.
+            stop: A predicate that ends the search.
 
         Returns:
             The predictions of all candidates.
@@ -167,7 +167,7 @@ class Pool:
 
 
 def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[str, Peaks]) -> _Variant | None:
-    """Make the candidates for one choice of loops and moves; None if no loop can be cut.
+    """Return the candidates for one choice of loops and moves; None if no loop can be cut.
 
     `references`: the peaks of each plain step, which the first variant fills.
     """

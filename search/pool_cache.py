@@ -59,7 +59,7 @@ def _digest(module: ModuleOp) -> str:
 
     Candidates depend on paths in locations, and on which operations have the same location; but not on the positions,
     which include the caller of the step: the same step is often called from another line with another budget. A phase
-    source of the user may read the positions, too.
+    source that the user registers may read the positions as well.
     """
     if registered_sources():
         return sha256(print_module(module, debuginfo=True).encode()).hexdigest()

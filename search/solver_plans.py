@@ -26,8 +26,8 @@ SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 
 """Budgets of the solvers, as shares of the peak in program order. There are many, because a lower budget in program
 order does not imply a lower need under XLA:CPU."""
 FEWER_BUDGETS_FROM = 6000
-"""Number of operations from which the solvers get half of the budgets, and each of their plans half of the smaller
-plans."""
+"""Number of operations from which on only half of the budgets are tried, and only half of the smaller plans of each
+solver's plan."""
 STRIDE = 3
 """Every third budget of the solvers is tried first."""
 

@@ -46,7 +46,7 @@ class StepForecasts:
         graph: The graph of the step.
         forecast: The forecast of the peaks of a plan.
         share_of: The function from forecast peaks to the need, as a share of the need of the plain step.
-        segment_limits: The user's limits on segments, which every plan has to keep; None without limits.
+        segment_limits: The user's limits on segments, which every plan must meet; None without limits.
         candidates: The candidates, in the order in which they were forecast.
     """
 
@@ -58,7 +58,7 @@ class StepForecasts:
     _by_plan: dict[Plan, StepCandidate] = field(default_factory=dict[Plan, StepCandidate])
 
     def candidate_of(self, unscored: UnscoredPlan | None, peaks: Peaks | None = None) -> StepCandidate | None:
-        """Return the candidate of a plan, forecast now unless it was before. None for a plan without copies, and for a
+        """Return the candidate for a plan, whose forecast is computed once. None for a plan without copies, and for a
         plan that exceeds the user's limits.
 
         `peaks`: the forecast peaks of the plan, if they are available.
@@ -77,10 +77,10 @@ class StepForecasts:
         return candidate
 
     def judge(self, ratio: Ratio, unscored: UnscoredPlan | None, work_limit: int | None = None) -> float:
-        """Return the expected need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` for a plan that is no
+        """Return the expected need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` for a plan that is not a
         candidate.
 
-        `work_limit`: the work from which a plan is not worth a forecast, and judged `LESS_WORK_NEXT` too.
+        `work_limit`: a plan with at least this work is not forecast, and is judged `LESS_WORK_NEXT` too.
         """
         if unscored is None:
             return LESS_WORK_NEXT

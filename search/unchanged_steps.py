@@ -25,7 +25,7 @@ def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
 
 
 def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
-    """Make the remark that the step is left unchanged."""
+    """Return the remark that the step is left unchanged."""
     return Remark(op, f"{reason}: {UNCHANGED}", topic=topic)
 
 
@@ -35,7 +35,7 @@ def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
 
 
 def refusal_of_unchanged_step(op: Operation, remarks: Sequence[Remark]) -> Refusal:
-    """Return the error of the option `strict` for a step that is unchanged, by its remarks.
+    """Return the error that the option `strict` reports for an unchanged step, based on its remarks.
 
     A last remark that nothing is recomputed is followed by the reason in the remark before it."""
     *earlier, last = remarks

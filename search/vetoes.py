@@ -1,13 +1,13 @@
 """Vetoes: the reasons to leave a step unchanged, or its functions inlined, although a choice was made.
 
-A choice is judged three times, each time by better data:
+A choice is judged three times, each time with better data:
 
     why_worse                 the forecast peaks of the best attempt, before anything is copied
     why_all_worse             the peaks of the emitted steps: CSE may extend live ranges beyond the plan
     why_calls_stay_inlined    the peaks with restored calls
 
 The first two leave the step unchanged, the third one leaves functions inlined; each reason becomes a remark. Marks of
-the user and given plans are not vetoed. Errors have their own places: plans that do not fit (`transforms/clone.py`),
+the user and given plans are not vetoed. Errors are reported elsewhere: plans that do not fit (`transforms/clone.py`),
 segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and budgets that no plan meets
 (`budget/`).
 """
@@ -67,7 +67,8 @@ def _peaks_without_xla(before: Peaks, after: Peaks, keeps_barriers: bool) -> lis
 def why_all_worse(
     before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], keeps_barriers: bool
 ) -> tuple[Remark, ...]:
-    """Return for each emitted step a remark with the reason that it is no improvement; empty if one of them is.
+    """Return a remark for each emitted step, with the reason that it is not an improvement; empty if one of the steps
+    is an improvement.
 
     Args:
         before: The peaks of the unchanged steps by function name, without steps in which a copy is forced: those may

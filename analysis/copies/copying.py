@@ -31,7 +31,7 @@ from ..step.step import Step
 
 
 def unrepeatable(step: Step, permission: Permission) -> frozenset[int]:
-    """Return the numbers of the operations that must not run twice, because of their effects."""
+    """Return the indices of the operations that must not run twice, because of their effects."""
     impure = step.graph.impure
     return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
 
@@ -64,8 +64,9 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: The options for grouping copies behind tokens.
-        each_pass: Copy a segment again for each pass of the gradient over it (see `planning/by_segment/each_pass.py`).
+        grouping: The options for grouping copies by the tokens that gate them.
+        each_pass: Whether to copy a segment again for each pass of the gradient over it (see
+            `planning/by_segment/each_pass.py`).
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 
@@ -100,7 +101,7 @@ NO_CHOSEN_MARKS: Mapping[Operation, ChosenMark] = MappingProxyType({})
 def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, ChosenMark] = NO_CHOSEN_MARKS) -> Plan:
     """Return the plan that recomputes the marked values.
 
-    `chosen`: marks that are not written yet; they take precedence over those of the operations.
+    `chosen`: marks that are not written yet; they take precedence over the marks of the operations.
     """
     targets, marked = targets_of_marks(step, chosen)
     return copying.plan(step, with_dependent_targets(step, targets, marked))
@@ -125,7 +126,7 @@ def targets_of_marks(
 
     Args:
         step: The step.
-        chosen: Marks that are not written yet; they take precedence over those of the operations.
+        chosen: Marks that are not written yet; they take precedence over the marks of the operations.
         ignored: Operations whose own mark for recomputation does not count.
     """
     segments = dict[int, str]()

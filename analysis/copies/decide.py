@@ -34,8 +34,8 @@ class Segmentation:
 
     Attributes:
         cuts: The segments that the graph's structure suggests; None for named segments.
-        own_outputs: Recompute the outputs of a segment for the segment's own gradient, and keep them for all other
-            readers.
+        own_outputs: Whether to recompute the outputs of a segment for the segment's own gradient, and keep them for all
+            other readers.
     """
 
     cuts: Cuts | None = None
@@ -55,7 +55,8 @@ class Decision:
         values: The values that may be recomputed.
         groups: The copy groups that would recompute them, even if that is not worthwhile; empty if it is impossible.
         reason: The reason that nothing is recomputed; None if `values` are recomputed.
-        own_gradient_readers: Outputs that are kept, but recomputed for the readers given here.
+        own_gradient_readers: For each output that is kept, but recomputed for the segment's own gradient, the readers
+            of the copy.
     """
 
     segment: str
@@ -111,7 +112,7 @@ def decide(
         splits_into_batches: See `GroupOptions`.
 
     Raises:
-        BadSelection: The selection does not fit the step.
+        BadSelection: The selection does not apply to the step.
     """
     resolved = resolve(step.phases, selection, _segments_of_cuts(step, segmentation.cuts) or named)
     scopes = _gradient_scopes(step, selection) if segmentation.own_outputs else None

@@ -34,7 +34,7 @@ OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks 
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
 NOT_AGAIN = "{name} must not run again, but the values that the later loop reads depend on it"
 FORWARDS = "the later loop reads the slices in the order in which they were written; slots need the reverse order"
-NOT_LESS = "{words} and the slices recomputed from them need {after}, but its stacks need {before}"
+NOT_LESS = "{words} and the slices recomputed from them need {after}, but its stacks need only {before}"
 
 
 @dataclass(frozen=True)
@@ -257,8 +257,8 @@ def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
 
 
 NEARLY = 1.02
-"""A chunk size that divides the trip count is preferred if it needs at most this factor of the fewest bytes, because it
-needs no extra loops for an incomplete chunk."""
+"""A chunk size that divides the trip count is preferred if it needs at most this factor times the fewest bytes, because
+it needs no extra loops for an incomplete chunk."""
 
 
 def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:

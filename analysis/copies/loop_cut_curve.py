@@ -1,4 +1,4 @@
-"""Trade-off between the bytes of the stacks that loops keep and the FLOPs that recomputing the other stacks costs.
+"""Trade-off between the bytes of the stacks that loops keep and the FLOPs that recomputing the other stacks needs.
 
 Keeping all stacks needs no extra FLOPs; the smallest sets of stacks need the most. In between, the sets that are
 optimal at some price of a byte in FLOPs are the corners of a convex curve. Each new corner is found at the price at
@@ -41,7 +41,7 @@ class Corner:
 def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
     """Return the corners for the loops of the block and all nested loops, from all stacks to the smallest sets.
 
-    The list is empty if no loop reads stacks of another one.
+    The list is empty if no loop reads stacks of another loop.
     """
     pairs = list(_pairs_in(block))
     if not pairs:
@@ -63,7 +63,7 @@ def corners(block: Block, may_repeat: MayRepeat) -> list[Corner]:
 
 
 def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -> Corner | None:
-    """Return the corner with the fewest extra FLOPs whose stacks fit into the limit of the schedule.
+    """Return the corner with the fewest extra FLOPs whose stacks are within the limit of the schedule.
 
     Args:
         block: The block with the loops.
@@ -71,8 +71,8 @@ def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -
         schedule: The schedule that the user requests.
 
     Returns:
-        The corner; the smallest sets if no corner fits; None if no loop reads stacks of another one, or the schedule
-        has no limit.
+        The corner, or the corner of the smallest sets if none is within the limit. None if no loop reads stacks of
+        another loop, or if the schedule has no limit.
     """
     candidates = corners(block, may_repeat) if schedule.keep is not None else ()
     if not candidates or (limit_bytes := schedule.kept_limit(candidates[0].kept_bytes)) is None:

@@ -32,10 +32,10 @@ from ..step.views import value_bytes
 MayRepeat = Callable[[Operation], bool]
 
 TIES = 16
-"""Values that the writing loop reads from outside count for 1/`TIES` less than their bytes. Among sets of equal size,
-one that consists of such values lowers the peak of the writing loop."""
+"""The cost of a value that the writing loop reads from outside is 1/`TIES` less than its bytes. Among sets of equal
+size, a set of such values lowers the peak of the writing loop."""
 
-SMALLEST = "no smaller set of stacks determines those that the later loop reads"
+SMALLEST = "no smaller set of stacks determines the stacks that the later loop reads"
 NOT_COUNTED = "its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown"
 EFFECTS = "it has effects, and the proof cannot show that two loops with effects are equal"
 WRITTEN_ON = "it has attributes that a rewrite would lose"
@@ -154,7 +154,8 @@ def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: 
 
 
 def _is_held(stack: Stack, pair: LoopPair) -> bool:
-    """Return whether the stack is kept in any case; among several stacks of one value, such a stack is read."""
+    """Return whether the stack is kept in any case. If a value has several stacks, the reading loop reads such a
+    stack."""
     return stack.index in pair.outputs or stack.index not in pair.only_read
 
 
@@ -225,7 +226,7 @@ class _Flow:
     def _lives_on(self, value: SSAValue) -> bool:
         """Return whether the value has a use in the reading loop or later, so that it is live there in any case."""
         block, reader = self._pair.writer.op.parent, self._pair.reader.op
-        assert block is not None, "a loop stands in a block"
+        assert block is not None, "a loop is inside a block"
         order = Order.of(block)
         users = [order.owner_here(use.operation) for use in value.uses]
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)

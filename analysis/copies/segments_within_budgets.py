@@ -40,7 +40,7 @@ MAX_SELECTIONS = 12
 NAMED_BUFFERS = 3
 """The maximum number of storages that an error lists as the cause of a minimum."""
 
-TOGETHER = "no plan meets the budgets of all segments together, which is proved; with the other budgets the minimum is"
+TOGETHER = "it is proved that no plan meets the budgets of all segments together; with the other budgets the minimum is"
 NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
 
 
@@ -59,11 +59,12 @@ class SegmentLimits:
     plan: Plan
 
     def violation(self, graph: Graph, plan: Plan) -> str | None:
-        """Return an error text for a segment that saves more than its limit under the plan; None if all limits hold."""
+        """Return an error message for a segment that exceeds its limit under the plan; None if all segments are within
+        their limits."""
         for name, saved in saved_bytes(graph, self.segments, plan).items():
             if saved > self.most[name]:
                 limit = readable_bytes(self.most[name])
-                return f"segment '{name}' would save {readable_bytes(saved)}, but may save {limit}"
+                return f"segment '{name}' would save {readable_bytes(saved)}, but its limit is {limit}"
         return None
 
 
@@ -72,7 +73,7 @@ class SegmentChoice:
     """The choice for the segments of one step.
 
     Attributes:
-        limits: The limits, with a plan that keeps them.
+        limits: The limits, with a plan that meets them.
         marks: The marks to write.
         remarks: A remark for each set of segments with equal savings.
     """
@@ -104,7 +105,7 @@ class _Chooser:
 
     Attributes:
         step, targets, selection: As for `choose_within_budgets`.
-        solutions: The present choice for each segment.
+        solutions: The current choice for each segment.
         marks: The marks that carry it out.
     """
 
@@ -137,7 +138,7 @@ class _Chooser:
             constraints.read_by_others |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
-            f"{option('segment-budgets')}: no plan was found that meets them (it is not proved that there is none)",
+            f"{option('segment-budgets')}: no plan was found that meets them, but it is not proved that none exists",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:
@@ -162,7 +163,7 @@ class _Chooser:
         return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
 
     def _update_marks(self) -> None:
-        """Make the marks of the present choice. An operation keeps the name of its segment from an earlier choice."""
+        """Make the marks of the current choice. An operation keeps the name of its segment from an earlier choice."""
         recomputed_roots = frozenset[int]().union(*(solution.recomputed for solution in self.solutions.values()))
         for target in self.targets:
             for op in target.operations:

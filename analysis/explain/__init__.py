@@ -1,1 +1,1 @@
-"""Explanation for users of the values that a step saves for its backward pass: the data behind `-t explain`."""
+"""Explanation of the values that a step saves for its backward pass: the data that `-t explain` prints."""

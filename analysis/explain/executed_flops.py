@@ -1,4 +1,4 @@
-"""FLOPs of an operation with those of all iterations of its loops, and of the loops around it."""
+"""Count the FLOPs of an operation over all iterations of its loops, and its runs in the loops around it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..step.counted_loops import trips_of
 
 
 def executed_flops(op: Operation) -> int:
-    """Return the FLOPs of the operation, with `trips` times those of the regions of a counted loop.
+    """Return the FLOPs of the operation. The regions of a counted loop count `trips` times.
 
-    `rules/flops.py`, like XLA's cost analysis, counts the regions of a loop once. Loops inside other regions, such as
-    branches, are counted so, too.
+    `rules/flops.py`, like XLA's cost analysis, counts the regions of a loop once. Here too, loops inside other regions,
+    such as branches, count once.
     """
     if not isinstance(op, WhileOp):
         return flops(op)

@@ -74,10 +74,10 @@ class Explanation:
         residuals: The number of saved values.
         saved_bytes: Bytes of the forward values that the backward pass reads, in and outside segments.
         saved_outside_bytes: The part of `saved_bytes` outside segments.
-        step_flops: The FLOPs of the step, with those of all iterations of its loops.
+        step_flops: The FLOPs of the step, over all iterations of its loops.
         cost: The name of the cost model.
         cost_unit: The unit of `step_cost` and of the `extra_cost` of segments, by default FLOPs.
-        step_cost: The cost of the step by the cost model; for FLOPs, as `step_flops`.
+        step_cost: The cost of the step according to the cost model; for FLOPs, the same as `step_flops`.
         segments: The segments, each with its memory and its extra work.
         operations: The numbers of operations by category.
         values: The saved values.
@@ -131,7 +131,7 @@ def explain(
         choose: Chooses the decisions of a rewrite.
 
     Raises:
-        BadSelection: The selection does not fit the function.
+        BadSelection: The selection does not apply to the function.
         BadCost: No cost model has this name.
         Refusal: The function has dynamic shapes.
     """
@@ -183,7 +183,7 @@ def explain(
 
 
 def _as_chosen(named: Decisions, chosen: Decisions, why_unchanged: str | None) -> Decisions:
-    """Return the decisions on named segments, or those of the choice if these contradict them.
+    """Return the decisions on named segments, or the decisions of the choice if the two contradict each other.
 
     Args:
         named: The decisions on named segments.
@@ -218,9 +218,9 @@ def _segment_row(
 
     Args:
         decision: The decision.
-        name: The name of the segment for its user.
+        name: The name under which the user finds the segment in the model.
         saved: The bytes of the forward values that the segment saves.
-        executed: The FLOPs of each operation of the step, with those of all iterations.
+        executed: The FLOPs of each operation of the step, over all iterations of its loops.
         costs: The cost of each operation.
         cost: The cost model.
     """

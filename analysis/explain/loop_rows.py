@@ -26,7 +26,7 @@ class LoopRow:
         stacks: The number of stacks that the second loop reads.
         stack_bytes, kept_bytes: Bytes of these stacks before and after the cut.
         again: The number of operations that the cut repeats.
-        extra_flops: FLOPs of these operations over all iterations, those of the loops around them included.
+        extra_flops: FLOPs of these operations over all iterations, including the iterations of the loops around them.
         reason: The reason that the loop is not cut; None if the cut is worthwhile.
     """
 

@@ -1,4 +1,4 @@
-"""Numbers of operations of a step by purpose: forward, gradient, copies, tokens and update."""
+"""Count the operations of a step by purpose: forward, gradient, copies, tokens and update."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OperationCounts:
 def count_operations(phases: Phases) -> OperationCounts:
     """Count the operations of a step by purpose.
 
-    Copies and tokens have categories of their own, although they stand among the gradient operations.
+    Copies and tokens have categories of their own, although they are among the gradient operations.
     """
     purposes = Counter(_purpose(phases, op) for op in phases.order.operations)
     return OperationCounts(*(purposes[field.name] for field in fields(OperationCounts)))

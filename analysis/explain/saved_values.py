@@ -136,9 +136,10 @@ def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ..
 
 
 def _maker(value: SSAValue, op: Operation) -> Operation:
-    """Return the operation that computes a value: behind barriers and sharding constraints, which only pass it on.
+    """Return the operation that computes a value, looking through barriers and sharding constraints, which
+    only forward it.
 
-    `op`: the operation whose result it is; returned if an argument of the step is behind it."""
+    `op`: the operation whose result the value is, which is returned if the value is an argument of the step."""
     while isinstance(value, OpResult) and name_of(op) in PASS_ON:
         value = op.operands[value.index]
         if not isinstance(value.owner, Operation):

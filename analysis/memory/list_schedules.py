@@ -18,8 +18,8 @@ Three rules are tried, since the best one differs among steps; a stretch keeps i
 
 XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each takes about as long as sorting.
 
-Other modules predict the order of an executor, which this one does not change: `planning/orders.py` that of an eager
-executor, `xla/scheduled_kernels.py` that of XLA:CPU.
+Other modules predict the order of an executor, which this one does not change: `planning/orders.py` predicts the order
+of an eager executor, and `xla/scheduled_kernels.py` the order of XLA:CPU.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ..step.phases import Phases, phases
 
 @dataclass(frozen=True)
 class Precedence:
-    """Precedence constraints between operations, which are numbered by their position in program order.
+    """Precedence constraints between operations, which are identified by their position in program order.
 
     Attributes:
         stretches: The stretches. The terminator belongs to none; it runs last.

@@ -52,7 +52,8 @@ class Peaks:
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
-        """Return peaks of which only the one under the model of XLA:CPU is still to be computed."""
+        """Return peaks whose values in program order and of the eager schedule are given; the peak under the model of
+        XLA:CPU is computed on first access."""
         orders = OrderPeaks(in_order, eager)
         return cls(Deferred(lambda: orders), Deferred(compute_xla))
 

@@ -135,8 +135,8 @@ def _why_ignored(phases: Phases, name: str) -> str | None:
 
 
 def _hint_for(name: str, phases: Phases) -> str:
-    """Return the hint for a checkpoint that names no value: a value in the scope with the closest name, else the
-    closest name, else some of the values that exist."""
+    """Return the hint for a checkpoint that does not name a value. The hint proposes a value in the scope with the
+    closest name, else the value with the closest name, else some existing values."""
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     names = list(dict.fromkeys(name for op in forward for name in names_of(op)))
     last_in_scope = {path.partition("/")[0]: path for path in names if "/" in path}

@@ -1,5 +1,5 @@
-"""Selection of the operations in loop bodies that may be recomputed, by the same segments, marks and policies as
-elsewhere."""
+"""Select the operations in loop bodies that may be recomputed, by the same segments, marks and policies as outside
+loops."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operati
         segment_of_op: The segment of each operation; replaces the segments of the selection.
 
     Raises:
-        BadSelection: The selection does not fit the step.
+        BadSelection: The selection does not apply to the step.
     """
     kept = frozenset[SSAValue]()
     remarks = tuple[Remark, ...]()

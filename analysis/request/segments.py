@@ -38,7 +38,7 @@ class NoSuchSegment(BadSelection):
     def __str__(self) -> str:
         failure = f"no segment matches '{self.pattern}'"
         if not self.scopes:
-            return f"{failure}; the scopes are: none: the locations name no scope (see jax.named_scope)"
+            return f"{failure}; there are no scopes: the locations do not name any (see jax.named_scope)"
         if near := similar_scopes(self.pattern, self.scopes):
             return f"{failure}; similar segments are: {', '.join(near)}"
         others = len(self.scopes) - MOST_SCOPES
@@ -183,7 +183,7 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
 
 
 def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> list[int]:
-    """Return for each operation of a scope the index of the scope's repetition in which it runs.
+    """Return, for each operation of a scope, the index of the scope's repetition in which it runs.
 
     If a scope is entered n times, most of its operations (by source location) occur n times. A repetition starts at the
     first such operation; an operation that occurs m * n times, such as the first one of a loop inside the scope,

@@ -19,7 +19,7 @@ from .jax_paths import path_of, scope_of
 
 WHILE = "stablehlo.while"
 LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
-"""Parts of the paths of operations in loops and conditionals, which are no modules of the user."""
+"""Parts of the paths of operations in loops and conditionals that are not modules of the user."""
 
 BY_STRUCTURE = re.compile(r"segment\d+")
 """The names of segments that the search numbers, by structure or between checkpoints."""
@@ -60,7 +60,7 @@ def module_of(op: Operation) -> str:
 
 
 def without_loop_scopes(path: str) -> str:
-    """Return a path of scopes without those by which JAX marks the bodies of loops, unless it has no others."""
+    """Return a path of scopes without the scopes by which JAX marks the bodies of loops, unless it has no others."""
     return "/".join([scope for scope in path.split("/") if scope not in LOOP_SCOPES]) or path
 
 
@@ -98,7 +98,7 @@ def place_in_model(operations: Iterable[Operation]) -> str:
 
 
 def _scopes_of(op: Operation) -> tuple[str, ...]:
-    """Return the named scopes around the operation, without those by which JAX marks the bodies of loops."""
+    """Return the named scopes around the operation, without the scopes by which JAX marks the bodies of loops."""
     return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])
 
 

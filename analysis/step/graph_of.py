@@ -1,4 +1,4 @@
-"""Conversion of a function to the graph that planners work on, in which operations and values are numbers."""
+"""Conversion of a function to the graph that planners work on, in which operations and values are indices."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
 
 @dataclass(frozen=True)
 class NumberedGraph:
-    """A graph, and the operations and values that its numbers denote.
+    """A graph, and the operations and values that its indices denote.
 
     `strided`: values that are not stored in row-major order.
     """
@@ -166,7 +166,7 @@ def _is_literal(facts: Facts | None) -> bool:
 
 
 def _looks_at(op: Operation, facts: Facts | None, index: Mapping[int, int]) -> int | None:
-    """Return the number of the value that the operation converts or is a view of; None for another operation."""
+    """Return the index of the value that the operation converts or views; None for any other operation."""
     if facts is None or not (facts.op_classes or facts.view):
         return None
     value = op.operands[0] if is_cast(op) else viewed_operand(op)

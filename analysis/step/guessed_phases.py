@@ -158,7 +158,7 @@ def _read_again(order: Order) -> list[tuple[int, list[int]]]:
 
 
 def _depths(order: Order) -> list[int]:
-    """Return for each operation the length of the longest use-def path from an argument; 0 for constants."""
+    """Return, for each operation, the length of the longest use-def path from an argument; 0 for constants."""
     depths = list[int]()
     for op, makers in zip(order.operations, order.producers, strict=True):
         is_constant = bool(op.results) and all(result in order.constants for result in op.results)

@@ -105,7 +105,7 @@ _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 def parse_path(path: str) -> JaxPath:
     """Parse the path of an operation, whose last part is the operation itself."""
     scope, _, last = path.rpartition("/")
-    # A slash inside parentheses is no separator: `jvp(model/block0)`.
+    # A slash inside parentheses is not a separator: `jvp(model/block0)`.
     is_split = ")" not in last and scope.count("(") == scope.count(")")
     return _parse_scope(scope if is_split else "/".join(split_path(path)[:-1]))
 

@@ -41,7 +41,7 @@ class ChosenMark:
 
     Attributes:
         segment: The segment of the operation; None if the attribute stays as it is.
-        recomputed: For each result whether it is recomputed; None if the mark of the operation stays as it is.
+        recomputed: For each result, whether it is recomputed; None if the mark of the operation stays as it is.
     """
 
     segment: str | None = None

@@ -84,12 +84,12 @@ class Order:
 
     @cached_property
     def reads(self) -> tuple[tuple[SSAValue, ...], ...]:
-        """For each operation the values that it and its regions read, without duplicates; see `read_values`."""
+        """For each operation, the values that it and its regions read, without duplicates; see `read_values`."""
         return tuple(map(_read_by, self.operations))
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation the positions of the operations that define the values it reads."""
+        """For each operation, the positions of the operations that define the values it reads."""
         # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
         maker = {id(result): index for index, op in enumerate(self.operations) for result in op.results}
         return tuple([tuple([maker[id(value)] for value in read if id(value) in maker]) for read in self.reads])
@@ -137,7 +137,7 @@ def read_values(op: Operation) -> list[SSAValue]:
 
 
 def _read_by(op: Operation) -> tuple[SSAValue, ...]:
-    # Not by the property `operands`: this runs for every operation.
+    # The property `operands` is slower, and this runs for every operation.
     operands = tuple(op._operands)  # pyright: ignore[reportPrivateUsage]
     if op.regions:
         return tuple(_with_captured(operands, op))

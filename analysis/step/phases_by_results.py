@@ -8,7 +8,7 @@ and update from there on. Dependences alone cannot separate local derivatives fr
 gradient is folded into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
 A value that is not returned may be named instead of a result: primal-values=%loss. Operations that only the primal
-results need but that stand after the gradient, such as a loss that is computed last, must first be moved before it
+results need but that come after the gradient, such as a loss that is computed last, must first be moved before it
 (`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
 Cotangent arguments serve as well: operations that depend on one are gradient, and results that depend on none are
@@ -40,7 +40,7 @@ def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
 
 
 def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -> tuple[int, list[int]]:
-    """Find primal operations that stand after the gradient.
+    """Find primal operations that come after the gradient.
 
     Args:
         order: The operations.

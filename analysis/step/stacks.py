@@ -55,7 +55,7 @@ class StackRead:
         stack: The stack.
         loop: The reading loop.
         op: The operation.
-        written: For iteration n of the reading loop, the number of the iteration that wrote the slice.
+        written: For iteration n of the reading loop, the index of the iteration that wrote the slice.
     """
 
     stack: Stack
@@ -96,7 +96,7 @@ class LoopPair:
 
 
 def stack_bytes(stacks: Iterable[Stack]) -> int:
-    """Return the bytes of the stacks together."""
+    """Return the total bytes of the stacks."""
     return sum(stack.bytes for stack in stacks)
 
 

@@ -1,4 +1,4 @@
-"""A training step: a function with phases and its graph, with maps between numbers and IR."""
+"""A training step: a function with phases and its graph, with maps between indices and IR."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def verify_dominance(module: ModuleOp) -> None:
     """Verify that operations read only values that are defined before them and are visible.
 
     Blocks are checked in the order of their region, and values of earlier blocks are visible. This is exact for regions
-    with one block; the passes work on no others.
+    with one block, and the passes accept no others.
 
     Raises:
         Refusal: An operation violates this; the error is reported at the first one.
@@ -48,7 +48,8 @@ def _check_block(block: Block, visible: set[int], added: list[int]) -> None:
     added.extend(made)
     op: Any = block.first_op
     while op is not None:
-        # Private fields: xDSL's properties cost as much as all the rest, and this runs for every operation.
+        # Read private fields: xDSL's properties would take as long as the rest of the function, which runs for every
+        # operation.
         for operand in op._operands:
             if id(operand) not in visible:
                 raise _refusal(op, operand)

@@ -133,7 +133,7 @@ def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
     """Yield copies that are not in the backward pass."""
     for op in function.copies:
         if not function.phases.is_gradient(op):
-            yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"
+            yield op, f"this copy of {name_of(op)} is in phase '{function.phases.phase[op]}', not in phase 'gradient'"
 
 
 def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
@@ -225,7 +225,7 @@ def _identity(op: Operation) -> tuple[object, ...]:
 
 
 def _data(op: Operation, name: str) -> object:
-    """Return the text or the number in an attribute: attributes are slow to hash."""
+    """Return the string or the integer in an attribute, since attributes are slow to hash."""
     attribute = op.attributes.get(name)
     if isinstance(attribute, StringAttr):
         return attribute.data

@@ -1,4 +1,4 @@
-"""Split the copies of a group into batches, each behind a separate token.
+"""Split the copies of a group into batches, each gated by a separate token.
 
 A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
 as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
@@ -16,11 +16,12 @@ from ..graph import Graph
 from ..plan import Batch
 
 BATCH_SHARE = 0.25
-"""Share of the bytes that a group frees which a separate batch must delay. A batch has a barrier, which prevents
-fusion, so that a smaller gain may be lost again. The same holds for a barrier before an early part of a segment in the
+"""Minimum share of the bytes freed by a group that a separate batch must delay. The barrier of a batch prevents fusion,
+which may cancel a smaller gain. The same threshold applies to a barrier before an early part of a segment in the
 forward pass (`early_parts.py`)."""
 BATCH_CANDIDATES = 32
-"""Maximum number of parts of a segment that are considered for a batch, so that the work is linear in its size."""
+"""Maximum number of parts of a segment that are considered for a batch, which keeps the work linear in the size of the
+segment."""
 
 
 def split_into_batches(
@@ -57,7 +58,7 @@ def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -
     Args:
         graph: The graph of the step.
         groups: The operations of each batch.
-        live_out: The values that each batch waits for, if they are results of the preceding one.
+        live_out: The values that each batch waits for if the preceding batch computes them.
     """
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
@@ -85,13 +86,13 @@ def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[i
 
 
 def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return the peak bytes of the part run alone, in program order, less its live-out bytes."""
+    """Return the peak bytes of the part when it runs alone, in program order, minus its live-out bytes."""
     peak, live_out_bytes = _run_bytes(graph, part)
     return peak - live_out_bytes
 
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Return the peak bytes of the part run alone, in program order, and its live-out bytes."""
+    """Return the peak bytes of the part when it runs alone, in program order, and its live-out bytes."""
     root, sizes, reads, inner_bytes = graph.root, graph.sizes, graph.reads, graph.inner_bytes
     live_out = {root[value] for value in _live_out(graph, part)}
     results = set(graph.results_of(part)) - graph.constants
@@ -138,7 +139,7 @@ def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence
 
 
 def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int]) -> Mapping[int, int]:
-    """Return for each operation the inputs that it depends on, as a set of bits."""
+    """Return, for each operation, a bit mask of the inputs that it depends on."""
     bit = {value: 1 << index for index, value in enumerate(inputs)}
     needs = dict[int, int]()
     for op in operations:

@@ -23,8 +23,8 @@ from ..graph import Graph
 from ..solvers.repeats import RepeatedRun, runs_in
 
 MAX_SEGMENTS = 40
-"""Maximum number of segments of a forward pass without names. More are rarely better, and the cuts are
-computed for each number."""
+"""Maximum number of segments of a forward pass without names. More segments rarely lower the peak, and cuts are
+computed for every number of segments."""
 
 
 class CutMethod(Enum):
@@ -40,7 +40,7 @@ class Cuts:
     """Cuts of the forward pass into segments.
 
     Attributes:
-        bounds: The operations at which segments begin, from the first operation to one past the last forward one.
+        bounds: The operations at which segments begin, followed by the position after the last forward operation.
         cut_bytes: Live bytes, summed over all cuts.
         inside_bytes: Bytes of the residuals of the segment with the most residual bytes.
         method: The method that placed the cuts.
@@ -70,8 +70,8 @@ class Cuts:
 
 
 UNEVEN = (3 / 4, 2 / 3)
-"""Larger shares of the residual bytes that one segment may have, for additional cuts: the first stage of a
-convolutional network often has such a share."""
+"""Larger shares of the residual bytes that one segment may hold, for additional cuts: the first stage of a
+convolutional network often holds such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
@@ -145,10 +145,10 @@ class _Sizes:
     """The places where a cut is possible.
 
     Attributes:
-        places: For each place the operation after it.
+        places: For each place, the operation after it.
         live: The bytes that are live at each place and that later forward operations read.
-        inside: The residual bytes of all operations before each place.
-        largest: The most residual bytes of one operation.
+        inside: The total residual bytes of all operations before each place.
+        largest: The maximum residual bytes of a single operation.
     """
 
     places: Sequence[int]
@@ -210,7 +210,7 @@ class _Sizes:
         return self.cuts_at([self.places[index] for index in chosen]) if len(chosen) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int]) -> Cuts:
-        """Make the cuts with these bounds; each bound is a place."""
+        """Return the cuts with these bounds, each of which must be a place."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)
@@ -236,7 +236,7 @@ def _end(graph: Graph) -> int:
 
 
 def _residual_bytes(graph: Graph, end: int) -> list[int]:
-    """Return for each operation before `end` the bytes of its results that gradient operations read."""
+    """Return, for each operation before `end`, the bytes of its results that gradient operations read."""
     bytes_of = [0] * end
     for op in range(end):
         if graph.forward[op]:
@@ -246,12 +246,13 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 
 NEAR_THE_END = 0.9
-"""Share of the forward pass after which the last primal operation must lie, so that the primal operations are assumed
-to be the whole forward pass."""
+"""If the last primal operation lies beyond this share of the forward pass, the primal operations are assumed to be the
+whole forward pass."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:
-    """Return for each operation, and for `end`, the bytes made before it that primal operations from it on read.
+    """Return, for each operation and for `end`, the bytes that are computed before it and read by primal operations at
+    or after it.
 
     If the last primal operation is before `NEAR_THE_END` of the forward pass, as in a gradient without its loss, all
     forward operations after it count too.

@@ -1,4 +1,4 @@
-"""Plan the copies of target values, segment by segment, in groups behind one token each.
+"""Plan the copies of target values, segment by segment, in groups that are each gated by one token.
 
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
@@ -35,7 +35,7 @@ from .copy_requests import (
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies free: those of the storages that no operation from `before` on reads any more.
+    """Return the bytes that copies free: the total size of the storages that no operation from `before` on still reads.
 
     Args:
         graph: The graph of the step.
@@ -58,7 +58,8 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies pin: those of their inputs that would otherwise be dead. Arguments never die.
+    """Return the bytes that copies pin: the total size of their inputs that would otherwise be dead. Arguments never
+    die.
 
     Args:
         graph: The graph of the step.
@@ -76,7 +77,7 @@ def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
 
 
 def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
-    """Return the last reader of a storage, without the backward readers of the `replaced` values."""
+    """Return the last reader of a storage, ignoring the backward readers of the `replaced` values."""
     return max(
         (
             reader
@@ -213,7 +214,7 @@ class _Planner:
         groups, kept: As in `Plan`, so far.
         copied: The values with a copy, which all later readers read.
         copy_counts: The number of copies of each operation so far.
-        next_place: For each place with copy requests the next such place.
+        next_place: For each place with copy requests, the next such place.
     """
 
     graph: Graph
@@ -270,7 +271,8 @@ class _Planner:
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Return gates that delay the `released` values and the values that the first reader reads.
 
-        With the option `holds_joining_cotangents`, also the cotangents that join them later, so that these are stored.
+        With the option `holds_joining_cotangents`, the gates include the cotangents that join these values later, so
+        that these cotangents are stored.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}

@@ -44,8 +44,9 @@ class Targets:
     Attributes:
         segments: The segment of each operation that makes a target or is in a segment.
         values: The values to recompute.
-        own: For some values the only readers of the copy: a segment may recompute its output for its own gradient,
-            while all other readers read the original. Values without an entry have no such limit.
+        own: For some values, the only operations that read the copy: a segment may recompute its output for its own
+            gradient, while all other readers read the original. Any reader may read the copy of a value without an
+            entry.
     """
 
     segments: Mapping[int, str]
@@ -57,7 +58,7 @@ class Targets:
         return self.segments[graph.maker[value]]
 
     def without(self, values: Collection[int]) -> Targets:
-        """Return the targets without some values."""
+        """Return the targets without these values."""
         return Targets(self.segments, self.values.difference(values), self.own)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
@@ -88,7 +89,7 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets, without values that must not be copied or are live after the backward pass in any case.
+    """Return the targets, except values that must not be copied and values that outlive the backward pass anyway.
 
     Args:
         graph: The graph of the step.
@@ -266,7 +267,7 @@ def _last_read(graph: Graph, operations: Iterable[int]) -> int:
 
 
 def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
-    """Return for each operation the first gradient operation that needs a copy of it.
+    """Return, for each operation, the first gradient operation that needs a copy of it.
 
     Either a gradient operation reads one of its results, or the copy of another operation does. Operations without such
     a use are omitted; the others are in program order.
@@ -331,7 +332,7 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return for each operation of a segment the number of times that a path from the first operations of the segment
+    """Return, for each operation of a segment, the number of times that a path from the first operations of the segment
     to it leaves and re-enters the segment."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():

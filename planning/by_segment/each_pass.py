@@ -21,7 +21,7 @@ from .copy_groups import unsplit_group, with_numbers
 
 
 def in_each_pass(graph: Graph, plan: Plan) -> Plan:
-    """Add copy groups where segments are entered again. The plan itself is returned if most segments are entered
+    """Add copy groups where segments are entered again. Returns the plan unchanged if most segments are entered
     once."""
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
@@ -42,8 +42,8 @@ def in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
-    """Return for each group the readers at which the backward pass enters it: its first reader, and each reader before
-    which at least half of the other groups have been read since its previous reader."""
+    """Return, for each group, the readers at which the backward pass enters it: its first reader, and each reader
+    before which at least half of the other groups have been read since its previous reader."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )

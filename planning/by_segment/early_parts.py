@@ -1,5 +1,5 @@
 """Find the early parts of segments: operations that do not depend on preceding segments, and may run long before the
-rest of their own.
+rest of their segment.
 
 The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) computes these values for all
 layers before the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
@@ -37,7 +37,7 @@ class EarlyPart:
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
-    """Return the early part of each segment whose delay saves enough, if it can wait in its place in program order.
+    """Return each early part whose delay saves enough, and that can wait at its place in program order.
 
     Args:
         graph: The graph of the step.
@@ -52,7 +52,7 @@ def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
 
 
 def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
-    """Return for each operation the number of segments on the longest dependence path to its results."""
+    """Return, for each operation, the number of segments on the longest dependence path to its results."""
     turns = list[int]()
     for op, producers in enumerate(graph.producers):
         if (own := segment_of.get(op)) is None:
@@ -64,7 +64,8 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
 
 
 def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> EarlyPart | None:
-    """Return the early part of a segment; None without one, if its delay saves too little, or if it cannot wait."""
+    """Return the early part of a segment. None if there is no such part, its delay saves too little, or it cannot
+    wait."""
     inputs = graph.outside_of(operations)
     turn_of = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
     last_turn = max(turn_of.values(), default=0)

@@ -23,12 +23,14 @@ NODES_ALONE = 2000
 
 
 def least_kept(piece: SegmentProblem) -> frozenset[int]:
-    """Return the set of storages with the fewest bytes that can be kept, by a minimum cut; no smaller set exists."""
+    """Return the smallest set of storages, in bytes, that the segment can keep. It is a minimum cut, so no smaller set
+    exists."""
     return _cut_at_price(piece, Fraction(1), bytes_alone=True)
 
 
 def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
-    """Return the storages to keep, of at most `most` bytes, with the least work found; None if there is no such set."""
+    """Return the storages to keep, of at most `most` bytes in total, that leave the least recomputation work found;
+    None if there is no such set."""
     plain = _cut_at_price(piece, Fraction(0))
     if piece.bytes(plain) <= most:
         return plain
@@ -40,8 +42,8 @@ def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
 
 
 def _by_prices(piece: SegmentProblem, most: int, more: frozenset[int], less: frozenset[int]) -> frozenset[int]:
-    """Search between a set above the budget and one within it, each time at the byte price at which both cost the same
-    (Eisner and Severance, 1976). Returns the best set found within the budget."""
+    """Search between a set that exceeds the budget and a set within it. Each step computes the cut at the byte price at
+    which both sets cost the same (Eisner and Severance, 1976). Returns the best set found within the budget."""
     for _ in range(PRICES):
         saved = piece.bytes(more) - piece.bytes(less)
         extra = _work(piece, less) - _work(piece, more)
@@ -73,7 +75,8 @@ def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
 
 
 def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
-    """Return the minimum cut at a price. `price`: the work that a byte is worth. `bytes_alone`: ignore the work."""
+    """Return the minimum cut at a price. `price`: the work that a byte is worth. `bytes_alone`: whether to ignore the
+    work."""
     per_byte, unit = price.numerator, price.denominator
     too_much = per_byte * sum(piece.sizes.values()) + unit * sum(piece.work.values()) + 1
     cost = {v: too_much if v in piece.never_kept else per_byte * size for v, size in piece.sizes.items()}

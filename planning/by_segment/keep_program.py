@@ -4,7 +4,7 @@ For each storage v of a segment, keep[v] = 1 if it is kept; for each operation i
 does. The rows of a segment state that
 
 - the kept bytes are within its budget;
-- storages that a mark demands to recompute are not kept;
+- storages that a mark requires to be recomputed are not kept;
 - each storage that the backward pass reads is kept or recomputed;
 - each storage that a recomputed operation reads is kept or recomputed, and kept if it belongs to another segment.
 

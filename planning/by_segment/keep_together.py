@@ -1,7 +1,7 @@
 """Choose the storages that all segments with budgets keep, with the least recomputation work, by one integer program.
 
 It is needed if the segments cannot be planned one after the other (`segment_limits.py`), because they read storages of
-each other. `keep_program.py` has its rows.
+each other. `keep_program.py` defines the rows of the program.
 """
 
 from __future__ import annotations

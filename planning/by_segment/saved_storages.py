@@ -1,7 +1,7 @@
 """Compute the storages that segments save for the backward pass, and their bytes: without copies, or under a plan.
 
 A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
-pass reads it through any view. Constants cost nothing, and returned values are no temporaries.
+pass reads it through any view. Constants cost nothing, and returned values are not temporaries.
 """
 
 from __future__ import annotations

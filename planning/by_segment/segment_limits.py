@@ -2,8 +2,8 @@
 
 Segments are planned one after the other, the last of the step first (`keep_alone.py`). A recomputed operation may read
 a storage of another segment, which must then keep it within its own budget. If it cannot, the storage is barred: no
-other segment may recompute from it. Planning repeats until all budgets hold. If it fails, one integer program plans all
-segments (`keep_together.py`).
+other segment may recompute from it. Planning repeats until all budgets are met. If it fails, one integer program plans
+all segments (`keep_together.py`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def plan_segments_within(
 
 @dataclass
 class _SegmentPlanner:
-    """A planner of segments, which collects barred storages while it tries again.
+    """A planner of segments, which collects barred storages across its attempts.
 
     Attributes:
         rules: The rules for all segments.
@@ -193,7 +193,7 @@ class _SegmentPlanner:
         return SegmentPlan(kept, piece.recomputed_without(kept), piece.bytes(kept), plain, budget)
 
     def _without_barred(self, failure: SegmentInfeasible) -> SegmentInfeasible:
-        """Plan the segment without barred storages: if it exceeds its budget even then, it does so for any plan of the
+        """Plan the segment with no storage barred: if it exceeds its budget even then, it does so for any plan of the
         other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = least_kept(piece)
@@ -214,7 +214,7 @@ class _SegmentPlanner:
 def _infeasible(
     name: str, budget: int, piece: SegmentProblem, least: frozenset[int], proved: bool
 ) -> SegmentInfeasible:
-    """Make the failure of a segment. `least`: the storages with the fewest bytes that can be kept."""
+    """Describe why a segment cannot meet its budget. `least`: the smallest set of storages that it can keep."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
     reasons = tuple((v, piece.reasons.get(v, "values that are not kept are computed from it")) for v in holding)
     return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

@@ -2,7 +2,7 @@
 them.
 
 The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
-owns it. `operands` has the storages that may be recomputed, and `reasons` why the others must not.
+owns it. `operands` lists the storages that may be recomputed, and `reasons` gives the reason for each of the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .saved_storages import saved_storages
 READ_BY_FORWARD = "the forward pass reads it after the segment, so it is kept"
 LIVES = "the update or the caller reads it"
 ONCE = "its operation must run only once"
-KEPT_BY_MARK = "a mark keeps it"
+KEPT_BY_MARK = "it is marked to be saved"
 FOR_OTHERS = "another segment is recomputed from it"
 FROM_OTHERS = "it is computed from values that another segment may not keep"
 TOO_EARLY = "it is read before any gradient value exists that could delay its copy"
@@ -32,10 +32,10 @@ class SegmentProblem:
         sizes: The bytes of the storages that the segment makes, without constants and returned values.
         operands: For each recomputable storage, the storages of the segment that its operation reads.
         makers: The operation that makes each storage.
-        operands_outside: For each operation, the storages that it reads of other segments with a budget.
+        operands_outside: For each operation, the storages of other segments with a budget that it reads.
         work: The cost of one execution of each operation, never 0.
         reasons: For each storage that must not be recomputed, the reason.
-        never_kept: The storages that are never kept, because a mark demands to recompute them.
+        never_kept: The storages that are never kept, because a mark requires them to be recomputed.
     """
 
     needed: frozenset[int]

@@ -1,4 +1,4 @@
-"""Transfer the copies of one block to all blocks of a step of repeated blocks.
+"""Transfer the copies of one block to all blocks of a step that consists of repeated blocks.
 
 Copies of two or three consecutive blocks are transferred periodically too: a kept value in one block may replace a
 recomputed one in the next. The blocks at both ends differ from the blocks in the middle, so each result is repaired.
@@ -35,7 +35,7 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
         return
     blocks = repeats(best.problem)
     while blocks is not None:
-        best.progress(f"copies of one block in all {blocks.count} that are alike, {best.elapsed_seconds:.1f} s")
+        best.progress(f"copies of one block in all {blocks.count} equal blocks, {best.elapsed_seconds:.1f} s")
         percent_before, pairs = best.percent, best.pairs
         provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
         for first, width in _rows(blocks.count, tries):

@@ -1,8 +1,8 @@
 """Lower bounds on the extra cost by the coarse-stage program (`stage_program.py`), and copies from its solutions.
 
-First the relaxation at about a dozen single cuts, then the integer program at the best few of them: integrality raises
-the bound more than further cuts. Every bound is valid, and the highest one is kept. `more_cuts.py` continues with
-several cuts at once.
+The relaxation is solved at about a dozen single cuts, and then the integer program at the best few of them: integrality
+raises the bound more than further cuts do. Every bound is valid, and the highest one is kept. `more_cuts.py` continues
+with several cuts at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDING = 1e-5
 
 @dataclass
 class CutBounds:
-    """The best lower bound so far, by programs at cuts.
+    """The best lower bound so far, from programs at cuts.
 
     Attributes:
         problem, budget: The problem, and its budget in bytes.
@@ -119,13 +119,13 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def min_distance(problem: Problem) -> int:
-    """Return the number of operations up to which two cuts are too close to each other."""
+    """Return the distance, in operations, that two cuts must exceed."""
     return max(1, len(problem) // 128)
 
 
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Return the operations at which the copies exceed the budget, the largest overflow first, none closer to another
-    than `min_distance`."""
+    """Return operations at which the copies exceed the budget, by decreasing overflow, each more than `min_distance`
+    away from the others."""
     excess = overflow(problem, pairs, budget)
     places = list[int]()
     for t in np.argsort(-excess, kind="stable").tolist():
@@ -137,7 +137,7 @@ def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list
 
 
 def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
-    """Return the bytes above the budget in the stage of each operation: an array of one entry for each.
+    """Return the bytes above the budget in the stage of each operation, as an array with one entry per operation.
 
     Args:
         problem: The problem.
@@ -182,7 +182,7 @@ def _stages(problem: Problem, sequence: Ints) -> Ints:
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Yield pairs of `cut` and one of `count` more cuts, spread over the operations after it."""
+    """Yield `cut` paired with each of up to `count` further cuts, evenly spaced over the operations after it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)

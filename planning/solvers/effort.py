@@ -12,9 +12,9 @@ from .incumbent import Incumbent
 from .kernels.compiled import is_available
 
 LARGE_PROBLEM = 5000
-"""Number of operations above which a problem is large. Large problems get no integer programs, no flow bounds and no
-annealing, their views are copied all or not at all, and the greedy accepts a slightly worse candidate without trying
-the next one: each of these takes minutes on larger problems."""
+"""Number of operations above which a problem is large. Integer programs, flow bounds and annealing are skipped on large
+problems, because each takes minutes there. For the same reason their views are copied all together or not at all, and
+the greedy accepts a slightly worse candidate without trying the next one."""
 SMALL_PROBLEM = 700
 """Maximum number of operations of a small problem, for which many cuts at once, copies in the forward pass, longer
 anneals and windows are tried too."""
@@ -57,8 +57,8 @@ class Effort:
 
     @staticmethod
     def once_more() -> Effort:
-        """Return the limits for a second search after one with `brief` found no plan: the search takes a second or two
-        on small problems."""
+        """Return the limits for a second search after a search with `brief` found no plan: the search takes a second or
+        two on small problems."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:

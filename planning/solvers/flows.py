@@ -5,9 +5,9 @@ operands. For a byte price mu the cheapest choice is a minimum cut, and
 
     mincut(mu) - mu (budget - bytes that the operation at the cut needs)
 
-is a lower bound for every mu (a Lagrangian relaxation). Newton's method on the convex hull finds the best mu
-(W. Dinkelbach, "On nonlinear fractional programming", 1967). For starts, never for bounds, costs are perturbed:
-otherwise all equal layers would change at one price.
+is a lower bound for every mu (a Lagrangian relaxation). Newton's method on the convex hull finds the best mu (W.
+Dinkelbach, "On nonlinear fractional programming", 1967). Starts, but not bounds, use perturbed costs: otherwise all
+equal layers would change at the same price.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _sparse(module: str) -> Any:
 
 
 def _reachable(residual: Any, source: int, size: int) -> Any:
-    """Return for each node whether the source reaches it in the residual network."""
+    """Return, for each node, whether the source reaches it in the residual network."""
     residual.data = np.maximum(residual.data, 0)
     residual.eliminate_zeros()
     order = _sparse("scipy.sparse.csgraph").breadth_first_order(residual, source, return_predecessors=False)
@@ -213,7 +213,7 @@ class FlowBounds:
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
     """Return the prices that Newton's method tries, with their choices: at the next price, the best choice above `room`
-    bytes and the best within cost the same."""
+    bytes and the best choice within them cost the same."""
     scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + PERTURBATION / 2)
     highest_price = float(network.costs[: network.cut + 1].sum())
     above, within = network.choose(0.0), network.choose(highest_price)

@@ -10,7 +10,8 @@ A graph has the form of the partitioners of joint graphs, with nodes in the orde
 - `cost`: the cost of one execution.
 - `alias`: the node whose storage a view shares, or -1. The `shape` of a view and the shape of its storage determine the
   bytes of the view.
-- `split`: whether the node takes one result, with a storage of `obytes`, out of the operation `alias` with several.
+- `split`: whether the node selects one result, with a storage of `obytes` bytes, of the operation `alias`, which has
+  several.
 - `bwd`: whether it belongs to the backward pass.
 - `again`: false if it must not run twice.
 
@@ -53,7 +54,7 @@ class _Reading:
         name: The name of the graph, for messages.
         splits: The split nodes of each operation.
         seen: The preceding nodes by id.
-        storage: For each node the storage that it makes or views; None if it does not count, or if its results are
+        storage: For each node, the storage that it makes or views; None if it does not count, or if its results are
             split.
         storage_names: The name of each storage.
         storage_shapes: The bytes and the number of elements of each storage.
@@ -77,7 +78,7 @@ class _Reading:
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     def bad(self, node: JsonNode, problem: str) -> BadGraph:
-        """Make the error for a node."""
+        """Return the error for a node."""
         return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
 
@@ -108,8 +109,8 @@ def read_graph(text: str, name: str = "graph") -> Problem:
     ):
         if sum(numbers) >= LARGEST_EXACT:
             raise BadGraph(
-                f"{name}: error: the {quantity} of all operations together are 2**53 or more: "
-                "give all of them in a larger unit"
+                f"{name}: error: the sum of the {quantity} of all operations is 2**53 or more: "
+                f"give all {quantity} in a larger unit"
             )
     return problem_of(
         reading.rows, reading.outputs, reading.storage_names, views=_views(reading), allows_forward_copies=True
@@ -181,8 +182,8 @@ def _read_node(reading: _Reading, node: JsonNode) -> None:
 
 
 def _demand_view(reading: _Reading, node: JsonNode, deps: list[int], alias: int) -> None:
-    """Check a view: it runs nothing, so it may depend only on its storage, and on values that do not count or have no
-    bytes."""
+    """Check a view: it executes nothing, so it may depend only on its storage, and on values that do not count or have
+    no bytes."""
     if alias in reading.splits:
         raise reading.bad(
             node, f"alias is {alias}, which has several results: a view must alias an operation with one result"
@@ -190,9 +191,9 @@ def _demand_view(reading: _Reading, node: JsonNode, deps: list[int], alias: int)
     viewed = reading.storage.get(alias)
     read = {value for dep in deps for value in _values(reading, dep)}
     if viewed is not None and viewed not in read:
-        raise reading.bad(node, f"alias is {alias}, whose storage no dep has or views")
+        raise reading.bad(node, f"alias is {alias}, but no node in deps makes or views its storage")
     if any(reading.storage_shapes[value][0] for value in read - {viewed}):
-        raise reading.bad(node, f"a view of node {alias} depends on another storage, too: it is an operation")
+        raise reading.bad(node, f"a view of node {alias} must not depend on another storage; make it an operation")
 
 
 def _deps(reading: _Reading, node: JsonNode) -> list[int]:
@@ -275,7 +276,7 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
     size, elements = reading.storage_shapes[value]
     own = _elements(node)
     if node.get("alias", -1) != -1 and not node.get("split") and 0 < own < elements and size % elements == 0:
-        # The place of a view in the list does not matter: its storage exists from its maker on.
+        # The position of a view in the list does not matter: its storage exists once its maker has run.
         reading.read_views.setdefault(dep, (node, value, own * (size // elements), []))[3].append(op)
     else:
         reading.plain_readers.setdefault(value, set()).add(op)

@@ -48,7 +48,7 @@ class _Segmentation:
         return evaluate(self.problem, sequence_of(self.problem, self.pairs)).peak_bytes
 
 
-# Searches for several budgets on one problem follow each other.
+# One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
     """Return the segmentations whose copies may all run again."""
@@ -75,7 +75,7 @@ def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
 def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
     """Return copies within the budget, in bytes, by the greedy at the peak; None if no candidate lowers the peak.
 
-    Each step evaluates the whole order, so that this suits small problems only.
+    Each step evaluates the whole order, so this heuristic suits only small problems.
     """
     pairs = set[Pair]()
     current = evaluate(problem, sequence_of(problem, pairs))
@@ -93,7 +93,8 @@ def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Return whether the peak is equal and the overflow lower, as if one of several equal peaks was lowered."""
+    """Return whether the peak is unchanged but the overflow is lower, as when one of several equal peaks has been
+    lowered."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
 
@@ -155,7 +156,7 @@ class _EvictionRun:
         in_memory: The live storages.
         live_bytes: Their bytes.
         stage: The next operation that runs for the first time.
-        pending_reads: For each storage the number of pending reads, during which it must not be evicted.
+        pending_reads: For each storage, the number of pending reads, during which it must not be evicted.
         pairs: The copies so far.
     """
 
@@ -230,7 +231,8 @@ class _EvictionRun:
         return int(self.problem.costs[op]) / (self._sizes[v] * max(1, next_use - self.stage))
 
     def _next_use(self, v: int) -> int | None:
-        """Return the next first execution that reads a storage, or the end for outputs; None if there is none."""
+        """Return the stage of the next first execution that reads a storage, or the end for outputs; None if there is
+        none."""
         users = self.problem.uses_of(v)
         index = bisect_left(users, self.stage)
         if index < len(users):

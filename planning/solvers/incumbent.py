@@ -1,4 +1,4 @@
-"""The incumbent of a search: the best copies so far, by the evaluation of their flat order alone."""
+"""The incumbent of a search: the best copies so far, according to the evaluation of their flat order alone."""
 
 from __future__ import annotations
 

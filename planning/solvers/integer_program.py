@@ -1,4 +1,4 @@
-"""Solve linear and integer programs by HiGHS. No other module depends on HiGHS.
+"""Solve linear and integer programs with HiGHS. No other module depends on HiGHS.
 
 HiGHS is optional (`pip install 'xdsl-recompute[plan]'`) and deterministic. Work is limited by branching nodes, and by
 time only if a time limit is given.
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 DUAL_TOLERANCE = 1e-9
-"""Tolerance of HiGHS on the sign of reduced costs: a bound may be too high by this times the number of columns."""
+"""Tolerance of HiGHS on the sign of reduced costs: a bound may be too high by this tolerance times the number of
+columns."""
 
 
 def available() -> bool:

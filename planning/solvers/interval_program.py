@@ -1,12 +1,13 @@
-"""Re-optimize the copies in a window of stages, with the rest of the plan fixed, by retention intervals for CP-SAT.
+"""Re-optimize the copies in a window of stages, with the rest of the plan fixed: a model of retention intervals for
+CP-SAT.
 
 Each execution in the window keeps each of its results for an interval of positions. The intervals of all results share
-the budget; each read is inside an interval of its operand; a storage that the rest of the step reads has an interval
-up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
-free bytes; after its end nothing changes. The model never counts too few bytes, but may count too many for a use that
-reads an instance other than the latest, so the flat order is evaluated in the end. The model is the one of Moccasin
-(Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search; the present copies are a complete
-hint.
+the budget; each read is inside an interval of its operand; a storage that the rest of the step reads has an interval up
+to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough free
+bytes; after its end nothing changes. The model never counts too few bytes, but may count too many for a use that reads
+an instance other than the latest, so the flat order of the result is evaluated as well. The model is the one of
+Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search; the present copies are a
+complete hint.
 
 OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and deterministic time make
 results reproducible.
@@ -81,9 +82,9 @@ class _Execution:
 
     Attributes:
         op: The operation.
-        start: Its position, a number or a variable.
+        start: Its position: an integer or a variable.
         active: The variable for whether it runs; None if it always does.
-        ends: For each result the variable of the position up to which it is kept.
+        ends: For each result, the variable of the position up to which it is kept.
         hint: Its position in the present plan; None without one.
     """
 

@@ -10,8 +10,8 @@ States are bits of 64-bit integers: only storages that copies make or read are a
 from their operation to their last use in every schedule. Storages below `NEGLIGIBLE` count as free, and always live.
 
 Pebble games on graphs with recomputation are of this form (R. Sethi, "Complete register allocation problems", 1975).
-The number of states is exponential: of more than `MAX_STATES`, some are left out. Then copies may be found, but nothing
-is proved.
+The number of states is exponential. If there are more than `MAX_STATES`, some are left out: copies may still be found,
+but their absence proves nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .result import Stop, never
 from .sequence import evaluate, sequence_of
 
 States: TypeAlias = NDArray[np.uint64]
-"""States as sets of bits, sorted."""
+"""States as bit masks, sorted."""
 MAX_STORAGES = 64
 """Maximum number of storages in a state."""
 MAX_STATES = 1000
@@ -38,7 +38,7 @@ MAX_STATES = 1000
 NEGLIGIBLE = 1e-3
 """Share of the budget below which a storage counts as free."""
 MAX_CORRECTIONS = 3
-"""Maximum number of searches for a budget: each next search is for fewer bytes, by the excess of the plan before it."""
+"""Maximum number of searches for a budget: each search lowers the limit by the excess of the preceding plan."""
 CHUNK_BITS = 16
 """Number of storages of a state whose bytes are looked up together, in a table with 2 ** 16 entries."""
 
@@ -53,7 +53,7 @@ def copies_within(problem: Problem, budget: int, stop: Stop = never) -> frozense
     Args:
         problem: The problem.
         budget: The budget in bytes.
-        stop: Ends the search, with `TooManyStates`.
+        stop: A predicate that ends the search, which then raises `TooManyStates`.
 
     Returns:
         The copies; None if it is proved that there are none.
@@ -73,7 +73,10 @@ def copies_within(problem: Problem, budget: int, stop: Stop = never) -> frozense
         limit -= excess
     if _StateSearch(problem, budget, stop, any_order=True).copies() is None:
         return None
-    raise TooManyStates("a schedule within the budget needs copies in another order, or has too many small storages")
+    raise TooManyStates(
+        "nothing is proved: the copies of a schedule within the budget may run in another order, and the search "
+        "ignores the bytes of small storages"
+    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class _StateSearch:
     Attributes:
         any_order: Whether the copies in a stage may run in any order, and more than once; their order is lost then.
         layers: The states after each execution so far.
-        omitted: The numbers of states that were left out.
+        omitted: The number of states left out after each execution with too many.
     """
 
     problem: Problem
@@ -207,7 +210,7 @@ class _StateSearch:
 
     @cached_property
     def _bit_numbers(self) -> dict[int, int]:
-        """The number of the bit of each storage that is part of the state."""
+        """The bit index of each storage that is part of the state."""
         problem = self.problem
         copyable = np.flatnonzero(problem.may_run_again).tolist()
         read = {v for op in copyable for v in problem.operands_of(op)}
@@ -219,7 +222,7 @@ class _StateSearch:
 
     @cached_property
     def _is_free(self) -> NDArray[np.bool_]:
-        """For each storage whether it is negligible."""
+        """For each storage, whether it is negligible."""
         return self.problem.storage_bytes <= NEGLIGIBLE * self.budget
 
     @cached_property
@@ -232,12 +235,12 @@ class _StateSearch:
 
     @cached_property
     def _operands(self) -> list[int]:
-        """For each operation its operands as bits."""
+        """For each operation, its operands as a bit mask."""
         return [self._state_of(self.problem.operands_of(op)) for op in range(len(self.problem))]
 
     @cached_property
     def _results(self) -> list[int]:
-        """For each operation its results as bits."""
+        """For each operation, its results as a bit mask."""
         return [self._state_of(self.problem.results_of(op)) for op in range(len(self.problem))]
 
     @cached_property

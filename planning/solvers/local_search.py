@@ -156,12 +156,12 @@ class LocalSearch:
         self._board[LOG_LENGTH] = 0
 
     def _pairs(self, kernels: Kernels) -> frozenset[Pair]:
-        """Return the copies of the state."""
+        """Return the copies of the current state, as (stage, operation) pairs."""
         count = kernels.list_copies(self._board, ORDERED_COPIES)
         return self._decode(ORDERED_COPIES, count)
 
     def _decode(self, part: int, count: int) -> frozenset[Pair]:
-        """Return the first copies of a part, as `list_copies` writes them."""
+        """Return the first `count` copies of a part that `list_copies` has written, as (stage, operation) pairs."""
         stride, start = len(self.problem) + 1, self._board[part]
         encoded = self._board[start : start + count]
         return frozenset([(int(pair) // stride, int(pair) % stride) for pair in encoded])
@@ -177,8 +177,7 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 
 
 def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Run ruin and recreate from the best plans, each with a seed of its own. The arguments are those of
-    `anneal_from`."""
+    """Run ruin and recreate from the best plans, each with its own seed. `anneal_from` describes the arguments."""
     starts = best.best_plans or [(Provenance("greedy"), frozenset[Pair]())]
     anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 

@@ -22,8 +22,8 @@ MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 
 
 def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
-    """Solve with pairs of cuts: the best one, and one where its solution exceeds the budget; on small problems also one
-    of several spread over the backward pass.
+    """Solve with pairs of cuts: the best single cut, and a cut where its solution exceeds the budget. On small
+    problems, also pair it with cuts spread over the backward pass.
 
     Args:
         best: The incumbent, to which solutions are offered.
@@ -66,7 +66,7 @@ def solve_with_more_cuts(
         search: The search that repairs solutions.
         effort: The limits.
         bounds: The bounds by single cuts, which are raised.
-        overflows: For each previous solution the bytes above the budget, by operation.
+        overflows: For each previous solution, the bytes above the budget, by operation.
     """
     if (
         not isinstance(bounds, CutBounds)

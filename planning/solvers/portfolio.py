@@ -111,7 +111,7 @@ def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infe
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
-    """Make the result of an incumbent with a plan.
+    """Return the result of an incumbent that has a plan.
 
     Args:
         best: The incumbent.

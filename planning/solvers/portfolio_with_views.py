@@ -92,7 +92,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
         toggled_cost = _cost(problem, best.budget, toggled)
         if toggled_cost is not None and (cost is None or toggled_cost < cost):
             chosen, cost = toggled, toggled_cost
-    best.progress(f"copies of views: {len(chosen)} of {len(problem.views)} pay")
+    best.progress(f"copies of views: {len(chosen)} of {len(problem.views)} lower the extra cost")
     return chosen
 
 

@@ -12,7 +12,7 @@ Conventions of this package:
 
 Any set of pairs with i < t is a valid program, because every value has been computed once before.
 
-In the code of this package `t` is a stage, `op` an operation, and `v` a storage, all by number.
+In the code of this package, `t` is a stage, `op` an operation and `v` a storage; all are indices.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SmallView:
 class Problem:
     """Operations 0 … n - 1 in the order of their first executions, and storages 0 … m - 1 in the order of their makers.
 
-    The arrays have the type int64. Their names and entries are those of the kernels' board too (`kernels/board.py`).
+    The arrays have the type int64. The board of the kernels uses the same names and entries (`kernels/board.py`).
 
     | array | entries | entry |
     |---|---|---|
@@ -72,8 +72,8 @@ class Problem:
     | `uses` | reads | operation; those of a storage are in program order |
 
     Attributes:
-        names, labels: For each operation its name in messages, and its name in files.
-        storage_names: For each storage its name in messages.
+        names, labels: For each operation, its name in messages, and its name in files.
+        storage_names: For each storage, its name in messages.
         earliest_stage: The first stage in which copies may run.
         views: Views that can be copied, so that the remainder of their storage is freed.
         allows_forward_copies: Whether copies may run before `earliest_stage` too, which is then only the stage where
@@ -173,10 +173,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class OperationRow:
-    """An operation, as input of `problem_of`. The other fields are those of `Problem`.
+    """An operation, as input of `problem_of`. `Problem` describes the other fields.
 
     Attributes:
-        operands: Storages by number.
+        operands: The indices of the storages that it reads.
         result_bytes: The bytes of each result.
     """
 
@@ -204,18 +204,19 @@ def problem_of(
         rows: The operations in the order of their first executions.
         outputs: The storages that are live to the end.
         storage_names: The name of each storage in messages; by default made from the name of its operation.
-        earliest_stage: The first stage in which copies may run; if None, that of the first backward operation, or 0.
+        earliest_stage: The first stage in which copies may run; if None, the stage of the first backward operation, or
+            0 if there is none.
         views: As in `Problem`.
         allows_forward_copies: As in `Problem`.
 
     Raises:
-        ValueError: For a read before the definition.
+        ValueError: If an operation reads a storage that no earlier operation makes.
     """
     result_start = _starts([len(row.result_bytes) for row in rows])
     operands = [sorted(set(row.operands)) for row in rows]
     for op, (row, storages) in enumerate(zip(rows, operands, strict=True)):
         if storages and (storages[0] < 0 or storages[-1] >= result_start[op]):
-            raise ValueError(f"operation {op} ({row.name}) reads a value that is not made before it")
+            raise ValueError(f"operation {op} ({row.name}) reads a value that no earlier operation makes")
     storage_bytes = np.array([size for row in rows for size in row.result_bytes], np.int64)
     is_output = np.zeros(len(storage_bytes), np.int64)
     is_output[list(outputs)] = 1

@@ -16,7 +16,7 @@ import numpy as np
 from .problem import Ints, Problem
 
 NOT_REPEATED = -1
-"""The block and the place of an operation that is in no block."""
+"""The entry in `block` and `place` of an operation outside blocks."""
 MIN_BLOCKS = 3
 """Minimum number of blocks of a run."""
 MAX_PERIOD = 4096
@@ -28,8 +28,8 @@ class Repeats:
     """The repeated blocks of a step.
 
     Attributes:
-        block: For each operation its block, first layer first, or `NOT_REPEATED`.
-        place: For each operation its place in the block, or `NOT_REPEATED`.
+        block: For each operation, its block, first layer first, or `NOT_REPEATED`.
+        place: For each operation, its place in the block, or `NOT_REPEATED`.
         count: The number of blocks.
     """
 
@@ -67,7 +67,7 @@ class RepeatedRun:
         return range(self.start, self.start + self.length)
 
 
-# Searches for several budgets on one problem follow each other.
+# One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def repeats(problem: Problem) -> Repeats | None:
     """Return the repeated blocks that make up most of the step; None without such blocks."""
@@ -127,7 +127,8 @@ def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
 
 
 def _signatures(problem: Problem) -> Ints:
-    """Return a number for each operation, equal for operations of equal costs that read and make equal sizes."""
+    """Return a signature of each operation. Operations with equal costs, operand sizes and result sizes have equal
+    signatures."""
     numbers = dict[tuple[object, ...], int]()
     sizes = problem.storage_bytes.tolist()
     signatures = list[int]()

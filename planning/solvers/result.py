@@ -22,7 +22,7 @@ def never() -> bool:
 
 
 class NoPlan(Exception):
-    """No plan within the budget exists, or none was found; the message has the reason and the least budget."""
+    """No plan within the budget exists, or none was found; the message gives the reason and the least budget."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Infeasible:
     """No plan within the budget.
 
     Attributes:
-        reason: The reason as text.
+        reason: The reason as a string.
         proved: Whether it is proved that no schedule is within the budget; otherwise none was found.
         minimum_bytes: The proven lower bound of the peak of all schedules.
         holding: The values that make up this bound, by name.
@@ -78,7 +78,7 @@ class Infeasible:
 
 
 def refusal(problem: Problem, budget: int) -> Infeasible | None:
-    """Return the refusal if the largest working set exceeds the budget, so that no schedule keeps it; None
+    """Return the refusal if the largest working set exceeds the budget, so that no schedule can meet it; None
     otherwise."""
     least = largest_working_set(problem)
     if least.bytes <= budget:
@@ -87,21 +87,22 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
 
 
 def refuse_without_plan(problem: Problem, solver: str) -> Infeasible:
-    """Make the refusal of a solver that found no plan; nothing is proved."""
-    return infeasible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
+    """Return the refusal of a solver that found no plan, without a proof that none exists."""
+    reason = f"{solver} found no plan within the budget, but it is not proved that none exists"
+    return infeasible(problem, reason, False)
 
 
 def refuse_after_end(problem: Problem) -> Infeasible:
-    """Make the refusal of a search that a limit or an interrupt ended before it found a plan."""
-    return infeasible(problem, "the search was ended before it found a plan, and none is proved impossible", False)
+    """Return the refusal of a search that a limit or an interrupt ended before it found a plan."""
+    return infeasible(problem, "the search ended before it found a plan, but it is not proved that none exists", False)
 
 
 def refuse_without_ortools(problem: Problem) -> Infeasible:
-    """Make the refusal of the solver `windows` without OR-tools."""
+    """Return the refusal of the solver `windows` without OR-tools."""
     return infeasible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
 
 
 def infeasible(problem: Problem, reason: str, proved: bool) -> Infeasible:
-    """Make a refusal, with the largest working set of the problem as the lower bound of every plan."""
+    """Return a refusal, with the largest working set of the problem as the lower bound for every plan."""
     least = largest_working_set(problem)
     return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))

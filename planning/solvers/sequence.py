@@ -3,7 +3,7 @@
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
 A use reads the latest execution before it. An order that uses a value before its definition, or that omits an
-operation, raises `ValueError`. The solvers confirm their results here, with none of the data of their search.
+operation, raises `ValueError`. The solvers confirm their results here, independently of the data of their search.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
     rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     stages, copied = rows[:, 0], rows[:, 1]
     if len(rows) and (stages.max() > n or copied.min() < 0 or bool((copied >= stages).any())):
-        raise ValueError("a copy stands before the operation that it copies")
+        raise ValueError("a copy precedes the operation that it copies")
     if len(set(map(tuple, rows.tolist()))) != len(rows):
         raise ValueError("an operation is copied twice in one stage")
     if len(rows) and not problem.may_run_again[copied].all():
-        raise ValueError("an operation that may run once only is copied")
+        raise ValueError("an operation that must not run twice is copied")
     # Sorted by stage; in a stage the copies come first, and its own operation last.
     operations = np.arange(n, dtype=np.int64)
     keys = np.concatenate([stages * (n + 1) + copied, operations * (n + 1) + n])
@@ -94,7 +94,7 @@ def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
 
 
 def order_text(problem: Problem, sequence: Iterable[int]) -> str:
-    """Return the order of execution as text, one label per line, as `read_order` parses it."""
+    """Return the order of execution as a string, one label per line, as `read_order` parses it."""
     return "".join([f"{problem.labels[op]}\n" for op in sequence])
 
 
@@ -103,12 +103,12 @@ def _check(problem: Problem, sequence: Ints) -> None:
     n = len(problem)
     if len(sequence) and (sequence.min() < 0 or sequence.max() >= n):
         unknown = sequence[(sequence < 0) | (sequence >= n)][0]
-        raise ValueError(f"the order names operation {unknown}, but the graph has {n}")
+        raise ValueError(f"the order names operation {unknown}, but the graph has only {n} operations")
     first = np.full(n, -1, np.int64)
     first[sequence[::-1]] = np.arange(len(sequence), dtype=np.int64)[::-1]
     if (first < 0).any():
         missing = int(np.flatnonzero(first < 0)[0])
-        raise ValueError(f"the order leaves out operation {missing} ({problem.names[missing]})")
+        raise ValueError(f"the order omits operation {missing} ({problem.names[missing]})")
     late = np.flatnonzero(first[problem.makers[problem.operands]] > first[problem.readers])
     if len(late):
         reader, value = int(problem.readers[late[0]]), int(problem.operands[late[0]])

@@ -1,4 +1,4 @@
-"""A planner under a memory budget: convert the graph of a step to a problem, and copies back to a plan.
+"""Plan under a memory budget: convert the graph of a step to a problem, and the solver's copies back to a plan.
 
     RecomputeOptions(planner=planner_within("8GiB"))
 
@@ -34,7 +34,7 @@ MAX_SOLVES = 5
 
 
 def problem_of_graph(graph: Graph) -> Problem:
-    """Return the problem of a graph, with the same operation numbers.
+    """Return the problem of a graph, with the same operation indices.
 
     Reads through views are reads of the viewed storage; `pairs_with_views` copies the views that a copy needs. The cost
     of an execution is its cost in the graph plus one, so that no copy is free. A returned storage of an operation with
@@ -204,7 +204,7 @@ def plan_within(
         graph: The graph of the step.
         budget: The budget in bytes of temporaries in program order.
         options: The solver and the limits of the search.
-        prepared: The graph, prepared for several budgets; not used if it is that of another graph.
+        prepared: The graph, prepared for several budgets; ignored if it was prepared for another graph.
 
     Returns:
         The plan with its distance to the optimum; without copies if the plain step is within the budget.
@@ -237,7 +237,7 @@ def _failure(budget: int) -> str:
 
 
 def _describe_minimum(problem: Problem, bound: TwoPointBound, least_bytes: int) -> str:
-    """Describe the least budget for which a plan was found, and the proven lower bound."""
+    """Describe the smallest budget for which a plan was found, and the proven lower bound."""
     proved = readable_bytes(max(bound.bytes, largest_working_set(problem).bytes))
     return f"the best plan found needs {readable_bytes(least_bytes)}, and none needs less than {proved}"
 
@@ -287,12 +287,12 @@ def solve_until_rewritten_fits(
         if rewritten_bytes <= budget:
             return _fitting_plan(plan, outcome, first, budget, rewritten_bytes)
         limit = min(limit, outcome.peak_bytes) - (rewritten_bytes - budget)
-    reason = f"{_failure(budget)}: after rewriting, the last one needs {readable_bytes(rewritten_bytes)}"
+    reason = f"{_failure(budget)}: after rewriting, the last plan needs {readable_bytes(rewritten_bytes)}"
     return infeasible(problem, reason, proved=False)
 
 
 def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
-    """Make the fitting plan. `first`: the result for the budget itself, whose bound holds; later ones had lower
+    """Return the fitting plan. `first`: the result for the budget itself, whose bound is valid; later results had lower
     limits."""
     bound = min(first.bound_percent, result.percent)
     result = replace(result, budget=budget, peak_bytes=rewritten_bytes, bound_percent=bound, bound_by=first.bound_by)
@@ -315,7 +315,7 @@ def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewri
     minimum = readable_bytes(refusal.minimum_bytes)
     if rewritten_bytes and refusal.minimum_bytes <= budget:
         last = readable_bytes(rewritten_bytes)
-        return f"{_failure(budget)}: after rewriting, the last one needs {last}; none needs less than {minimum}"
+        return f"{_failure(budget)}: after rewriting, the last plan needs {last}; none needs less than {minimum}"
     if not refusal.minimum_bytes:
         return f"{_failure(budget)}: {refusal.reason}"
     clause = f"no plan needs less than {minimum}"

@@ -46,15 +46,15 @@ NEGLIGIBLE = 1e-4
 
 @dataclass(frozen=True)
 class StageProgram:
-    """The program of some cuts.
+    """The program for one choice of cuts.
 
     Attributes:
         cuts: The operations of the cuts, in ascending order.
         program: The integer program.
-        saved: For each cut the columns of S[k, v], by storage.
-        again: For each cut the columns of X[k, i], by operation.
-        held: For each cut the columns of H[k, v], by storage.
-        ever: For each cut the columns of Y[k, i], by operation.
+        saved: For each cut, the columns of S[k, v], by storage.
+        again: For each cut, the columns of X[k, i], by operation.
+        held: For each cut, the columns of H[k, v], by storage.
+        ever: For each cut, the columns of Y[k, i], by operation.
     """
 
     cuts: tuple[int, ...]
@@ -69,11 +69,11 @@ class StageProgram:
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """Return the operations that run again after the cut number `at` in a solution."""
+        """Return the operations that run again after the cut with index `at` in a solution."""
         return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
 
     def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """Return the storages that are live at the cut number `at` in a solution."""
+        """Return the storages that are live at the cut with index `at` in a solution."""
         return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
 
 

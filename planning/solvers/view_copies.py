@@ -11,7 +11,7 @@ again, and its result can be dropped.
 The bound. In `views_apart` a storage is split into its views and the remainder, all made by its maker; a reader of the
 whole storage reads all parts. For any schedule with any copies of views: if the storage is live, its parts are, which
 together are no larger; if a copy is live, its part is, which is no larger. The first executions of copies are free in
-the relaxation. So a lower bound of the relaxation is one for every schedule with copies of views.
+the relaxation. So a lower bound of the relaxation holds for every schedule with copies of views.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def _copy_row(view: SmallView, storage: int, is_backward: bool) -> OperationRow:
 
 
 def views_apart(problem: Problem) -> Problem:
-    """Return the relaxation that the docstring of the module describes. Its operations keep their numbers."""
+    """Return the relaxation that the docstring of the module describes. Its operations keep their indices."""
     views_of = dict[int, list[SmallView]]()
     for view in problem.views:
         views_of.setdefault(view.storage, []).append(view)
     view_read = {(op, view.storage): view for view in problem.views for op in view.readers}
-    # For each storage the numbers of its parts, by the label of the view. Parts are numbered in the order of `names`.
+    # For each storage, the indices of its parts, by the label of the view. Parts are in the order of `names`.
     rows = list[OperationRow]()
     parts = dict[int, dict[str, int]]()
     names, outputs = list[str](), list[int]()

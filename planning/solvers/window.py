@@ -10,13 +10,13 @@ from .problem import Pair, Problem
 from .sequence import sequence_of
 
 MAX_CANDIDATES = 48
-"""Maximum number of operations that may run again in a window, in addition to the operations that do so in the present
-plan."""
+"""Maximum number of operations that may run again in a window, in addition to those that the present plan copies
+there."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """A range of positions before the window.
+    """The free memory in a range of positions before the window.
 
     Attributes:
         bytes: The maximum of the live bytes there, without `kept`.
@@ -80,7 +80,8 @@ def window_of(
     """
     if not problem.earliest_stage <= first < last <= len(problem) + 1:
         allowed = f"{problem.earliest_stage} to {len(problem) + 1}"
-        raise ValueError(f"stages {first} to {last} (exclusive) are not a window: copies may run in stages {allowed}")
+        misuse = f"stages {first} to {last} (exclusive) do not form a window"
+        raise ValueError(f"{misuse}: copies may run only in stages {allowed}")
     inside = {op for t, op in pairs if first <= t < last}
     nearest = list(_makers(problem, inside, first, last))[:most]
     candidates = tuple(sorted({*inside, *nearest}))
@@ -145,8 +146,8 @@ def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Col
 
 
 def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    """Return for each position of an order the change of the live bytes, and for each storage the position of its last
-    use."""
+    """Return, for each position of an order, the change of the live bytes, and, for each storage, the position of its
+    last use."""
     made_at = dict[int, int]()
     used_at = dict[int, int]()
     change = [0] * (len(order) + 1)

@@ -47,7 +47,7 @@ def largest_working_set(problem: Problem) -> WorkingSet:
 
 
 def last_pinned_operations(problem: Problem) -> Ints:
-    """Return for each storage the last operation up to which it is pinned."""
+    """Return, for each storage, the last operation up to which it is pinned."""
     lasts = problem.makers.copy()
     first_stage = 0 if problem.allows_forward_copies else problem.earliest_stage
     may_read_copy = (problem.may_run_again[problem.makers[problem.operands]] != 0) & (problem.readers >= first_stage)
@@ -57,7 +57,7 @@ def last_pinned_operations(problem: Problem) -> Ints:
 
 
 def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
-    """Return for each operation the bytes of pinned storages, of its other operands, and its inner bytes."""
+    """Return, for each operation, the bytes of pinned storages, of its other operands, and its inner bytes."""
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.makers, problem.storage_bytes)
     np.add.at(change, lasts + 1, -problem.storage_bytes)

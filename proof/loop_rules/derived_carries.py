@@ -1,10 +1,10 @@
-"""Derived carries of a loop: those that no iteration changes, and those that follow from the iteration number alone.
+"""Derived carries of a loop: carries that no iteration changes, and carries that depend on the iteration number alone.
 
     while(%i = 0, %j = 7, %k = %x) %i < 8 do { ...; return %i + 1, %j - 1, %k }
 
-In iteration n of this loop, `%i` is n, `%j` is 7 - n, and `%k` is `%x`. A loop counts if its condition compares such a
-carry, its *counter*, with a constant. The body of a loop that appears to count is numbered under the assumption that it
-does; `counts_as_assumed` verifies this afterwards.
+In iteration n of this loop, `%i` is n, `%j` is 7 - n, and `%k` is `%x`. A loop *counts* if its condition compares such
+a carry, its *counter*, with a constant. The body of a loop that appears to count is numbered under the assumption that
+it does; `counts_as_assumed` verifies this afterwards.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class DerivedCarries:
     def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
         """Return whether the body increases the counter by one, and the condition contains nothing to preserve.
 
-        True if no counter was assumed.
+        Returns true if no counter was assumed.
         """
         if (counting := numbered.counting) is None:
             return True
@@ -164,7 +164,7 @@ class DerivedCarries:
         return replace(counting, others=others)
 
     def _values(self, numbered: NumberedLoop) -> dict[int, int]:
-        """Return the value of each derived carry that its fresh term still stands for."""
+        """Return the values of the derived carries that are still represented by fresh terms."""
         loop, counting = numbered.loop, numbered.counting
         values = {
             carry: loop.initial[index]
@@ -183,7 +183,7 @@ class DerivedCarries:
         return self._integers.term_of_sum(total, self._terms.head_of(counting.iteration))
 
     def _substituted(self, numbered: NumberedLoop, values: Mapping[int, int]) -> NumberedLoop:
-        """Substitute the values of carries in the terms of a loop, and in those that the scopes of its regions
+        """Substitute the values of carries in the terms of a loop, and in the terms that the scopes of its regions
         record."""
         loop = numbered.loop
         recorded = [term for _, scope in numbered.regions for term in (*scope.preserved, *scope.executed)]
@@ -202,5 +202,5 @@ class DerivedCarries:
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
-    """Return whether a value is a sum with the argument as one of its terms."""
+    """Return whether a value is a sum with the argument as one of its addends."""
     return isinstance(value, OpResult) and name_of(value.op) == "stablehlo.add" and argument in value.op.operands

@@ -47,7 +47,7 @@ class Sum(NamedTuple):
 
 
 def whole(number: int) -> Sum:
-    """Return the sum that is a constant."""
+    """Return a constant as a sum."""
     return Sum((), number)
 
 
@@ -154,7 +154,7 @@ class Integers:
         intervals = [self.interval(self.sum_of(operand)) for operand in operands]
         if decide is None or intervals[0] is None or intervals[1] is None:
             return None
-        # A negative number is a large unsigned one.
+        # As an unsigned integer, a negative number is large.
         is_unsigned = comparison.order is ComparisonType.UNSIGNED or any(self.is_unsigned(term) for term in terms)
         if is_unsigned and min(intervals[0][0], intervals[1][0]) < 0:
             return None
@@ -183,7 +183,7 @@ class Integers:
         return self._terms.term(Head("operation", CONSTANT, (("value", key),), like.types))
 
     def interval(self, total: Sum) -> Interval | None:
-        """Return inclusive bounds of a sum, or None if they are unknown or the sum may overflow."""
+        """Return inclusive bounds of a sum; None if they are unknown, or if the sum may overflow."""
         low = high = total.offset
         for base, scale in total.parts:
             if (interval := self.ranges.get(base)) is None:

@@ -37,7 +37,7 @@ class InvariantCarries:
         self._carries = dict[Operation, frozenset[int]]()
 
     def of(self, loop: Operation) -> frozenset[int]:
-        """Return the numbers of the carries that an iteration yields unchanged.
+        """Return the indices of the carries that an iteration yields unchanged.
 
         `loop`: an operation whose condition and body have one block each.
         """
@@ -123,7 +123,7 @@ def counter_of(
 ) -> Counter | None:
     """Return the carry that the condition compares with a constant bound, or None.
 
-    That the carry grows by one in each iteration is not checked here.
+    This function does not check that the carry grows by one in each iteration.
     """
     head = terms.head_of(condition)
     operands = terms.operands_of(condition)
@@ -139,7 +139,7 @@ def counter_of(
 
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
-    """Return whether a comparison is `LT` with the signedness of its operands' type."""
+    """Return whether a comparison has the direction `LT` and the signedness of its operands' type."""
     comparison = comparison_of(terms.attributes.by_name(terms.head_of(condition).attributes))
     if comparison is None or comparison.direction is not ComparisonDirection.LT:
         return False
@@ -180,7 +180,7 @@ def slice_of_loop(terms: Terms, loop: AnyLoop, index: int) -> Slice:
 
 
 def carries_behind(terms: Terms, loop: OpenLoop, index: int) -> list[int]:
-    """Return the carries on which carry `index` depends, itself first, in the order of discovery.
+    """Return the carries on which carry `index` depends, in the order of discovery, starting with the carry itself.
 
     Unless the loop counts, the carries that its condition reads are included.
     """

@@ -87,9 +87,11 @@ class LoopNumbering(Numbering):
         return tuple(self._choose_branch(number, scope.chosen_branches) for number in numbers)
 
     def _choose_branch(self, number: int, chosen: Mapping[int, Branch]) -> int:
-        """Replace the result of a conditional whose condition is decided here by the result of the region that runs.
+        """Replace the result of a conditional whose condition is known in this scope by the result of the region that
+        runs.
 
-        Both conditionals must have the same number of regions, since the last region runs for all indices out of range.
+        This conditional and the enclosing one must have the same number of regions, since the last region runs for all
+        indices that are out of range.
         """
         while self._terms.head_of(number).kind == "branch":
             decides, *results = self._terms.operands_of(number)
@@ -215,7 +217,7 @@ class LoopNumbering(Numbering):
         return NumberedLoop(loop, counting, condition_scope, body_scope)
 
     def _with_effects(self, numbered: NumberedLoop, state: int) -> NumberedLoop | None:
-        """Return the loop with its effects, if it has any, as one more carry; None if they cannot be one.
+        """Return the loop with its effects, if it has any, as an additional carry; None if they cannot be a carry.
 
         `state`: the effects before the loop.
         """
@@ -224,7 +226,7 @@ class LoopNumbering(Numbering):
             return None
         if body.state == loop.state:
             return numbered
-        # Endless loops and effects have an order in each iteration.
+        # A loop that may not terminate must stay after the effects before it, which a carry does not express.
         if any(body.executed.values()):
             return None
         with_state = replace(

@@ -33,11 +33,11 @@ class Patterns:
     def __init__(self, rules: LoopRules):
         self._rules = rules
         self._terms = rules.terms
-        self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
+        self._no_state = rules.terms.term(Head("state", "nothing"))  # Recorded terms have no effects.
 
     def of_iterations(self, loop: CountingLoop, trips: int, term: int) -> int:
         """Return the pattern for a term of a loop body over all `trips` iterations of the loop."""
-        # A carry that is the same in all iterations is its initial value already.
+        # A carry that is the same in all iterations has already been replaced by its initial value.
         places = {carry: place for place, carry in enumerate(loop.carries) if carry != loop.initial[place]}
         inside = OpenRegion((loop.iteration, *places, loop.state), (term,))
         number, captures = self._terms.close(inside, (), -1, loop.depth)
@@ -57,7 +57,7 @@ class Patterns:
 
     def until_it_ends(self, loop: ConditionalLoop, part: LoopPart, term: int) -> int:
         """Return the pattern of a term that runs in a part of a loop without a known trip count."""
-        # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
+        # Add the term as a carry: its slice holds the carries that it depends on, and the carries of the condition.
         wider = replace(
             loop,
             carries=(*loop.carries, self._terms.fresh("variable", (), loop.depth)),
@@ -122,8 +122,8 @@ class Patterns:
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
     def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
-        """Return for each iteration of `other` the equal iteration of `pattern`, as sums over the iteration numbers of
-        `other`."""
+        """Return, for each iteration of `other`, the equal iteration of `pattern`, as sums over the iteration numbers
+        of `other`."""
         extents = self._extents(pattern)
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None

@@ -7,9 +7,9 @@ so two loops that compute x in the same way agree on it. Before the first iterat
 
 *Shapes.* Adding a dimension of extent 1 and removing it is the identity, and two consecutive reshapes are one.
 
-*Continuation.* A loop that continues another one is the other one. If the initial carries of a loop are the carries of
-another loop after `a` iterations, and its iteration n computes the same from them as iteration `a + n` of the other
-loop, then its carries are the carries of the other loop:
+*Continuation.* A loop that continues another loop is expressed by the other loop. If the initial carries of a loop are
+the carries of another loop after `a` iterations, and its iteration n computes the same from them as iteration `a + n`
+of the other loop, then its carries are the carries of the other loop:
 
     history(n, y)  with  y before the loop = history(a, x),  next y (n) = next x (a + n)    ->    history(a + n, x)
 
@@ -74,12 +74,12 @@ class LoopRules:
             case "history", _:
                 return self.history(self._open_counting(head, operands), 0, operands[0])
             case "rows", _:
-                return self.rows.again(head, operands)
+                return self.rows.with_captures(head, operands)
             case "index", _:
                 result = self.integers.term_of_sum(self.integers.expand(head, operands), head)
             case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
                 result = self.integers.normal_form(head, operands)
-            case "operation", "stablehlo.constant":  # In the form of a sum with the same value.
+            case "operation", "stablehlo.constant":  # Use the form of a sum with the same value.
                 value = self.integers.constant(self.terms.term(head))
                 result = None if value is None else self.integers.term_of_sum(whole(value), head)
             case "operation", "stablehlo.compare":
@@ -335,9 +335,8 @@ def flatten_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) 
 
 
 def _carries_of(rules: LoopTermRules, loop: CountingLoop, index: int) -> tuple[int, ...] | None:
-    """Return for each carry of the inner loop the outer carry that is its initial value.
-
-    None if an initial value is not an outer carry, or if two inner carries have the same one.
+    """Return, for each carry of the inner loop, the outer carry that is its initial value. None if an initial value is
+    not an outer carry, or if two inner carries have the same initial value.
     """
     index_of = {term: carry for carry, term in enumerate(loop.carries)}
     initial = rules.open_history(loop.next[index]).initial
@@ -347,7 +346,7 @@ def _carries_of(rules: LoopTermRules, loop: CountingLoop, index: int) -> tuple[i
 
 
 def _are_alike(rules: LoopTermRules, loop: CountingLoop, order: Sequence[int], other: CountingLoop) -> bool:
-    """Return whether both loops count in the same type, and the other one has as many carries as `order`."""
+    """Return whether both loops count in the same type, and `other` has as many carries as `order`."""
     type_, other_type = (rules.terms.head_of(opened.iteration).types for opened in (loop, other))
     return type_ == other_type and len(order) == len(other.carries)
 

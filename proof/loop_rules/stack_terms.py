@@ -147,8 +147,8 @@ class RowTermBuilder:
             self._of_histories[number] = self._row_of_stored(number)
         return self._of_histories[number]
 
-    def again(self, head: Head, operands: tuple[int, ...]) -> int:
-        """Return the rows of this head for other captures."""
+    def with_captures(self, head: Head, operands: tuple[int, ...]) -> int:
+        """Return the `rows` term with this head and these operands."""
         depth = 1 + max(map(self._terms.depth_of, operands), default=0)
         place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
         return self._close(place, self._instance(head, operands, place), head.types, depth)

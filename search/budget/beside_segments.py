@@ -1,7 +1,8 @@
-"""Plan a step under a budget if its segments have budgets of their own: first the segments, then the rest.
+"""Plan a step under a budget in which some segments have their own budgets: first these segments, then all other
+operations.
 
-The planner gets the step with the copies for the segments. Operations that read unsaved values of these segments are
-not recomputed for the rest, because the segments would have to save more values for them.
+The planner for the other operations gets the step with the copies that the segment budgets require. It must not
+recompute an operation that reads an unsaved value of such a segment, because the segment would have to save this value.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
 from ...transforms.preparation.prepare import prepare
 
-SEGMENTS_FIRST = "with the segments planned first, which proves nothing about other choices"
-STAYS = "copying it would make a segment with a budget save more"
+SEGMENTS_FIRST = "with the segment budgets planned first, so that nothing is proved about other plans"
+STAYS = "recomputing it would require a segment with a budget to save more"
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
 
 
 def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:
-    """Return the graph of the step with the copies for its segments. Operations must not run twice in it if a segment
-    would have to save more for that."""
+    """Return the graph of the step with the copies for its segments. In this graph, an operation must not run twice if
+    a segment would have to save more for that."""
     members = frozenset[int]().union(*limits.segments.values())
     saved = saved_after(graph, limits.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
@@ -95,7 +96,8 @@ def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) 
 
 
 def _places(program: SimulatedProgram) -> list[int]:
-    """Return for each operation of the program the original operation that it is, or before which it was inserted."""
+    """Return, for each operation of the program, the index of an original operation: of itself, or of the operation
+    before which it was inserted."""
     places, behind = list[int](), -1
     for operation in reversed(program.operations):
         behind = behind if operation.is_new else operation.origin

@@ -22,7 +22,8 @@ from ..outcome import RewriteResult
 from .limits import Budget, BudgetLimits
 
 RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], RewriteResult]
-"""A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule."""
+"""A function that rewrites the module with a loop schedule: according to plans, with a planner, or, for None, as
+without a budget."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class BudgetProblem:
         run: The function that rewrites the module.
         limits: The budget in bytes.
         options: The options of the rewrite.
-        stop: Ends the search with the best result so far.
+        stop: A predicate that ends the search with the best result so far.
     """
 
     module: ModuleOp

@@ -58,8 +58,9 @@ class BudgetLimits:
 
     Attributes:
         plain_bytes: The temporaries of the plain step.
-        limit_bytes: The most temporaries within the budget; None for the budget `min`.
-        fixed_bytes: Arguments and results, for which a budget in bytes leaves room; empty for shares and `min`.
+        limit_bytes: The maximum temporaries within the budget; None for the budget `min`.
+        fixed_bytes: The bytes of arguments and results, which count towards a budget in bytes; empty for shares and
+            `min`.
     """
 
     plain_bytes: Mapping[str, int]
@@ -89,7 +90,7 @@ class BudgetLimits:
         return max((peaks[name] / max(size, 1) for name, size in reference_bytes.items()), default=0.0)
 
     def excess_bytes(self, peaks: Mapping[str, int]) -> int:
-        """Return the largest excess over a limit in bytes; negative if all limits are kept."""
+        """Return the largest excess over a limit in bytes; negative if all peaks are within their limits."""
         limits = self.limit_bytes or {}
         return max((peaks[name] - limit for name, limit in limits.items()), default=0)
 
@@ -127,15 +128,15 @@ def temporaries_limit(
 ) -> int | None:
     """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
 
-    A share is one of the temporaries of the plain step. A number of bytes limits device memory: it includes arguments
-    and results.
+    A share is relative to the temporaries of the plain step. A number of bytes limits the device memory, which includes
+    arguments and results.
 
     Args:
         op: The operation at which a refusal is reported.
-        budget: The budget as text.
+        budget: The budget as a string.
         plain_bytes: The temporaries of the plain step.
         fixed_bytes: The bytes of arguments and results, which no plan changes.
-        fixed_values: The name of these in a refusal.
+        fixed_values: The name of these values in a refusal.
 
     Raises:
         Refusal: If arguments and results alone exceed the budget.

@@ -1,7 +1,7 @@
 """The loop schedules that a search under a budget tries.
 
-They range from uncut loops over the corners of `analysis/copies/loop_cut_curve.py` to the smallest sets of stacks, and
-further to carries that are saved at intervals of several iterations.
+They range from uncut loops, through the corners of `analysis/copies/loop_cut_curve.py`, to the smallest sets of stacks,
+and further to carries that are saved at intervals of several iterations.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def has_loops(module: ModuleOp) -> bool:
 
 
 def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSchedule]:
-    """List the schedules from the least work to the fewest bytes. A schedule of the user is an alternative to uncut
-    loops only."""
+    """List the schedules from the least work to the fewest bytes. If the user gives a schedule, the only alternative is
+    uncut loops."""
     schedule = options.loop_schedule
     if schedule == UNCUT or not has_loops(module):
         return (UNCUT,)

@@ -22,8 +22,8 @@ from .limits import Budget
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """Return the time that the step waits for moves, less the time that the plans were charged for them, in the unit of
-    the cost."""
+    """Return the time that the step waits for moves, minus the time that the plans were charged for them, in the unit
+    of the cost."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
     return moved.waiting(offload.speed, forward, backward) - moved.cost(offload.assumed_speed)
@@ -40,14 +40,14 @@ def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> N
 
 
 def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult], offload: Offload) -> RewriteResult:
-    """Return the result within the budget with the least work, first with marked moves alone, then with ever more
-    values on offer; ties go to fewer moves.
+    """Return the result within the budget with the least work. Marked moves alone are tried first, then offers of more
+    and more values; ties go to fewer moves.
 
     Args:
         within: Rewrites the module within the budget, with the given options of offloading.
 
     Raises:
-        Refusal: No set of values meets the budget; the refusal is that for the marked moves.
+        Refusal: No set of values meets the budget; the refusal is the one for marked moves alone.
     """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]
@@ -57,7 +57,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult],
         if not isinstance(result := _result_or_refusal(within, variant), Refusal):
             results.append(result)
     if not results:
-        assert isinstance(alone, Refusal), "without results the first try failed"
+        assert isinstance(alone, Refusal), "if there are no results, the first try failed"
         raise alone
     best = min(results, key=lambda variant: variant.outcome.extra_cost)
     remarks = (Remark(module, _summary(offload, best, alone), RemarkKind.ANALYSIS),) if offload.speed else ()

@@ -1,4 +1,4 @@
-"""Keep a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower limit.
+"""Meet a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower limit.
 
 A retry is needed if the CSE after copying extends live ranges beyond the plan. The choice without a budget is taken if
 it fits and is cheaper.
@@ -46,7 +46,7 @@ class _OrderSearch:
     Attributes:
         problem: The problem.
         results: The results with the schedules so far.
-        seen: The fingerprints of the graphs that these led to.
+        seen: The fingerprints of the graphs that the schedules led to.
     """
 
     problem: BudgetProblem
@@ -74,7 +74,7 @@ class _OrderSearch:
                 self.results.append(result)
         if refused is not None and not self.results:
             schedule = choices[-1].pass_option
-            hint = f"; this is with {schedule}, and other loop schedules keep more" if len(choices) > 2 else ""
+            hint = f"; this is with {schedule}, and other loop schedules need more memory" if len(choices) > 2 else ""
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
         return min(self.results, key=self._order_of)
 
@@ -131,9 +131,9 @@ class _OrderSearch:
 
 @dataclass
 class _SolverRounds:
-    """Rewrites by plans of the solvers, each after the one before exceeded the budget.
+    """Rewrites according to plans of the solvers, repeated while the result exceeds the budget.
 
-    If the peak of an eager executor exceeds it, copy groups are chained first, then the limit is lowered.
+    If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered.
 
     Attributes:
         problem, loops: The problem, and the loop schedule.
@@ -173,8 +173,8 @@ class _SolverRounds:
             return min(self.kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
             self.problem.place,
-            f"no plan is within the budget {self.problem.wording} as it is written: "
-            f"the last is {readable_bytes(over)} above",
+            f"no plan is within the budget {self.problem.wording}: "
+            f"the rewritten program of the last plan exceeds it by {readable_bytes(over)}",
         )
 
     def _tighten(self, over: int, early: int, is_first: bool) -> None:
@@ -203,7 +203,8 @@ class _SolverRounds:
             raise NoPlan(f"{error}{besides}{self._fixed_values()}") from error
 
     def _fixed_values(self) -> str:
-        """Return a phrase on the arguments and results that a budget in bytes leaves room for, or ""."""
+        """Return a phrase on the arguments and results that count towards a budget in bytes; "" for any other
+        budget."""
         fixed = ", ".join(map(format_bytes, self.problem.limits.fixed_bytes.values()))
         return (
             f"; the budget of {self.problem.budget.text} covers {fixed} of arguments and results too" if fixed else ""
@@ -211,7 +212,7 @@ class _SolverRounds:
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
-    """Return whether no plan within the budget is cheaper than these by a share that is worth a search."""
+    """Return whether these plans are so close to their lower bounds that a further search is not worthwhile."""
     from ...planning.solvers.effort import OPEN_GAP
 
     proofs = [plan.plan.optimality for plan in plans]
@@ -220,7 +221,7 @@ def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """For each graph the public function that contains the step, and the bytes that this function needs around the
+    """For each graph, the public function that contains the step, and the bytes that this function needs around the
     step, which is outlined if it is inside a loop.
 
     single: the function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).

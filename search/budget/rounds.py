@@ -1,5 +1,5 @@
-"""Measure candidates until one is within a budget: take the candidate with the least work that is expected to fit,
-measure it, and correct the forecasts.
+"""Measure candidates until one is within a budget. Each round measures the candidate with the least work that is
+expected to fit, and corrects the forecasts.
 
 The caller supplies the candidates and the measure: a memory model (`within.py`), XLA
 (`frontends/jax/compilation/budgeted.py`), or Inductor (`frontends/torch/inductor/budget_search.py`).
@@ -36,8 +36,8 @@ class CandidatePool(Protocol[C_co]):
         ...
 
     def search(self, ratio: Ratio, stop: Stop) -> Sequence[Prediction]:
-        """Add candidates that are expected to fit, and return all forecasts. `ratio`: the expected need of a forecast
-        as a multiple of the limit."""
+        """Add candidates that are expected to fit, and return all forecasts. `ratio`: maps a forecast to its expected
+        need, as a multiple of the limit."""
         ...
 
 
@@ -51,9 +51,10 @@ class Rounds(Generic[C, T]):
         plain_needs: The forecast need and the measured need of the plain step.
         measure: Rewrites and measures a candidate, given with its expected need. Returns its need and a result; None if
             its plans do not apply.
-        stop: Ends the search once there is a result.
-        is_over: Ends the planning of more candidates.
-        measured_needs: The measured needs, by position in the pool: those of earlier searches, extended by this one.
+        stop: A predicate that ends the search once there is a result.
+        is_over: A predicate that ends the planning of more candidates.
+        measured_needs: The measured needs of candidates, by position in the pool. They include those of earlier
+            searches, and this search adds more.
         results: The results of the measured candidates, by position in the pool.
         more: The number of additional candidates, of kinds without a measurement, before a search ends without a
             result.
@@ -76,8 +77,8 @@ class Rounds(Generic[C, T]):
         return rounds + (self.more if self.limit else bool(self.measured_needs))
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates beyond those of earlier searches, and `more` of kinds without a
-        measurement if none fits.
+        """Measure at most `rounds` candidates beyond those of earlier searches. If none fits, measure up to `more`
+        further candidates of kinds without a measurement.
 
         Returns:
             The result within the limit with the least work, or for the budget `min` the result with the least need;

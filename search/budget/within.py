@@ -74,7 +74,7 @@ def within_budget(
 
     Args:
         run: Rewrites the module, which it must leave unchanged.
-        stop: Ends the search with the best result so far.
+        stop: A predicate that ends the search with the best result so far.
 
     Raises:
         Refusal: If no plan is within the budget, with the minimum if it is proven.
@@ -103,7 +103,7 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
     extra = f"{counted(result.outcome.copies, 'operation')} run again, {result.outcome.extra_flops} FLOPs more"
-    # Without loops to cut, a schedule means nothing.
+    # Without loops to cut, a schedule has no effect.
     is_other = result.loops != problem.options.loop_schedule and has_loops(problem.module)
     loops = f", with {result.loops.pass_option}" if is_other else ""
     text = f"budget {problem.wording}: {peaks} at the peak {model}; {extra}{loops}"

@@ -1,8 +1,9 @@
 """Buffer assignment of XLA:CPU: live ranges of stored values, and which values share memory.
 
-As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes a barrier or a loop stays in
-place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of the step
-until that result is written; a donated argument is copied if a reader of it may run after its memory is overwritten.
+As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes through a barrier or a loop
+stays in place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of
+the step until that result is written; a donated argument is copied if a reader of it may run after its memory is
+overwritten.
 
 As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one,
 which is copied first if a reader may run later. Whether it may is decided only by use-def edges, not by the schedule.
@@ -27,7 +28,7 @@ _BEFORE = 1
 class OccupiedPlaces:
     """The set of places that are occupied at each step, as a segment tree over the steps.
 
-    A place is a buffer that values with disjoint live ranges share. For each node of the tree, `_throughout` has the
+    A place is a buffer that values with disjoint live ranges share. For each node of the tree, `_throughout` holds the
     places that one `put` occupied at all steps of the node, and `_somewhere` the places that are occupied at any of its
     steps; both are bit sets.
     """
@@ -106,8 +107,8 @@ def lives(fused: Fusion, schedule: Sequence[int], owners: Mapping[int, int]) -> 
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """Return the values that pass a barrier or a loop, or are updated in place, with the value whose place each
-    shares."""
+    """Return the values that pass through a barrier or a loop, or that are updated in place, each with the value whose
+    place it shares."""
     program, owners = fused.program, dict[int, int]()
     sharing = [op for op in fused.reads if program.names[op] in FORWARDS or program.names[op] in WRITES_OVER]
     readers = _readers(fused) if any(program.names[op] not in FORWARDS for op in sharing) else dict[int, Set[int]]()
@@ -117,7 +118,7 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
         values = [program.root[operand] for operand in program.operands[op]]
         for index, (result, value) in enumerate(zip(program.makes[op], values, strict=False)):
             # A loop overwrites its initial values. It copies those that other operations read or own, and those that
-            # it is given twice.
+            # are passed to it twice.
             own = program.maker[value] in fused.reads and value not in program.constants
             once = own and values.index(value) == index
             if forwards or index in unchanged or (once and all_before(op, readers[value] - {op}, fused)):
@@ -176,7 +177,7 @@ def write_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Sequenc
 
 
 def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -> list[Life]:
-    """Return the live ranges that do not fit into the memory of any result.
+    """Return the live ranges that do not fit in the memory of any result.
 
     The largest values are placed first, each into a result of at least its size.
 

@@ -36,8 +36,8 @@ def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
 def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
     """Return, for each class of equal values that operations overwrite, the operand that needs no copy.
 
-    The keys are the numbers of the classes in `KernelProgram.alike`; the values are pairs of operation and operand
-    number.
+    The keys are the ids of the classes in `KernelProgram.alike`; the values are pairs of an operation and an operand
+    index.
     """
     alike = program.alike
     last = {
@@ -241,7 +241,7 @@ class _KernelWriter:
         return [self.replacement.get(value, value) for value in reads if value not in operands]
 
     def _with_own_operands(self, op: int, operands: Sequence[int]) -> Sequence[int]:
-        """Return the operands, each overwritten operand that has other readers replaced by a copy."""
+        """Return the operands, with a copy in place of each overwritten operand that has other readers."""
         own = list(operands)
         unchanged = self.program.handed_on.get(op, frozenset())
         for index, value in enumerate(operands[: len(overwritten(self.program, op))]):

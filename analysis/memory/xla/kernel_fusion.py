@@ -6,8 +6,8 @@ the first, a kernel absorbs producers of its operands that have no other readers
 there is only one. A library kernel is never fused with others: its operands and results are stored.
 
 The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
-CPU subclass). A producer is fused into each reader that permits it, and is also stored if some reader does not, as a
-matrix product, which reads memory. Two cases matter for bytes:
+CPU subclass). A producer is fused into each reader that permits it, and is also stored if some reader does not permit
+it, such as a matrix product, which reads from memory. Two cases matter for bytes:
 
 - A cheap producer with one large operand is fused into several readers, each of which computes it again, so that its
   *operand* is live until the last of them: the random bits of a dropout instead of its mask.
@@ -26,7 +26,7 @@ from .program import KernelProgram
 from .traits import Trait
 
 _NOWHERE, _SEVERAL = -1, -2
-"""Values instead of the number of the kernel that computes an operation: no kernel, and several kernels."""
+"""Values in place of the kernel that computes an operation: no kernel, and several kernels."""
 _LARGEST = 100
 """Maximum number of operations in a kernel plus values that it reads from outside."""
 
@@ -144,7 +144,7 @@ class Fusion:
 def fusion(program: KernelProgram) -> Fusion:
     """Fuse the operations of a block into kernels."""
     rules = _Rules(program, _Descendants(program))
-    # From the end: the kernels of an operation depend on those of its readers.
+    # From the end: the kernels of an operation depend on the kernels of its readers.
     stored = [op for op in reversed(range(len(program))) if rules.place(op)]
     stored.reverse()
     return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
@@ -163,7 +163,7 @@ class _Descendants:
         self._last = len(program.sources) - 1
         self._rows = dict[int, int]()
         self._last_needed = dict[int, list[int]]()
-        """For each operation the rows that no earlier operation needs."""
+        """For each operation, the rows that no earlier operation needs."""
         for op, sources in enumerate(program.sources):
             self._last_needed.setdefault(min(sources, default=op), []).append(op)
 
@@ -172,7 +172,7 @@ class _Descendants:
             del self._rows[unneeded]
         row, sources, rows = 1 << (self._last - op), self._program.sources, self._rows
         for reader in self._program.readers[op]:
-            # A reshape and a constant are no sources of their readers.
+            # Reshapes and constants are not sources of their readers.
             if op in sources[reader]:
                 row |= rows[reader]
         rows[op] = row
@@ -257,7 +257,7 @@ class _Rules:
         `_SEVERAL` if it is not fused into exactly one."""
         kernel = self.computed_in.get(op)
         if kernel is None:
-            # Set before the readers are asked, in case one of them asks for this operation.
+            # Set this entry before visiting the readers, since a reader may look it up.
             kernel = self.computed_in[op] = op
             if op not in self.library and not self.is_stored(op):
                 kernel = self.computed_in[op] = self._common_kernel(op)

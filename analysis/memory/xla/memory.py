@@ -104,8 +104,8 @@ def _copies_in_loops(block: Block, runs: int) -> Iterator[Buffer]:
 
 
 def _stored_copies(around: Operation, block: Block, runs: int) -> Iterator[Buffer]:
-    """Yield the copies in a block that its kernels store, with `runs` times their bytes, as values of the module of the
-    operation around it, to which the stacks of a loop belong, too."""
+    """Yield the copies that the kernels of a block store, with `runs` times their bytes. Like the stacks of a loop,
+    they belong to the module of the operation around the block."""
     form = with_kernel_copies(program_of(block))
     operations = tuple(block.ops)
     for life in ScheduledKernels.of(form.program).lives:
@@ -116,7 +116,7 @@ def _stored_copies(around: Operation, block: Block, runs: int) -> Iterator[Buffe
 
 
 def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]:
-    """Return the live ranges that do not fit into the memory of arguments and results.
+    """Return the live ranges that do not fit in the memory of arguments and results.
 
     `donated`: see `donations`.
     """
@@ -144,7 +144,7 @@ T = TypeVar("T")
 class Plain:
     """The unchanged step as a program of the model.
 
-    Operations and values have the numbers of the step's graph. `donated`: see `donations`.
+    Operations and values have the indices of the step's graph. `donated`: see `donations`.
     """
 
     program: KernelProgram
@@ -200,8 +200,8 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
 
 
 def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
-    """Return for each operation of the unchanged program, its positions in the rewritten one: its own position and the
-    positions of its copies."""
+    """Return, for each operation of the unchanged program, its positions in the rewritten program: its own position and
+    the positions of its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
     for op, origin in enumerate(new.columns[0]):
         if origin != BARRIER_ORIGIN:
@@ -224,7 +224,7 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
 
 
 def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """Return for each value the owner of its storage: reshapes share the storage of their operand, all other values
+    """Return, for each value, the owner of its storage: reshapes share the storage of their operand, all other values
     have their own storage."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root

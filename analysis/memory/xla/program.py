@@ -46,7 +46,7 @@ class Columns:
     constants: set[int] = field(default_factory=set[int])
 
     def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
-        """Append a value and return its number.
+        """Append a value and return its index.
 
         `root`: as in `KernelProgram`; None for the value itself.
         """
@@ -129,7 +129,7 @@ class KernelProgram:
         maker: The operation that defines each value, or `NO_MAKER`.
         sizes, ranks: Bytes and rank of each value.
         root: The owner of each value's memory, through a chain of reshapes.
-        reshapes: Operations that share the memory of an operand, with the number of that operand.
+        reshapes: Operations that share the memory of an operand, with the index of that operand.
         numbers: Operations that create a splat.
         masks: Operations that convert a mask to numbers.
         constants: Values that use no memory and are computed in their readers.
@@ -137,9 +137,9 @@ class KernelProgram:
         bodies: The blocks of each loop and branch.
         handed_on: For each loop, the indices of the carried values that no iteration changes.
         kernels: The requirements of products and convolutions.
-        alike: For each value that is computed only from constants, the number of its class of equal values.
+        alike: For each value that is computed only from constants, the id of its class of equal values.
         pools: Gradients of maxima over windows.
-        spreads: For each broadcast, the number of its class; broadcasts of a class differ at most in their operands.
+        spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
     """
 
     arguments: int
@@ -181,7 +181,7 @@ class KernelProgram:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation the readers of its results, looking through reshapes."""
+        """For each operation, the readers of its results, looking through reshapes."""
         direct: list[list[int]] = [[] for _ in self.maker]
         for op, values in enumerate(self.reads):
             for value in values:
@@ -203,7 +203,7 @@ class KernelProgram:
 
     @cached_property
     def sources(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation the producers of its operands, looking through reshapes, without constants."""
+        """For each operation, the producers of its operands, looking through reshapes, without constants."""
         root, maker, constants = self.root, self.maker, self.constants
         return tuple(
             [
@@ -241,7 +241,7 @@ class NewOperation:
 
 @dataclass
 class Draft:
-    """Builder of a rewritten `program`, whose values keep their numbers."""
+    """Builder of a rewritten `program`, whose values keep their indices."""
 
     program: KernelProgram
     origin: list[int] = field(default_factory=list[int])
@@ -297,7 +297,7 @@ class Draft:
         self.columns.add_operation(name, Trait.NONE, operands, (), self.program.makes[op])
 
     def insert(self, origin: int, new: NewOperation, sizes: Sequence[int], like: int) -> Sequence[int]:
-        """Append a new operation and return the numbers of its results.
+        """Append a new operation and return the indices of its results.
 
         Args:
             origin: The operation of the old program that it belongs to.

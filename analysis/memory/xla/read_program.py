@@ -219,8 +219,7 @@ class _ProgramReader:
                     self._from_outside(value)
 
     def _from_outside(self, value: SSAValue) -> int:
-        """Add a value from outside the block and, if it is a reshape, its operand; return the number of the
-        value."""
+        """Add a value from outside the block and, if it is a reshape, its operand; return the index of the value."""
         if id(value) in self.number:
             return self.number[id(value)]
         source = _reshape_operand(value)
@@ -238,7 +237,7 @@ class _ProgramReader:
         if is_constant:
             self.from_constants.add(op)
         is_number = is_constant and len(results) == 1 and self.from_constants.is_one_number(results[0])
-        # The operand whose memory the result shares. A splat has none: it has any shape at once.
+        # The operand whose memory the result shares. A splat has none, since it is created in its final shape.
         source = (
             None if is_number or not results else _viewed_operand(op) or self.from_constants.passed_through_operand(op)
         )
@@ -272,7 +271,7 @@ class _ProgramReader:
         return self.spread_numbers.setdefault(key, len(self.spread_numbers))
 
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
-        """Add a result and return its number.
+        """Add a result and return its index.
 
         `source`: the operand whose memory it shares; None if it has its own.
         """

@@ -92,7 +92,7 @@ class ScheduledKernels:
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        """Return for each kernel the peak bytes of its regions; for a loop, including copies of carried values."""
+        """Return, for each kernel, the peak bytes of its regions; for a loop, including copies of carried values."""
         program, peaks = self.program, dict[int, int]()
         for op, bodies in program.bodies.items():
             # Structurally equal operations share one object for their bodies.
@@ -169,7 +169,7 @@ def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequen
 
 
 def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
-    """Return for each value the steps that read it."""
+    """Return, for each value, the steps that read it."""
     readers = dict[int, list[int]]()
     for index, op in enumerate(run.schedule):
         for value in run.fused.reads[op]:
@@ -178,7 +178,7 @@ def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
 
 
 def _all_needed(run: ScheduledKernels) -> dict[int, int]:
-    """Return for each kernel, as a bit set, its step and the steps of all kernels on which it depends."""
+    """Return, for each kernel, a bit set of its step and the steps of all kernels on which it depends."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):
         needed[op] = 1 << index

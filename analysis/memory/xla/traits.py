@@ -82,7 +82,7 @@ REQUIRED_LAYOUTS: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] =
 
 
 def needs_transposed_copy(op: Operation) -> tuple[bool, ...]:
-    """Return for each operand whether it must be transposed into a copy."""
+    """Return, for each operand, whether it must be transposed into a copy."""
     return tuple([_is_moved(required) for required in REQUIRED_LAYOUTS[name_of(op)](op)])
 
 

@@ -51,8 +51,8 @@ board position of the first entry of ROW_POOL that was never allocated; with the
 BEST_COST, BEST_COUNT = 12, 13
 """Scalars: the cost and the number of the copies in BEST_COPIES. BEST_COST is -1 if there are none."""
 OPERATION_COUNT, EARLIEST_STAGE, STAGE_ROWS, LAST_USE_ROWS = range(14, 18)
-"""Constants of the problem: the number n of operations; the first stage in which copies may run; the first of the rows
-of stages, and the first of the rows of last uses (`rows.py`)."""
+"""Constants of the problem: the number n of operations; the first stage in which copies may run; the index of the first
+row of stages, and of the first row of last uses (`rows.py`)."""
 
 COSTS, INNER_BYTES, MAY_RUN_AGAIN, RESULT_START = range(18, 22)
 """By operation, as in `Problem`. RESULT_START has one more entry, for the end."""
@@ -123,7 +123,7 @@ def board_of(problem: Problem, earliest_stage: int | None = None) -> tuple[Board
         earliest_stage: The first stage in which copies may run; None for the first stage of the problem.
     """
     parts = {**_problem_parts(problem), **{part: _zeros(count) for part, count in _state_lengths(problem).items()}}
-    assert list(parts) == list(range(FIRST_PART, HEADER)), "the parts are in the order of their numbers"
+    assert list(parts) == list(range(FIRST_PART, HEADER)), "the parts are in the order of their indices"
     ends = HEADER + 1 + np.cumsum([len(entries) for entries in parts.values()])
     header = np.zeros(HEADER + 1, np.int64)
     header[FIRST_PART:] = [HEADER + 1, *ends]

@@ -1,8 +1,8 @@
 """Compile the inner loops with numba, if it is installed and the work is worth it.
 
 The functions marked with `kernel` are plain Python. `CompiledKernels` has copies of them that numba compiles; these
-call the compiled copies of other kernels. numba caches the machine code between runs, next to the sources or, if their
-folder is not writable, in the user's cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the plain functions alone, as
+call the compiled copies of other kernels. numba caches the machine code between runs, next to the sources or, if that
+directory is not writable, in the user's cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the plain functions alone, as
 without numba, and `RECOMPUTE_PLAN_PATH=compiled` the compiled ones alone.
 """
 
@@ -29,7 +29,7 @@ def kernel(function: Function) -> Function:
 
 
 def chosen_path() -> str:
-    """Return the path that the environment demands, `plain` or `compiled`; otherwise an empty text."""
+    """Return the path that the environment demands, `plain` or `compiled`; otherwise an empty string."""
     return os.environ.get("RECOMPUTE_PLAN_PATH", "")
 
 
@@ -42,8 +42,8 @@ class CompiledKernels:
     """Compiled copies of all kernels, each of which numba compiles, or loads from its cache, at its first call.
 
     Args:
-        entries: The kernels that Python calls. The others get no wrappers for Python, which take a tenth of the time to
-            compile.
+        entries: The kernels that Python calls. The others get no Python wrappers, which would take a tenth of the
+            compile time.
     """
 
     def __init__(self, entries: Collection[Callable[..., Any]]):
@@ -79,7 +79,7 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
     flags = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": not is_entry}
     try:
         dispatcher: Any = numba.njit(cache=True, **flags)(copy)
-    except RuntimeError:  # No folder for the cache is writable.
+    except RuntimeError:  # No directory for the cache is writable.
         dispatcher = numba.njit(**flags)(copy)
     # numba's cache key covers only the file of the function; the stamp covers the files of its callees too.
     if (cache_file := _cache_file(dispatcher)) is not None:
@@ -89,12 +89,13 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 
 
 def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
-    """Compile for the argument types without literals; otherwise numba compiles a kernel for each literal value."""
+    """Compile for the argument types, with literal types widened; otherwise numba compiles a kernel for each literal
+    value."""
     return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _cache_file(dispatcher: Any) -> Any:
-    """Return the cache of numba on disk for a kernel; None if no folder for it is writable."""
+    """Return the cache of numba on disk for a kernel; None if no directory for it is writable."""
     return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 

@@ -37,9 +37,11 @@ MAX_MOVE_COPIES = 48
 
 @kernel
 def apply_move(board: Board, stage: int, operation: int, mode: int) -> bool:
-    """Apply the move, and recount the bytes. Returns whether an operand was dead, so that other modes may differ.
+    """Run the operation again in the stage, treat its dead operands according to `mode`, and recount the bytes. Returns
+    whether an operand was dead: if not, all modes give the same result. In mode CHEAPER, returns whether an operand was
+    recomputed.
 
-    Nothing is changed, and the board is marked as full, if less than a quarter of the log is left.
+    If less than a quarter of the log is left, the board is only marked as full.
     """
     if board[IS_FULL] == 1 or board[LOG_LENGTH] * 4 > 3 * length_of(board, LOG):
         board[IS_FULL] = 1
@@ -65,8 +67,8 @@ def _is_dead(board: Board, storage: int, stage: int) -> bool:
 
 @kernel
 def _collect(board: Board, stage: int, operation: int, most: int) -> bool:
-    """Fill MOVE_OPERATIONS with the operation and, up to `most` in all, the makers of its dead operands, sorted.
-    Returns whether an operand was dead."""
+    """Write the operation and the makers of its dead operands, at most `most` operations in total, to MOVE_OPERATIONS,
+    sorted. Returns whether an operand was dead."""
     board[LAST_STAMP] += 1
     stamp, stamps, move, makers = board[LAST_STAMP], board[OPERATION_STAMP], board[MOVE_OPERATIONS], board[MAKERS]
     board[move] = operation

@@ -129,8 +129,8 @@ def _delete_copy(board: Board, stage: int, operation: int) -> None:
 
 @kernel
 def last_use(board: Board, storage: int, made: int, limit: int) -> int:
-    """Return the last stage before `limit` in which a storage is used; `made`, the stage in which its instance is made,
-    if there is none after it."""
+    """Return the last stage before `limit` in which an instance of a storage is used. If it is not used, return `made`,
+    the stage in which it is made."""
     latest = made
     for position in uses_at(board, storage):
         user = board[position]
@@ -181,7 +181,8 @@ def _set_rise(board: Board, stage: int, rise: int) -> None:
 
 @kernel
 def undo(board: Board, mark: int) -> None:
-    """Undo the changes in the log from entry `mark` on. No stage may be pending before, and none is afterwards."""
+    """Undo the changes in the log from entry `mark` on. No stage may be pending before the call, and none is
+    afterwards."""
     position, first = board[LOG] + board[LOG_LENGTH], board[LOG] + mark
     while position > first:
         position -= 3
@@ -192,7 +193,7 @@ def undo(board: Board, mark: int) -> None:
             _delete_copy(board, stage, detail)
         else:
             _insert_copy(board, stage, detail)
-    # The undone records have the bytes inside the stages already.
+    # The undone records already restore the bytes inside the stages.
     pending, is_pending = board[PENDING_STAGES], board[IS_PENDING]
     for index in range(board[PENDING_COUNT]):
         board[is_pending + board[pending + index]] = 0

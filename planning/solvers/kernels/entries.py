@@ -2,7 +2,7 @@
 
 Both give the same results. Plain Python is about a hundred times slower, but numba takes a second to load compiled
 kernels, and many seconds to compile them after an installation. So small problems begin with the plain kernels, and
-change to the compiled ones once the plain ones have taken as long as this.
+switch to the compiled kernels once the plain ones have taken as long as compiling or loading would.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .sqrt_blocks import peak_bytes
 MOST_OPERATIONS = 500
 """Number of operations above which a problem uses the compiled kernels at once."""
 SECONDS_IF_CACHED, SECONDS_IF_NOT = 0.5, 6.0
-"""CPU seconds of plain kernels after which the compiled ones are used: if an earlier process has compiled them, and if
-not."""
+"""CPU seconds of plain kernels after which the compiled kernels are used. The first limit applies if an earlier process
+has compiled them, the second if not."""
 COMPILING = "compiling the search for plans with numba, once per installation"
 _LOG = logging.getLogger("recompute.planning")
 

@@ -19,8 +19,8 @@ def draw(board: Board, count: int) -> int:
 
 @kernel
 def sort_entries(board: Board, start: int, count: int) -> None:
-    """Sort `count` entries from position `start` on in place, smallest first, by Shell's sort (gaps as of N. Tokuda,
-    "An improved Shellsort", 1992)."""
+    """Sort `count` entries from position `start` on in place, smallest first, by Shell's sort, with the gaps of N.
+    Tokuda, "An improved Shellsort", 1992."""
     gap = 1
     while gap < count:
         gap = gap * 9 // 4 + 1

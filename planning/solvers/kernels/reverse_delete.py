@@ -29,7 +29,7 @@ from .heap import sort_entries
 from .rows import contains, count_below, entry
 
 INDEX_BITS, COST_BITS = 28, 32
-"""Bits of a sort key for the number of a copy and for its cost, which is scaled down if it needs more."""
+"""Bits of a sort key for the index of a copy and for its cost, which is scaled down if it needs more bits."""
 
 
 @kernel

@@ -2,10 +2,10 @@
 
 There are three kinds of rows, for n operations:
 
-- The row of operation i has the stages in which it runs, in order, including its own.
-- Row `STAGE_ROWS + t` has the operations that are copied in stage t, for t from 0 to n.
-- Row `LAST_USE_ROWS + v` has the stage of the last use of each instance of storage v, one for each entry of the row of
-  its maker. The last use of an instance without uses is the stage in which it is made.
+- The row of operation i lists the stages in which it runs, in order, including its own.
+- Row `STAGE_ROWS + t` lists the operations that are copied in stage t, for t from 0 to n.
+- Row `LAST_USE_ROWS + v` lists the stage of the last use of each instance of storage v, one for each entry of the row
+  of its maker. The last use of an instance without uses is the stage in which it is made.
 
 A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of its size.
 """
@@ -30,13 +30,13 @@ from .compiled import kernel
 
 @kernel
 def entry(board: Board, row: int, index: int) -> int:
-    """Return the entry number `index` of the row."""
+    """Return the entry of the row at `index`."""
     return board[board[board[ROW_START] + row] + index]
 
 
 @kernel
 def set_entry(board: Board, row: int, index: int, value: int) -> None:
-    """Replace the entry number `index` of the row."""
+    """Replace the entry of the row at `index`."""
     board[board[board[ROW_START] + row] + index] = value
 
 
@@ -55,21 +55,21 @@ def count_below(board: Board, row: int, limit: int) -> int:
 
 @kernel
 def contains(board: Board, row: int, value: int) -> bool:
-    """Return whether the row has this entry."""
+    """Return whether the row contains this value."""
     index = count_below(board, row, value)
     return index < board[board[ROW_LENGTH] + row] and entry(board, row, index) == value
 
 
 @kernel
 def last_use_in(board: Board, storage: int, stage: int) -> int:
-    """Return the stage of the last use of the instance of a storage that uses in `stage` read."""
+    """Return the stage in which the instance of a storage that is current in `stage` has its last use."""
     run = count_below(board, board[board[MAKERS] + storage], stage + 1) - 1
     return entry(board, board[LAST_USE_ROWS] + storage, run)
 
 
 @kernel
 def insert_entry(board: Board, row: int, index: int, value: int) -> None:
-    """Insert the value before the entry number `index` of the row."""
+    """Insert the value into the row at `index`."""
     length = board[board[ROW_LENGTH] + row]
     if length == board[board[ROW_CAPACITY] + row]:
         _enlarge(board, row)
@@ -82,7 +82,7 @@ def insert_entry(board: Board, row: int, index: int, value: int) -> None:
 
 @kernel
 def delete_entry(board: Board, row: int, index: int) -> None:
-    """Delete the entry number `index` of the row."""
+    """Delete the entry of the row at `index`."""
     start, length = board[board[ROW_START] + row], board[board[ROW_LENGTH] + row] - 1
     for position in range(start + index, start + length):
         board[position] = board[position + 1]

@@ -1,9 +1,9 @@
 """Ruin and recreate: remove some copies, repair with the greedy, run reverse delete, and accept cheaper results.
 
-The ruin removes the copies of a window of stages, of operations, or of both, of one operation or stage, of two windows
-of operations, around a stage near the budget, or at random. In half of the rounds the bytes in random windows of stages
-have larger weights; in some rounds random copies are added first. Results are accepted as in simulated annealing
-(Schrimpf et al., "Record breaking optimization results using the ruin and recreate principle", 2000).
+The ruin removes copies of one of several kinds, drawn at random: for example the copies in a window of stages or of
+operations, or around a stage near the budget. In half of the rounds the bytes in random windows of stages have larger
+weights; in some rounds random copies are added first. Results are accepted as in simulated annealing (Schrimpf et al.,
+"Record breaking optimization results using the ruin and recreate principle", 2000).
 """
 
 from __future__ import annotations

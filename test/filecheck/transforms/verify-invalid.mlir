@@ -90,7 +90,7 @@ func.func @twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 func.func @forward(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
-  // expected-error@+1 {{this copy of stablehlo.sine stands in phase 'residual', not in the gradient}}
+  // expected-error@+1 {{this copy of stablehlo.sine is in phase 'residual', not in phase 'gradient'}}
   %c = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "residual"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>

@@ -116,7 +116,7 @@ def test_step_without_measured_saving_is_unchanged() -> None:
 
 def test_path_in_place_of_a_plan_is_rejected() -> None:
     with pytest.raises(
-        BadPlan, match=r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)"
+        BadPlan, match=r"in Python, plan is the JSON text, not a path: pass Path\('plan.json'\).read_text\(\)"
     ):
         recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan="plan.json"))
 

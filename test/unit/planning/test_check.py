@@ -41,9 +41,12 @@ def test_valid_plan_has_no_violations() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"before": 7}, "an operation does not exist: the graph has 7, numbered from 0"),
-        ({"batches": (Batch((0, -1), (X,)),)}, "an operation does not exist: the graph has 7"),
-        ({"gates": (8,)}, "a value does not exist: the graph has 8, numbered from 0"),
+        ({"before": 7}, "it refers to an operation that does not exist: the graph has 7 operations, numbered from 0"),
+        (
+            {"batches": (Batch((0, -1), (X,)),)},
+            "it refers to an operation that does not exist: the graph has 7 operations",
+        ),
+        ({"gates": (8,)}, "it refers to a value that does not exist: the graph has 8 values, numbered from 0"),
         ({"numbers": (1,)}, "each copy must have a number"),
         ({"numbers": (1, 0)}, "each copy must have a number"),
         ({"batches": (Batch((0, 2), (X, B)),), "replaces": (A,)}, "stablehlo.cosine, operation 2, must not run twice"),
@@ -67,7 +70,9 @@ def test_each_broken_rule_is_reported(change: dict[str, Any], words: str) -> Non
 
 
 def test_duplicate_copy_number_is_a_violation() -> None:
-    assert "group 1: there are two copies 1 of operation 0" in violations_of(GOOD, replace(GOOD, before=5, gates=(H,)))
+    assert "group 1: two copies of operation 0 have the number 1" in violations_of(
+        GOOD, replace(GOOD, before=5, gates=(H,))
+    )
 
 
 def test_groups_must_be_in_the_order_of_their_places() -> None:
@@ -78,8 +83,8 @@ def test_groups_must_be_in_the_order_of_their_places() -> None:
 def test_notes_on_missing_operations_are_violations() -> None:
     plan = Plan((), (NotRecomputed("s", 3, "why"), NotRecomputed("s", 7, "why")))
     assert list(violations(STEP.graph, plan)) == [
-        "kept 1: operation 7 does not exist; the graph has 7, numbered from 0"
+        "kept 1: operation 7 does not exist; the graph has 7 operations, numbered from 0"
     ]
     assert list(unknown_operations(STEP.graph, [Note(-1)])) == [
-        "note 0: operation -1 does not exist; the graph has 7, numbered from 0"
+        "note 0: operation -1 does not exist; the graph has 7 operations, numbered from 0"
     ]

@@ -210,7 +210,7 @@ def test_sharding_constraint_may_be_repeated() -> None:
 
 def test_unread_sharding_constraint_is_named() -> None:
     laid_out, gone = LAID_OUT.replace("$", T), main("return %x")
-    reason = "sdy.sharding_constraint in @main occurs only in the program before, and must not be dropped"
+    reason = "sdy.sharding_constraint in @main occurs only in the program before; it must not be dropped"
     assert compare(laid_out, gone).reason == reason
     assert compare(gone, laid_out).reason == reason.replace("before", "after").replace("dropped", "added")
 

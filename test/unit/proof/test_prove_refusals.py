@@ -78,7 +78,7 @@ REFUSED = {
     ),
     "a composite without a decomposition": (
         main('%a = composite %x {name = "my.square", decomposition = @there}\nreturn %a', SQUARE),
-        "stablehlo.composite of @there, which does not exist",
+        "stablehlo.composite refers to @there, but the module has no function of that name",
     ),
     "a use before the definition": (
         main("%b = tanh %a\n%a = sine %x\nreturn %b"),
@@ -86,7 +86,7 @@ REFUSED = {
     ),
     "an attribute that is also a property": (
         main('%a = "stablehlo.iota"() <{dim = 0 : i64}> {dim = 1 : i64} : () -> tensor<4xf32>\nreturn %a'),
-        "stablehlo.iota has 'dim' both as attribute and as property",
+        "stablehlo.iota has 'dim' both as an attribute and as a property",
     ),
     "a symbol in a function": (
         main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
@@ -97,7 +97,7 @@ REFUSED = {
             '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
             '%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> tensor<4xf32>\nreturn %b'
         ),
-        "stablehlo.optimization_barrier must return its operands one to one, with unchanged types",
+        "stablehlo.optimization_barrier must return each of its operands, in order and with unchanged types",
     ),
     "several blocks in a region": (
         main(
@@ -162,15 +162,15 @@ REFUSED = {
     ),
     "a call of nothing": (
         main(f'%a = "func.call"(%x) : ({T}) -> {T}\nreturn %x'),
-        "func.call names no function at the top level",
+        "func.call does not name a function at the top level of the module",
     ),
     "a call into a module": (
         main(f'%a = "func.call"(%x) <{{callee = @a::@square}}> : ({T}) -> {T}\nreturn %x', SQUARE),
-        "func.call names no function at the top level",
+        "func.call does not name a function at the top level of the module",
     ),
     "a call of a function that is not there": (
         main("%a = call @there %x\nreturn %x"),
-        "func.call of @there, which does not exist",
+        "func.call refers to @there, but the module has no function of that name",
     ),
     "a type whose text refers to something": (
         main('%a = "other.op"() : () -> !other.type<#alias>\nreturn %x'),
@@ -178,15 +178,15 @@ REFUSED = {
     ),
     "a barrier with a region": (
         main(f'%a = "stablehlo.optimization_barrier"(%x) ({{\n"other.op"() : () -> ()\n}}) : ({T}) -> {T}\nreturn %a'),
-        "stablehlo.optimization_barrier must return its operands one to one",
+        "stablehlo.optimization_barrier must return each of its operands, in order",
     ),
     "a barrier that keeps a value to itself": (
         main(f'%a = "stablehlo.optimization_barrier"(%x, %y) : ({T}, {T}) -> {T}\nreturn %a'),
-        "stablehlo.optimization_barrier must return its operands one to one",
+        "stablehlo.optimization_barrier must return each of its operands, in order",
     ),
     "a depend without a token": (
         main(f'%a = "recompute.depend"(%x) : ({T}) -> {T}\nreturn %a'),
-        "recompute.depend must return its operands one to one",
+        "recompute.depend must return each of its operands, in order",
     ),
     "a group that does not end with its yield": (main(GROUP.replace("recompute.yield", "stablehlo.return")), NO_YIELD),
     "a group with fewer results than it has": (main(GROUP.replace(f"(%b) : ({T})", "() : ()")), NO_YIELD),

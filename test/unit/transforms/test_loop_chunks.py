@@ -40,7 +40,7 @@ def test_loops_keep_carries_in_chunks(text: str, every: int) -> None:
     if every in (4, 5):
         assert f"holds its carries every {every} iterations" in message
     else:
-        assert "but its stacks need 600" in message, message
+        assert "but its stacks need only 600" in message, message
 
 
 def test_slots_need_a_loop_that_reads_in_reverse() -> None:

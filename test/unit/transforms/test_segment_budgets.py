@@ -72,7 +72,7 @@ def test_segment_may_be_recomputed_from_a_value_of_another():
 
 def test_jointly_infeasible_budgets_are_rejected():
     """Two budgets that fit one at a time are refused together: layer1 needs %c of layer0, which may keep nothing."""
-    with pytest.raises(Refusal, match="no plan meets the budgets of all segments together, which is proved"):
+    with pytest.raises(Refusal, match="it is proved that no plan meets the budgets of all segments together"):
         rewritten({"layer0": "1B", "layer1": "1KiB"})
     after, _ = rewritten({"layer0": "1B"})
     assert after == {"layer1": 3072}
@@ -95,7 +95,7 @@ def test_budgets_with_a_plan_or_planner_are_rejected():
 def test_user_marks_take_precedence():
     kept = STEP.replace("sine %x :", "sine %x {recompute.recompute = false} :")
     kept = kept.replace("multiply %a, %w :", 'multiply %a, %w {recompute.recompute = "must_save"} :')
-    with pytest.raises(Refusal, match=r"proven minimum is 2.0 KiB \(2048 bytes\); .*: a mark keeps it"):
+    with pytest.raises(Refusal, match=r"proven minimum is 2.0 KiB \(2048 bytes\); .*: it is marked to be saved"):
         rewrite(kept, RecomputeOptions(segment_budgets={"layer0": "50%"}))
     again = STEP.replace("sine %x :", "sine %x {recompute.recompute = true} :")
     result = rewrite(again, RecomputeOptions(segment_budgets={"layer0": "100%"}, calls=False))

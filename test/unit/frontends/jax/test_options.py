@@ -63,7 +63,7 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         (
             {"plan": "plan.json"},
             ValueError,
-            r"in Python plan is the text, not a path: give Path\('plan.json'\).read_text\(\)",
+            r"in Python, plan is the JSON text, not a path: pass Path\('plan.json'\).read_text\(\)",
         ),
         ({"plan": [1]}, TypeError, "plan must be the text of a plan or a sequence of StepPlan, not int"),
         ({"planner": "mine"}, TypeError, "planner must be a function"),

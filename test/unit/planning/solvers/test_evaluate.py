@@ -66,9 +66,9 @@ def test_order_text_round_trips() -> None:
 @pytest.mark.parametrize(
     ("pairs", "reason"),
     [
-        ([(1, 1)], "a copy stands before the operation that it copies"),
-        ([(5, 0)], "a copy stands before the operation that it copies"),
-        ([(3, 2)], "an operation that may run once only is copied"),
+        ([(1, 1)], "a copy precedes the operation that it copies"),
+        ([(5, 0)], "a copy precedes the operation that it copies"),
+        ([(3, 2)], "an operation that must not run twice is copied"),
         ([(3, 0), (3, 0)], "an operation is copied twice in one stage"),
     ],
 )
@@ -80,9 +80,9 @@ def test_invalid_copies_are_rejected(pairs: list[Pair], reason: str) -> None:
 @pytest.mark.parametrize(
     ("order", "reason"),
     [
-        ([0, 1, 2], r"the order leaves out operation 3 \(d\)"),
+        ([0, 1, 2], r"the order omits operation 3 \(d\)"),
         ([1, 0, 2, 3], r"operation 1 \(b\) uses a before its definition"),
-        ([0, 1, 2, 4], "the order names operation 4, but the graph has 4"),
+        ([0, 1, 2, 4], "the order names operation 4, but the graph has only 4 operations"),
     ],
 )
 def test_invalid_orders_are_rejected(order: list[int], reason: str) -> None:
@@ -91,5 +91,5 @@ def test_invalid_orders_are_rejected(order: list[int], reason: str) -> None:
 
 
 def test_read_before_definition_is_rejected() -> None:
-    with pytest.raises(ValueError, match=r"operation 0 \(a\) reads a value that is not made before it"):
+    with pytest.raises(ValueError, match=r"operation 0 \(a\) reads a value that no earlier operation makes"):
         problem_of([OperationRow("a", 1, [0], [1])], [0])

@@ -85,8 +85,11 @@ def test_graph_file_is_read_into_the_expected_problem() -> None:
         ([A, {**B, "deps": [True]}], "node 2: dep True is not an earlier node"),
         ([A, {**B, "again": "no"}], "node 2: again must be true or false"),
         ([A, B, {**C, "alias": [2]}], r"nodes\[2\]: alias must be a whole number"),
-        ([A, B, C, {**C, "id": 4, "alias": 3}], "node 4: alias is 3, whose storage no dep has or views"),
-        ([A, B, C, {**C, "id": 4, "deps": [2, 3], "alias": 3}], "node 4: a view of node 3 depends on another storage"),
+        ([A, B, C, {**C, "id": 4, "alias": 3}], "node 4: alias is 3, but no node in deps makes or views its storage"),
+        (
+            [A, B, C, {**C, "id": 4, "deps": [2, 3], "alias": 3}],
+            "node 4: a view of node 3 must not depend on another storage",
+        ),
         (
             [A, B, {**C, "split": True, "alias": 2, "obytes": 8}, {**C, "id": 4, "alias": 2}],
             "node 4: alias is 2, which has several results: a view must alias an operation with one result",
@@ -98,7 +101,7 @@ def test_graph_file_is_read_into_the_expected_problem() -> None:
         ([A, B, {**C, "alias": 2, "split": "no"}], r"nodes\[2\]: split must be true or false"),
         (
             [A, {**B, "cost": 2**52}, {**C, "cost": 2**52}],
-            r"the costs of all operations together are 2\*\*53 or more: give all of them in a larger unit",
+            r"the sum of the costs of all operations is 2\*\*53 or more: give all costs in a larger unit",
         ),
         ([A], "there are no operations"),
         ([{"kind": "op"}], r"nodes\[0\] must be an object with a number as its id"),
