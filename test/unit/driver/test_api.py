@@ -137,7 +137,7 @@ def test_step_lowered_by_jax_is_accepted() -> None:
     assert recompute.memory(lowered)["main"].peak_bytes == recompute.memory(text)["main"].peak_bytes > 0
     assert recompute.prove(lowered, text)
     for wrong in (3, recompute.rewrite(text)):
-        with pytest.raises(TypeError, match=r"expected a module of xDSL, its text, or the result of jax\.jit"):
+        with pytest.raises(TypeError, match=r"expected an xDSL module, its text, or the result of jax\.jit"):
             recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]
 
 

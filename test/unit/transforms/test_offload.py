@@ -214,7 +214,7 @@ def test_plan_reproduces_program() -> None:
         ("all", "flops", "offload must be marked, auto, or a speed such as 25GB/s, not 'all'"),
         ("0GB/s", "roofline(cpu)", "not '0GB/s'"),
         ("25 GB", "roofline(cpu)", "not '25 GB'"),
-        ("auto", "flops", "compares moves with work in seconds: give cost=roofline"),
+        ("auto", "flops", "compares transfers and work in seconds: give a device, for example cost=roofline"),
         ("auto", "roofline(cpu)", "the transfer speed of cpu to its host is unknown"),
         ("auto", "roofline(zz)", "unknown device 'zz'"),
     ],

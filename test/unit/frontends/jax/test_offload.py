@@ -96,7 +96,7 @@ def test_offload_on_cpu_is_reported_as_ineffective() -> None:
     [
         ({"offload": True}, TypeError, "offload must be a str, not bool"),
         ({"offload": "fast"}, ValueError, "offload must be marked, auto, or a speed such as 25GB/s, not 'fast'"),
-        ({"offload": "auto"}, ValueError, "give cost=roofline"),
+        ({"offload": "auto"}, ValueError, "for example cost=roofline"),
         ({"cost": 3}, TypeError, "cost must be a str, not int"),
     ],
 )
