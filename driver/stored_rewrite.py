@@ -210,4 +210,12 @@ def remark_from_json(record: Sequence[Any]) -> Remark:
         file, line, column = position.rsplit(":", 2)
         module.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
     pairs = tuple([(name, amount) for name, amount in amounts])
-    return Remark(module, reason, RemarkKind(kind), Topic(topic), place, function, pairs)
+    return Remark(
+        operation=module,
+        reason=reason,
+        kind=RemarkKind(kind),
+        topic=Topic(topic),
+        place=place,
+        function=function,
+        amounts=pairs,
+    )

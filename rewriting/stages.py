@@ -74,7 +74,14 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
-    return _ModuleToEmit(module, options, mark_remarks, prepared, steps, carried_out).emit(cost)
+    return _ModuleToEmit(
+        original=module,
+        options=options,
+        mark_remarks=mark_remarks,
+        prepared=prepared,
+        steps=steps,
+        carried_out=carried_out,
+    ).emit(cost)
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
@@ -91,7 +98,7 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
     return carried_out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ModuleToEmit:
     """A prepared module with its copies, which is emitted if it lowers a peak.
 
@@ -136,7 +143,12 @@ class _ModuleToEmit:
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks)
         topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing
-        return StagesResult(None, _leave_unchanged(self.original, remarks, reason, self.steps, containing, topic))
+        return StagesResult(
+            None,
+            _leave_unchanged(
+                self.original, remarks, reason=reason, steps=self.steps, containing=containing, topic=topic
+            ),
+        )
 
     def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
         remarks = (*self.mark_remarks, *self.prepared.remarks, *vetoes)

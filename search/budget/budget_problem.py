@@ -25,7 +25,7 @@ RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], Rewri
 """A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BudgetProblem:
     """A module, its budget, and the function that rewrites it.
 

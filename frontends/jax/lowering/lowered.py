@@ -38,7 +38,7 @@ def _nothing_to_read() -> None:
     """Return None, because the step cannot be parsed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lowered:
     """The result of `recompute.jax.jit(…).lower(…)`.
 
