@@ -136,7 +136,8 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
                 saved = f"{name_of(op)} of segment '{decision.segment}' is saved"
-                yield Remark(op, f"{saved}: operations of another segment read it past the checkpoints")
+                reason = f"{saved}: operations of another segment read it past the checkpoints"
+                yield Remark(op, reason, segments=(decision.segment,))
 
 
 def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
@@ -165,8 +166,11 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
             by_reason.setdefault((decision.reason, bool(decision.segment)), []).append(decision)
     for (reason, named), group in by_reason.items():
         if named:
+            segments = [decision.segment for decision in group]
             yield Remark(
-                group[0].first, f"{_subject([decision.segment for decision in group])} not recomputed: {reason}"
+                group[0].first,
+                f"{_subject(segments)} not recomputed: {reason}",
+                segments=tuple(segments[:NAMED_SEGMENTS]),
             )
         for decision in group if not named else ():
             yield Remark(decision.first, f"{name_of(decision.first)}, which is preferred, is not recomputed: {reason}")
