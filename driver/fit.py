@@ -24,7 +24,7 @@ from ..planning.solvers.result import Progress, Result, Stop, never
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import rewrite_within
-from ..search.budget.limits import Budget, BudgetLimits, budget_limits
+from ..search.limits import Budget, BudgetLimits, budget_limits
 from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, readable_bytes

@@ -22,7 +22,7 @@ from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
 from ..rewriting.rewrite import rewrite_unbudgeted
-from ..search.budget.limits import MODEL_ERROR
+from ..search.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of
 from ..support.counted import counted

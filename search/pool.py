@@ -31,10 +31,10 @@ from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from .best_attempt import ScoredAttempt
-from .budget.loop_choices import loop_choices
 from .candidates import StepCandidates
 from .checked_options import cost_option
 from .choose import choose, policy_attempts
+from .loop_choices import loop_choices
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 

@@ -18,8 +18,8 @@ from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...transforms.preparation.flatten import drop_dead
 from ...transforms.preparation.timelines import flat, is_flat, peaks_of
+from ..limits import Budget, BudgetLimits
 from ..outcome import RewriteResult
-from .limits import Budget, BudgetLimits
 
 RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], RewriteResult]
 """A function that rewrites the module by plans, by a planner, or (None) as without a budget, with a loop schedule."""

@@ -30,13 +30,13 @@ from ....support.progress import ProgressLine, progress
 from ....support.units import format_bytes, is_share
 from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
-from .. import private
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.allocation import fixed_bytes
 from ..compilation.budgeted import Compilers, compile_within
 from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
+from ..internals import private
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
