@@ -167,7 +167,7 @@ class StepCache:
         self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(less)))
         return rewritten, less
 
-    def stored(
+    def rewrite_of(
         self, record: RewriteRecord, less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
     ) -> StoredRewrite:
         """Return the rewrite that a cache record describes.
