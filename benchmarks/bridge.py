@@ -16,8 +16,8 @@ from typing import Any
 from recompute import rewrite
 from recompute.benchmarks.speed import gpt_step
 from recompute.benchmarks.timing import cpu_seconds
-from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
+from recompute.frontends.jax.internals import private
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.timing import TimedPart, time_parts

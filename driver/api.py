@@ -83,7 +83,7 @@ class StepMemory:
     rewritten: Timeline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rewritten:
     """The result of a rewrite.
 
@@ -138,7 +138,16 @@ class Rewritten:
         """Return the rewrite with a view of both modules for queries, such as the part that runs on one device."""
         before, after = view(self._original), view(self.module)
         proof, copies, flops, saving = self.proof, self.copies, self.extra_flops, self._saving
-        return Rewritten(after, self.plans, self.remarks, proof, copies, flops, before, saving)
+        return Rewritten(
+            module=after,
+            plans=self.plans,
+            remarks=self.remarks,
+            proof=proof,
+            copies=copies,
+            extra_flops=flops,
+            _original=before,
+            _saving=saving,
+        )
 
     def still_saved(self) -> tuple[SavedValue, ...]:
         """Return the values that the rewritten step saves for its backward pass, the largest first, with the
@@ -244,7 +253,16 @@ def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions
     proof = prove_equal(original, module, assumptions) if options.proof else None
     remarks = (*outcome.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies, extra_flops = outcome.copies, outcome.extra_flops
-    return Rewritten(module, outcome.plans, remarks, proof, copies, extra_flops, original, outcome.saved_share)
+    return Rewritten(
+        module=module,
+        plans=outcome.plans,
+        remarks=remarks,
+        proof=proof,
+        copies=copies,
+        extra_flops=extra_flops,
+        _original=original,
+        _saving=outcome.saved_share,
+    )
 
 
 def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
@@ -262,7 +280,15 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
         raise strict_refusal(module, "the pipeline makes no copies")
     plans = tuple(plan for text in context.plans for plan in from_json(text))
     extra_flops = sum([executed_flops(op) * runs_of(op) for op in copies])
-    return Rewritten(module, plans, remarks, proof, len(copies), extra_flops, original)
+    return Rewritten(
+        module=module,
+        plans=plans,
+        remarks=remarks,
+        proof=proof,
+        copies=len(copies),
+        extra_flops=extra_flops,
+        _original=original,
+    )
 
 
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
@@ -281,7 +307,15 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
     if options.strict:
         raise strict_refusal(functions_of(original)[0], f"{choice.summary}: {UNCHANGED}")
     left = clone_of(original)
-    return Rewritten(left, (), (remark_on_unchanged_step(functions_of(left)[0], choice.summary),), None, 0, 0, original)
+    return Rewritten(
+        module=left,
+        plans=(),
+        remarks=(remark_on_unchanged_step(functions_of(left)[0], choice.summary),),
+        proof=None,
+        copies=0,
+        extra_flops=0,
+        _original=original,
+    )
 
 
 def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:

@@ -24,7 +24,7 @@ from ..planning.solvers.result import Progress, Result, Stop, never
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import rewrite_within
-from ..search.budget.limits import Budget, BudgetLimits, budget_limits
+from ..search.limits import Budget, BudgetLimits, budget_limits
 from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, readable_bytes
@@ -91,7 +91,16 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
     single = _single_step(module, True, len(plain), budget.model)
     search.progress("proving a minimum of temporaries")
     bound = lower_bound(single.step) if single is not None and not single.is_cut else None
-    unfit = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=bound)
+    unfit = Fit(
+        budget=text,
+        memory_model=budget.by,
+        verdict=Verdict.NO,
+        plain=plain,
+        argument_and_result_bytes=around,
+        limits={},
+        peaks={},
+        lower_bound=bound,
+    )
     try:
         limits = budget_limits(module, budget)
     except Refusal as error:

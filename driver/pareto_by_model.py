@@ -22,7 +22,7 @@ from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
 from ..rewriting.rewrite import rewrite_unbudgeted
-from ..search.budget.limits import MODEL_ERROR
+from ..search.limits import MODEL_ERROR
 from ..search.pool import ModuleCandidate, Pool
 from ..search.pool_cache import pool_of
 from ..support.counted import counted
@@ -112,10 +112,27 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
     plain_bytes = max(plain.values(), default=0)
     outcomes = [_outcome(rewrites, share, plain_bytes, finished=not stop()) for share in shares]
     points = [outcome for outcome in outcomes if isinstance(outcome, Point)]
-    points.append(Point(plain_bytes, plain_bytes, 0.0, 0.0, "nothing runs again", "plain", True))
+    points.append(
+        Point(
+            budget_bytes=plain_bytes,
+            peak_bytes=plain_bytes,
+            percent=0.0,
+            bound_percent=0.0,
+            bound_by="nothing runs again",
+            found_by="plain",
+            finished=True,
+        )
+    )
     refused = [outcome for outcome in outcomes if isinstance(outcome, RefusedBudget)]
     name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {MODEL_ERROR}"
-    return Curve(name, plain_bytes, 0, (), tuple(points), tuple(refused))
+    return Curve(
+        name=name,
+        plain_peak_bytes=plain_bytes,
+        minimum_bytes=0,
+        holding=(),
+        points=tuple(points),
+        refused=tuple(refused),
+    )
 
 
 def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finished: bool) -> Point | RefusedBudget:
@@ -130,7 +147,16 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
     again = tuple(_recomputed_by_segment(rewrites.module, candidate, total))
     peak_bytes = int(rewrites.shares[number] * plain_bytes)
     percent = 100 * rewrites.flops[number] / total
-    return Point(budget, peak_bytes, percent, None, NO_BOUND, candidate.words, finished, again)
+    return Point(
+        budget_bytes=budget,
+        peak_bytes=peak_bytes,
+        percent=percent,
+        bound_percent=None,
+        bound_by=NO_BOUND,
+        found_by=candidate.words,
+        finished=finished,
+        recomputed_segments=again,
+    )
 
 
 def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[SegmentRecomputation]:

@@ -34,7 +34,7 @@ NAMED_VALUES = 3
 """The maximum number of values that are named for a segment, the most expensive ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SweepOptions:
     """Options of a curve.
 
@@ -55,7 +55,7 @@ class SweepOptions:
     stop: Stop
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SweptStep:
     """A block with a gradient, solved for several budgets.
 
@@ -116,7 +116,9 @@ def _sweep_step(name: str, step: Step, options: SweepOptions) -> SweptStep:
 
     holding = tuple(lower_bound(step).lines())
     curve = curve_of(name, Sweep(problem, plain, budgets, outcomes), recomputation_of=recomputation_of, holding=holding)
-    return SweptStep(name, problem, plain, budgets, outcomes, curve)
+    return SweptStep(
+        name=name, problem=problem, plain_peak_bytes=plain, budgets=budgets, outcomes=outcomes, curve=curve
+    )
 
 
 def _solve(
@@ -127,7 +129,7 @@ def _solve(
 
     def solve_within(limit: int) -> Outcome:
         best = Incumbent(problem, limit, options.seconds, options.progress, options.stop)
-        return solve(problem, limit, options.solver, best, starts, options.effort)
+        return solve(problem, limit, solver=options.solver, best=best, starts=starts, effort=options.effort)
 
     fitting = solve_until_rewritten_fits(step.graph, problem, budget, solve_within)
     return fitting if isinstance(fitting, Infeasible) else fitting.result

@@ -24,10 +24,10 @@ from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..search.choose import choose_for
 from ..support.diagnostics import BadRequest, Remark, position_of
 from ..support.operations import name_of
+from ..transforms.outlining.nested_steps import outline_nested_steps
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of, write_phases
 from ..transforms.plans.misfits import Misfits
-from ..transforms.preparation.nested_steps import outline_nested_steps
 from ..transforms.preparation.timelines import flat, timelines_of
 
 

@@ -192,22 +192,31 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
 
 
 def remark_to_json(remark: Remark) -> list[Any]:
-    """Return a remark as a list: position, reason, kind, topic, place, function and amounts.
+    """Return a remark as a list: position, reason, kind, topic, place, function, amounts and segments.
 
     The place describes the operation of a remark whose position is unknown.
     """
     operation = remark.operation
     facts = position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)
-    return [*facts, remark.function, remark.amounts]
+    return [*facts, remark.function, remark.amounts, remark.segments]
 
 
 def remark_from_json(record: Sequence[Any]) -> Remark:
     """Return the remark that a list from `remark_to_json` describes. Its operation is an empty module at the stored
     position."""
-    position, reason, kind, topic, place, function, amounts = record
+    position, reason, kind, topic, place, function, amounts, segments = record
     module = ModuleOp([])
     if position != UNKNOWN:
         file, line, column = position.rsplit(":", 2)
         module.location = FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(int(column)))
     pairs = tuple([(name, amount) for name, amount in amounts])
-    return Remark(module, reason, RemarkKind(kind), Topic(topic), place, function, pairs)
+    return Remark(
+        operation=module,
+        reason=reason,
+        kind=RemarkKind(kind),
+        topic=Topic(topic),
+        place=place,
+        function=function,
+        amounts=pairs,
+        segments=tuple(segments),
+    )

@@ -126,7 +126,14 @@ def _difference(
 ) -> ExecutionDifference:
     places = np.argwhere(mask)
     index = tuple(int(part) for part in places[0])
-    return ExecutionDifference(number, index, _shown(left[index]), _shown(right[index]), len(places), operation)
+    return ExecutionDifference(
+        result=number,
+        index=index,
+        before=_shown(left[index]),
+        after=_shown(right[index]),
+        elements=len(places),
+        operation=operation,
+    )
 
 
 def differing(left: Array, right: Array) -> Array:

@@ -172,7 +172,14 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         if _UNUSUAL.search(text):
             return None
         result = Span(*match.span(1), self.lexer.input) if match[1] else None
-        return SimpleLine(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
+        return SimpleLine(
+            result=result,
+            text=text,
+            operands=_OPERAND.findall(body),
+            location=location,
+            name=match.start(2),
+            end=match.end(),
+        )
 
     def _region_line_at(self, start: Position) -> SimpleLine | None:
         """Return the operation with a short region that begins here, as one line; None if there is no such
@@ -191,15 +198,15 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         if "/" in text or _UNUSUAL.search(text):
             return None
         return SimpleLine(
-            Span(*match.span(1), self.lexer.input) if match[1] else None,
-            text,
-            _OPERAND.findall(header),
-            location,
-            match.start(2),
-            match.end(),
-            defined,
-            [match.start(3) + op.end() for op in _INNER_OPERATION.finditer(region)],
-            _INNER_LOCATION.findall(region),
+            result=Span(*match.span(1), self.lexer.input) if match[1] else None,
+            text=text,
+            operands=_OPERAND.findall(header),
+            location=location,
+            name=match.start(2),
+            end=match.end(),
+            inner_names=defined,
+            inner_operations=[match.start(3) + op.end() for op in _INNER_OPERATION.finditer(region)],
+            inner_locations=_INNER_LOCATION.findall(region),
         )
 
     def learn(self, line: SimpleLine, op: Operation) -> None:

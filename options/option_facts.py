@@ -1,6 +1,8 @@
 """Facts about each option as metadata of its field. Passes, frontends and the cache derive their lists from them.
 
 copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
+
+The passes take their fields from these (`has_options`); the signatures of the frontends are compared with them.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ _KEY = "recompute"
 class EntryPoint(Enum):
     """An interface with options; the value is its name in messages.
 
-    All interfaces repeat the options in their signatures, which a test compares with the fields, except for `REWRITE`,
-    which takes the options object.
+    The frontends repeat the options in their signatures, which a test compares with the fields.
     """
 
     RECOMPUTE_PASS = "recompute"
@@ -41,19 +42,19 @@ class OptionFacts:
         minimum: The smallest valid number; None if every value is valid.
         is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
+        pass_type: The type that a pipeline reads, as Python spells it, if it is not the type of the field.
     """
 
     entry_points: frozenset[EntryPoint] = frozenset()
     minimum: int | None = None
     is_plain_data: bool = True
     selects: bool = True
+    pass_type: str | None = None
 
 
-def option_facts(
-    *entry_points: EntryPoint, minimum: int | None = None, is_plain_data: bool = True, selects: bool = True
-) -> Mapping[str, OptionFacts]:
-    """Return the metadata of a field; see `OptionFacts`."""
-    return {_KEY: OptionFacts(frozenset(entry_points), minimum, is_plain_data, selects)}
+def option_facts(*entry_points: EntryPoint, **facts: Any) -> Mapping[str, OptionFacts]:
+    """Return the metadata of a field: its `entry_points` and the other attributes of `OptionFacts`."""
+    return {_KEY: OptionFacts(frozenset(entry_points), **facts)}
 
 
 def option_facts_of(option: Field[Any]) -> OptionFacts:

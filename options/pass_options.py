@@ -8,38 +8,55 @@
 xDSL parses the options of a pass into its fields, which cannot be nested. So `recompute-mark{segments=auto}` needs the
 fields of `Selection` on the pass. If a pass inherited from `Selection`, functions would accept it as a selection, and
 `replace` would return another pass. Instead, the decorator copies the fields, and `Selection.of` reads them.
+A pass has those fields of `RecomputeOptions` whose metadata names it (`options/option_facts.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from inspect import get_annotations
 from typing import Any, TypeVar
+
+from .option_facts import EntryPoint, option_facts_of, options_with
 
 T = TypeVar("T", bound=type)
 
 
-def has_options(options: type[Any]) -> Callable[[T], T]:
+def has_options(
+    options: type[Any], entry_point: EntryPoint | None = None, first: tuple[str, ...] = ()
+) -> Callable[[T], T]:
     """Return a class decorator that declares the fields of a dataclass before the fields of the class itself.
 
     `@dataclass` must be applied after it.
 
+    An own field of the same name replaces the declared one in its place.
+
     Args:
-        options: A dataclass. All of its fields must have immutable defaults.
+        options: A dataclass whose declared fields have immutable defaults.
+        entry_point: The interface whose fields are declared; all fields if None. The class has the help texts of these
+            fields in its docstring, since they differ between interfaces; of all fields, `options` has them.
+        first: The names of fields that are declared before the others.
     """
 
     def declare(declared: T) -> T:
         own = get_annotations(declared)
-        for option in fields(options):
+        listed = list(fields(options) if entry_point is None else options_with(options, entry_point))
+        for option in listed:
             assert option.default is not MISSING, f"{options.__name__}.{option.name} has no default"
             if option.name not in own:
                 setattr(declared, option.name, option.default)
-        declared.__annotations__ = {option.name: option.type for option in fields(options)} | own
-        declared.option_sources = (options,)
+        listed.sort(key=lambda option: first.index(option.name) if option.name in first else len(first))
+        declared.__annotations__ = {option.name: _pass_type(option) for option in listed} | own
+        if entry_point is None:
+            declared.option_sources = (options, *getattr(declared, "option_sources", ()))
         return declared
 
     return declare
+
+
+def _pass_type(option: Field[Any]) -> Any:
+    return option_facts_of(option).pass_type or option.type
 
 
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:

@@ -105,7 +105,15 @@ class RecomputeOptions:
     calls: bool = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS))
     plan: str | Sequence[StepPlan] | None = field(default=None, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS))
     planner: Planner | None = field(default=None, metadata=option_facts(JIT, TORCH, is_plain_data=False))
-    budget: str | None = field(default=None, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS))
+    budget: str | None = field(
+        default=None,
+        metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS, pass_type="str | int | float | None"),
+    )
+    time_limit: float | None = field(
+        default=None,
+        kw_only=True,
+        metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False, pass_type="int | float | None"),
+    )
     memory_model: str = field(default="", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
     strict: bool = field(default=False, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS))
     attempts: int = field(default=ATTEMPTS, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
@@ -113,12 +121,13 @@ class RecomputeOptions:
     workers: int = 1
     proof: bool = field(default=True, metadata=option_facts(JIT))
     merge_remat: bool = False
-    loops: Loops | LoopSchedule = field(default=True, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    loops: Loops | LoopSchedule = field(
+        default=True, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, pass_type="bool | str")
+    )
     cost: str = field(default=FLOPS, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS))
-    offload: str | Offload = field(default="", metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS))
+    offload: str | Offload = field(default="", metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, pass_type="str"))
     pipeline: Pipeline | None = field(default=None, metadata=option_facts(JIT, is_plain_data=False))
     segment_budgets: InitVar[SegmentBudgets | None] = None
-    time_limit: float | None = field(default=None, metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False))
 
     def __post_init__(self, segment_budgets: SegmentBudgets | None) -> None:
         """Parse values that are given as strings, move the segment budgets into the selection, and check each value.

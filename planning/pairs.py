@@ -45,7 +45,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         if not gates or not replaced:
             kept.append(NotRecomputed(segment, operations[0], NO_GATE))
             continue
-        group = unsplit_group(graph, segment, place, operations, replaced, gates)
+        group = unsplit_group(graph, segment, before=place, operations=operations, replaced=replaced, gates=gates)
         groups.append(group)
         copied_later.update(group.inputs)
     copy_counts = dict[int, int]()

@@ -31,12 +31,17 @@ def prove_with_inner_modules(before: ModuleOp, after: ModuleOp, prove: Prove) ->
         return prove(before, after)
     if len(inner_before) != len(inner_after):
         counts = f"{len(inner_before)} before, {len(inner_after)} after"
-        return Proof(False, f"the number of inner modules differs: {counts}")
+        return Proof(proved=False, reason=f"the number of inner modules differs: {counts}")
     proofs = list[Proof]()
     for number, (module_before, module_after) in enumerate(zip(inner_before, inner_after, strict=True)):
         proof = prove_with_inner_modules(module_before, module_after, prove)
         if not proof:
-            return Proof(False, f"in {_title(module_before, number)}: {proof.reason}", proof.where, proof.difference)
+            return Proof(
+                proved=False,
+                reason=f"in {_title(module_before, number)}: {proof.reason}",
+                where=proof.where,
+                difference=proof.difference,
+            )
         proofs.append(proof)
     outside = _prove_outside(_without_inner_modules(before), _without_inner_modules(after), prove)
     return outside if not outside else _together([outside, *proofs])
@@ -51,7 +56,9 @@ def _prove_outside(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
         return prove(before, after)
     if same_text(before, after):
         return proof_of_identity(before)
-    return Proof(False, "a name or an attribute of a module differs, or an operation beside the inner modules")
+    return Proof(
+        proved=False, reason="a name or an attribute of a module differs, or an operation beside the inner modules"
+    )
 
 
 def _without_inner_modules(module: ModuleOp) -> ModuleOp:
@@ -75,8 +82,8 @@ def _attributes(module: Operation) -> Iterator[tuple[str, Attribute]]:
 
 def _together(proofs: list[Proof]) -> Proof:
     return Proof(
-        True,
-        "",
+        proved=True,
+        reason="",
         results=sum(proof.results for proof in proofs),
         operations_before=sum(proof.operations_before for proof in proofs),
         operations_after=sum(proof.operations_after for proof in proofs),

@@ -156,4 +156,6 @@ def per_device(op: Operation) -> PerDevice | None:
     if any(len(set(count)) != 1 for count in counts) or len(meshes) != 1 or not isinstance(axes, ManualAxesAttr):
         return None
     (mesh,) = meshes
-    return None if mesh is None else PerDevice(op, block, axes.data, into.data, out.data, mesh)
+    return (
+        None if mesh is None else PerDevice(op=op, block=block, axes=axes.data, into=into.data, out=out.data, mesh=mesh)
+    )

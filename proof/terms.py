@@ -38,7 +38,15 @@ class Heads:
         types = self.types(op.results, op)
         # For other kinds the operand types follow from the operand terms.
         operand_types = self.types(op.operands, op) if kind == "effect" else ()
-        return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op), operand_types)
+        return Head(
+            kind=kind,
+            name=name_of(op),
+            attributes=self.attributes(op, attributes),
+            types=types,
+            bodies=bodies,
+            properties=properties_of(op),
+            operand_types=operand_types,
+        )
 
     def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
         """Return the numbers of the attributes, sorted by name."""

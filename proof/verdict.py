@@ -80,7 +80,16 @@ def proof_of_identity(module: ModuleOp) -> Proof:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")
         if isinstance(type_, FunctionType) and visibility != StringAttr("private"):
             results += len(type_.outputs)
-    return Proof(True, "", "", None, results, size(module), size(module), identical=True)
+    return Proof(
+        proved=True,
+        reason="",
+        where="",
+        difference=None,
+        results=results,
+        operations_before=size(module),
+        operations_after=size(module),
+        identical=True,
+    )
 
 
 def size(module: ModuleOp) -> int:

@@ -32,7 +32,7 @@ class SegmentRecomputation:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """A point of the curve for a budget with a plan.
 
@@ -78,7 +78,7 @@ class Marker:
     percent: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Curve:
     """The trade-off curve of one step.
 
@@ -161,13 +161,13 @@ def curve_of(
         if isinstance(outcome, Infeasible)
     )
     return Curve(
-        name,
-        sweep.plain_peak_bytes,
-        least.bytes,
-        tuple(holding) or describe_working_set(sweep.problem, least),
-        points,
-        refused,
-        tuple(markers),
+        name=name,
+        plain_peak_bytes=sweep.plain_peak_bytes,
+        minimum_bytes=least.bytes,
+        holding=tuple(holding) or describe_working_set(sweep.problem, least),
+        points=points,
+        refused=refused,
+        markers=tuple(markers),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import LoopRow
-from ..analysis.step.descriptions import BY_STRUCTURE
+from ..planning.by_segment.numbered_segments import is_numbered
 from ..rules.costs.cost import FLOPS
 from ..support.counted import counted
 from ..support.locations import base_name
@@ -192,7 +192,7 @@ def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) 
     files."""
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
-        row.name if is_summary or not BY_STRUCTURE.fullmatch(row.segment) else row.segment,
+        row.name if is_summary or not is_numbered(row.segment) else row.segment,
         format_bytes(row.saved_bytes),
         format_bytes(row.freed_bytes),
         format_bytes(row.pinned_bytes),

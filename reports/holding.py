@@ -18,7 +18,7 @@ WIDEST = 44
 """Maximum length of a name. Longer ones are cut at the beginning, since the end of a path is its most specific part."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LiveBuffer:
     """A buffer that is live at the peak. `share`: its share of the peak, from 0 to 1."""
 
@@ -54,14 +54,14 @@ def holding_of(timeline: Timeline, most: int = MAX_ROWS) -> Holding:
     live.sort(key=lambda buffer: -buffer.bytes)
     largest = tuple(
         LiveBuffer(
-            buffer.name,
-            buffer.label,
-            buffer.segment,
-            buffer.phase,
-            buffer.recomputed,
-            buffer.source,
-            buffer.bytes,
-            buffer.bytes / max(peak, 1),
+            name=buffer.name,
+            operation=buffer.label,
+            segment=buffer.segment,
+            phase=buffer.phase,
+            recomputed=buffer.recomputed,
+            source=buffer.source,
+            bytes=buffer.bytes,
+            share=buffer.bytes / max(peak, 1),
         )
         for buffer in live[:most]
     )

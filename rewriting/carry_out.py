@@ -14,7 +14,7 @@ from ..analysis.copies.copying import unrepeatable
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from ..analysis.step.order import functions_of
-from ..analysis.step.step import Step
+from ..analysis.step.step import Step, Steps
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
@@ -26,7 +26,6 @@ from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from ..transforms.clone import ClonedStep, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import decision_remarks, write_marks
-from ..transforms.phase import Steps
 from ..transforms.plans.misfits import Misfits
 
 

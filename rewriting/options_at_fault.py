@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import SSAValue
 
 from ..analysis.step.phases_by_results import returned_values
+from ..analysis.step.step import Steps
 from ..options.selection import Selection
 from ..support.counted import counted
 from ..support.interface import option
 from ..support.type_guards import is_tensor
-from ..transforms.phase import Steps
 
 EVERYTHING = "everything_saveable"
 MARKS_ALONE = "none"

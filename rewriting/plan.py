@@ -25,12 +25,12 @@ from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
 from ..dialects.placements import is_offload
 from ..options.loop_schedule import UNCUT
+from ..options.option_facts import EntryPoint
 from ..options.pass_options import has_options
-from ..options.recompute_options import ATTEMPTS, RecomputeOptions
+from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
-from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
 from ..support.counted import counted
@@ -124,6 +124,7 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
 
 @dataclass(frozen=True)
 @has_options(Selection)
+@has_options(RecomputeOptions, EntryPoint.PLAN_PASS, first=("budget", "memory_model"))
 class PlanPass(ModulePass):
     """
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
@@ -139,16 +140,6 @@ class PlanPass(ModulePass):
     """
 
     name = "recompute-plan"
-
-    budget: str | int | float | None = None
-    memory_model: str = ""
-    copies: int = 2
-    target: str = "stablehlo"
-    stagger: bool = True
-    attempts: int = ATTEMPTS
-    loops: bool | str = True
-    cost: str = FLOPS
-    offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of_pass(op, self)

@@ -20,11 +20,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.context import RecomputeContext
+from ..options.option_facts import EntryPoint
 from ..options.pass_options import has_options
-from ..options.recompute_options import ATTEMPTS
+from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan_file import to_json
-from ..rules.costs.cost import FLOPS
 from ..search.checked_options import options_of_pass, read_plan
 from ..search.unchanged_steps import refusal_of_unchanged_step
 from ..support.diagnostics import tell
@@ -33,6 +33,7 @@ from .rewrite import rewrite_in_place
 
 @dataclass(frozen=True)
 @has_options(Selection)
+@has_options(RecomputeOptions, EntryPoint.RECOMPUTE_PASS)
 class RecomputePass(ModulePass):
     """
     copies: maximum number of copies of an operation, as in recompute-clone.
@@ -53,26 +54,14 @@ class RecomputePass(ModulePass):
 
     name = "recompute"
 
-    copies: int = 2
-    target: str = "stablehlo"
-    stagger: bool = True
-    calls: bool = True
     plan: str = ""
-    budget: str | int | float | None = None
-    time_limit: int | float | None = None
-    memory_model: str = ""
-    strict: bool = False
-    attempts: int = ATTEMPTS
-    loops: bool | str = True
-    cost: str = FLOPS
-    offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of_pass(op, self)
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
         outcome = rewrite_in_place(op, options)
-        if self.strict and not outcome.copies:
+        if options.strict and not outcome.copies:
             raise refusal_of_unchanged_step(op, outcome.remarks)
         tell(ctx, (*outcome.remarks, *outcome.recomputed_remarks))
         if isinstance(ctx, RecomputeContext):

@@ -26,9 +26,9 @@ from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled
 from ..planning.solvers.result import Stop, never
-from ..search.budget.limits import Budget
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import within_budget
+from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..support.diagnostics import Refusal

@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
+from ..analysis.step.step import Steps
 from ..options.recompute_options import RecomputeOptions
 from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
@@ -29,7 +30,7 @@ from ..transforms.calls.restore import restore_calls, restore_nothing
 from ..transforms.clone import ClonedStep
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
-from ..transforms.phase import Steps, numbered_steps
+from ..transforms.phase import numbered_steps
 from ..transforms.plans.limit_segments import check_limits
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.preparation.timelines import peaks_in_order
@@ -74,7 +75,14 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
-    return _ModuleToEmit(module, options, mark_remarks, prepared, steps, carried_out).emit(cost)
+    return _ModuleToEmit(
+        original=module,
+        options=options,
+        mark_remarks=mark_remarks,
+        prepared=prepared,
+        steps=steps,
+        carried_out=carried_out,
+    ).emit(cost)
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
@@ -91,7 +99,7 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
     return carried_out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ModuleToEmit:
     """A prepared module with its copies, which is emitted if it lowers a peak.
 
@@ -136,7 +144,12 @@ class _ModuleToEmit:
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks)
         topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing
-        return StagesResult(None, _leave_unchanged(self.original, remarks, reason, self.steps, containing, topic))
+        return StagesResult(
+            None,
+            _leave_unchanged(
+                self.original, remarks, reason=reason, steps=self.steps, containing=containing, topic=topic
+            ),
+        )
 
     def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
         remarks = (*self.mark_remarks, *self.prepared.remarks, *vetoes)

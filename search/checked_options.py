@@ -13,7 +13,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
 from ..support.diagnostics import BadRequest
-from .budget.limits import Budget
+from .limits import Budget
 
 
 def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:

@@ -33,7 +33,7 @@ BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
 """The policies of `jax.checkpoint` under which budgets try attempts again: recomputation without matrix products."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChosenAttempt:
     """The best of the scored attempts.
 
@@ -110,7 +110,9 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     has_forced_copies = any(map(is_forced, step.phases.order.operations))
     is_free = bool(best.planned.plan.copies) and not has_forced_copies
     veto = why_worse(before, best.peaks, keeps_barriers) if is_free else None
-    return ChosenAttempt(forecast, before, best, tuple(scored), veto, is_free)
+    return ChosenAttempt(
+        forecast=forecast, before=before, chosen=best, tried=tuple(scored), refused=veto, is_free=is_free
+    )
 
 
 def policy_attempts(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..analysis.step.step import Step
+from ..analysis.step.step import Step, Steps
 from ..dialects.placements import is_offload
 from ..rules.costs.cost import Cost
 from ..support.diagnostics import Remark, RemarkKind
 from ..transforms.clone import ClonedStep
-from ..transforms.phase import Steps
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:

@@ -31,10 +31,10 @@ from ..transforms.per_device.outline import is_stand_in
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from .best_attempt import ScoredAttempt
-from .budget.loop_choices import loop_choices
 from .candidates import StepCandidates
 from .checked_options import cost_option
 from .choose import choose, policy_attempts
+from .loop_choices import loop_choices
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 
@@ -185,7 +185,9 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
         attempts = _attempts(function, step, choosing, forecast)
         loops_alone = [_without_copies(PlanSource.LOOPS_ALONE, share_of(plain_peaks))] if prepared.rolled.copies else []
         limits = prepared.limits.of.get(name)
-        steps[name] = StepCandidates.of(step, attempts, forecast, share_of, limits, loops_alone)
+        steps[name] = StepCandidates.of(
+            step, attempts, forecast=forecast, share_of=share_of, limits=limits, first=loops_alone
+        )
     return _Variant(options.loop_schedule, offload, prepared.rolled.extra_flops, steps)
 
 

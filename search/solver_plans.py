@@ -14,7 +14,7 @@ from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph
 from ..planning.plan_file import Note
 from ..planning.solvers.result import Stop
-from .budget.beside_segments import BesideSegments
+from .beside_segments import BesideSegments
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate, StepForecasts

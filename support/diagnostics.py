@@ -149,6 +149,7 @@ class Remark:
         function: The symbol of the function, for an operation that a later pass may erase; if "", the function around
             the operation.
         amounts: The quantities in the reason by name, in bytes or FLOPs or as counts, for tools that read remarks.
+        segments: The segments that the reason names, in quotes, in their order there.
     """
 
     operation: Operation
@@ -158,6 +159,7 @@ class Remark:
     place: str = ""
     function: str = ""
     amounts: tuple[tuple[str, int], ...] = ()
+    segments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.place or place_of(self.operation)}: remark: {self.reason}"

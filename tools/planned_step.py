@@ -77,7 +77,7 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
     interrupts = Interrupt.count
     with shown_progress(options, name) as line, stopping(seconds) as stop:
-        answer = fit(module, options.fit, options.memory_model, stop, effort, line.at)
+        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.at)
     print_lines(_lines_of(answer, options.memory_model, name))
     if answer.verdict is Verdict.NOT_FOUND:
         return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
@@ -105,12 +105,12 @@ def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
         return _sweep_by_model(options, module, name)
     with shown_progress(options, name) as line, Interrupt() as interrupt:
         sweep = SweepOptions(
-            sweep_count(options),
-            options.solver,
-            effort_of(options),
-            options.time_limit,
-            line.at,
-            interrupt.is_set,
+            count=sweep_count(options),
+            solver=options.solver,
+            effort=effort_of(options),
+            seconds=options.time_limit,
+            progress=line.at,
+            stop=interrupt.is_set,
         )
         steps = swept_steps(module, sweep)
     print_lines([line for step in steps for line in _sweep_lines(step)])

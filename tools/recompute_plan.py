@@ -67,7 +67,7 @@ from .plan_arguments import (
 from .plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, sweep_lines, title
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _GraphTask:
     """A graph for which to make a plan, with the command line."""
 
@@ -86,7 +86,9 @@ class _GraphTask:
         )
         solver = WITH_VIEWS if views else options.solver
         # With copies of views, operation indices differ between plans, so plans cannot serve as starts for each other.
-        return solve(self.problem, budget, solver, best, () if views else starts, effort_of(options))
+        return solve(
+            self.problem, budget, solver=solver, best=best, starts=() if views else starts, effort=effort_of(options)
+        )
 
 
 @command_line()
@@ -133,7 +135,9 @@ def _plan(options: argparse.Namespace) -> int:
     if plain_peak == 0:
         raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
     with shown_progress(options, name) as line, Interrupt() as interrupt:
-        task = _GraphTask(options, name, problem, plain_peak, interrupt, line)
+        task = _GraphTask(
+            options=options, name=name, problem=problem, plain_peak=plain_peak, interrupt=interrupt, line=line
+        )
         if options.evaluate is not None:
             return _evaluate(task)
         if options.sweep is not None:

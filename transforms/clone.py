@@ -37,7 +37,7 @@ from ..analysis.copies.copying import (
     unrepeatable,
 )
 from ..analysis.step.marks import with_kept
-from ..analysis.step.step import Step
+from ..analysis.step.step import Step, Steps
 from ..analysis.verify.emitted import wrong_reads
 from ..dialects.discardable import verify_attributes
 from ..dialects.names import Names
@@ -53,11 +53,11 @@ from ..support.counted import counted
 from ..support.diagnostics import Refusal, Remark, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
-from .phase import Steps, numbered_steps
+from .outlining.nested_steps import outline_temporarily
+from .phase import numbered_steps
 from .plans.apply_plan import FreeNumbers, apply_plan
 from .plans.notes import notes_of, write_notes
 from .plans.recomputed_remarks import recomputed_remarks
-from .preparation.nested_steps import outline_temporarily
 
 
 @dataclass(frozen=True)

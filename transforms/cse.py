@@ -32,7 +32,7 @@ from ..rules.effects import is_constant, why_impure
 from ..support.operations import block_of, every_operation, name_of, operations_in
 from ..support.phase import Phase
 from .offload import remove_unused_moves
-from .preparation.nested_steps import outline_temporarily
+from .outlining.nested_steps import outline_temporarily
 
 # Attributes that do not change what an operation computes.
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..analysis.step.step import Steps
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..options.pass_options import has_options
@@ -31,13 +32,13 @@ from ..options.selection import AUTO, Selection
 from ..support.diagnostics import Remark, tell
 from ..support.operations import name_of
 from ..support.timing import part
+from .calls.repeatable import mark_repeatable
 from .inline_segments import inline_segments
+from .outlining.nested_steps import outline_temporarily
 from .per_device.outline import is_stand_in
-from .phase import Steps, numbered_steps, write_phases
+from .phase import numbered_steps, write_phases
 from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .plans.misfits import Misfits
-from .preparation.nested_steps import outline_temporarily
-from .preparation.repeatable import mark_repeatable
 
 LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
@@ -136,7 +137,8 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
                 saved = f"{name_of(op)} of segment '{decision.segment}' is saved"
-                yield Remark(op, f"{saved}: operations of another segment read it past the checkpoints")
+                reason = f"{saved}: operations of another segment read it past the checkpoints"
+                yield Remark(op, reason, segments=(decision.segment,))
 
 
 def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
@@ -165,8 +167,11 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
             by_reason.setdefault((decision.reason, bool(decision.segment)), []).append(decision)
     for (reason, named), group in by_reason.items():
         if named:
+            segments = [decision.segment for decision in group]
             yield Remark(
-                group[0].first, f"{_subject([decision.segment for decision in group])} not recomputed: {reason}"
+                group[0].first,
+                f"{_subject(segments)} not recomputed: {reason}",
+                segments=tuple(segments[:LISTED_SEGMENTS]),
             )
         for decision in group if not named else ():
             yield Remark(decision.first, f"{name_of(decision.first)}, which is preferred, is not recomputed: {reason}")

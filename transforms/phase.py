@@ -24,7 +24,7 @@ from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order, functions_of, single_block
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.phases_by_results import late_operations, phases_by_results
-from ..analysis.step.step import Step
+from ..analysis.step.step import Step, Steps
 from ..dialects.names import Names
 from ..options.selection import PhaseHint
 from ..rules.costs.cost import CostsOf
@@ -35,7 +35,7 @@ from ..support.interface import by_interface, option
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
 from ..support.timing import part
-from .preparation.nested_steps import outline_temporarily
+from .outlining.nested_steps import outline_temporarily
 
 NO_LOCATIONS = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
@@ -117,10 +117,6 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
     reason = NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
     here = by_interface("; here: --print-debuginfo", "")
     return NoGradient(place, reason.format(here=here, results=option("primal-results")))
-
-
-Steps = Sequence[tuple[FuncOp, Step]]
-"""The functions with a gradient and their graphs; valid until the module is changed."""
 
 
 def numbered_steps(

@@ -32,8 +32,8 @@ from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early_parts import EarlyPart, early_parts
 from ..support.diagnostics import BadRequest, Remark, tell
+from .outlining.nested_steps import outline_temporarily
 from .phase import steps_of
-from .preparation.nested_steps import outline_temporarily
 
 
 def stagger(

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
 from ..analysis.step.phases import phases
-from ..analysis.step.step import Step
+from ..analysis.step.step import Step, Steps
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
 from ..dialects.discardable import verify_attributes, verify_marks
@@ -32,8 +32,7 @@ from ..dialects.stablehlo.extent_bounds import check_bounds
 from ..mlir_io.function_syntax import verify_functions
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
-from .phase import Steps
-from .preparation.nested_steps import outline_temporarily
+from .outlining.nested_steps import outline_temporarily
 
 
 def verify_input(module: ModuleOp) -> None:

@@ -162,7 +162,8 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 def _remark_on_kept(step: Step, kept: NotRecomputed) -> Remark:
     subject = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
-    return Remark(step.operation(kept.operation), f"{subject} is not recomputed: {kept.reason}")
+    reason = f"{subject} is not recomputed: {kept.reason}"
+    return Remark(step.operation(kept.operation), reason, segments=(kept.segment,) if kept.segment else ())
 
 
 def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:

@@ -45,7 +45,7 @@ class Segmentation:
 NAMED_SEGMENTS = Segmentation()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Decision:
     """The decision for one segment instance.
 
@@ -118,7 +118,7 @@ def decide(
     scopes = _gradient_scopes(step, selection) if segmentation.own_outputs else None
     decider = _Decider(step, selection, splits_into_batches, scopes)
     decisions = [
-        Decision(segment, operations, frozenset(), (), SKIPPED)
+        Decision(segment=segment, operations=operations, values=frozenset(), groups=(), reason=SKIPPED)
         if segment in resolved.skipped
         else decider.decide(segment, operations, resolved.saved)
         for segment, operations in resolved.members.items()
@@ -200,7 +200,14 @@ class _Decider:
         forced = any(map(is_forced, operations)) or (outputs and bool(segment))
         targets = frozenset(step.numbered.values_of(values))
         own_outputs = {step.value(value): readers for value, readers in own.items() if value in values}
-        return Decision(segment, tuple(operations), targets, plan.groups, _why_not(plan, forced), own_outputs)
+        return Decision(
+            segment=segment,
+            operations=tuple(operations),
+            values=targets,
+            groups=plan.groups,
+            reason=_why_not(plan, forced),
+            own_gradient_readers=own_outputs,
+        )
 
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]

@@ -218,7 +218,7 @@ class _Chooser:
             subject = (
                 f"segment '{first}' saves" if len(names) == 1 else f"segment '{first}' and {len(names) - 1} more save"
             )
-            yield Remark(self._first(first), f"{subject} {words}", RemarkKind.PASSED)
+            yield Remark(self._first(first), f"{subject} {words}", RemarkKind.PASSED, segments=(first,))
 
 
 def _is_forced(op: Operation) -> bool:

@@ -173,7 +173,7 @@ def explain(
         cost_unit=cost_model.unit,
         step_cost=sum(costs) / cost_model.scale,
         segments=tuple(
-            _segment_row(decision, name, size, executed, costs, cost_model)
+            _segment_row(decision, name, saved=size, executed=executed, costs=costs, cost=cost_model)
             for decision, name, size in zip(after_cuts, names, saved_by, strict=True)
         ),
         operations=count_operations(phases),

@@ -16,7 +16,7 @@ from ..step.crossings import Crossings
 from .executed_flops import runs_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LoopRow:
     """A loop and, if there is one, the loop that reads its stacks.
 
@@ -85,7 +85,18 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
                 )
             )
         rows.extend(
-            LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in loops_left_uncut(block, crossings)
+            LoopRow(
+                position=position_of(op),
+                reader="",
+                trips=0,
+                stacks=0,
+                stack_bytes=0,
+                kept_bytes=0,
+                again=0,
+                extra_flops=0,
+                reason=reason,
+            )
+            for op, reason in loops_left_uncut(block, crossings)
         )
         pending.extend(_inner_blocks(block))
     return Loops(tuple(rows), worthwhile)

@@ -27,7 +27,7 @@ from ..step.step import Step
 from ..step.views import value_bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Buffer:
     """One storage with all of its views.
 

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
+from ...planning.by_segment.numbered_segments import numbered_segment
 from ...support.diagnostics import Remark
 from ...support.suggestions import close_name, did_you_mean
 from ..step.order import functions_of, producers, read_values
@@ -98,7 +99,7 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
     segment = _segments(phases, sorted(values_of_op, key=phases.order.position.__getitem__))
     _add_companions(phases, segment, kept)
     return Segments(
-        {op: f"segment{number}" for op, number in sorted_by_position(phases, segment)}, kept, tuple(remarks)
+        {op: numbered_segment(number) for op, number in sorted_by_position(phases, segment)}, kept, tuple(remarks)
     )
 
 

@@ -130,7 +130,8 @@ def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
         repeated_inside = is_repeated_inside(op)
         segment = next((inner.attributes[Names.SEGMENT] for inner in inside if Names.SEGMENT in inner.attributes), None)
         if isinstance(segment, StringAttr) and Names.SEGMENT not in op.attributes and not repeated_inside:
-            yield Remark(op, INSIDE.format(segment=segment.data, holder=name_of(op)))
+            reason = INSIDE.format(segment=segment.data, holder=name_of(op))
+            yield Remark(op, reason, segments=(segment.data,))
         marked = next((inner for inner in inside if Names.RECOMPUTE in inner.attributes), None)
         if marked is not None and Names.RECOMPUTE not in op.attributes and not repeated_inside:
             yield Remark(marked, MARK_INSIDE.format(marked=name_of(marked), holder=name_of(op)))

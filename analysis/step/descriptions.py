@@ -3,7 +3,6 @@ reports."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
@@ -12,6 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
+from ...planning.by_segment.numbered_segments import is_numbered
 from ...support.locations import base_name, position_of_operation, source_position
 from ...support.operations import name_of
 from ...support.type_guards import is_tensor
@@ -20,9 +20,6 @@ from .jax_paths import path_of, scope_of
 WHILE = "stablehlo.while"
 LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
 """Parts of the paths of operations in loops and conditionals that are not modules of the user."""
-
-BY_STRUCTURE = re.compile(r"segment\d+")
-"""The names of segments that the search numbers, by structure or between checkpoints."""
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
@@ -84,7 +81,7 @@ def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[s
 def is_scope(segment: str) -> bool:
     """Return whether the name of a segment is a path of scopes with one that the user has set."""
     own = set(segment.partition("#")[0].split("/")) - LOOP_SCOPES - {""}
-    return bool(own) and not BY_STRUCTURE.fullmatch(segment)
+    return bool(own) and not is_numbered(segment)
 
 
 def place_in_model(operations: Iterable[Operation]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ...planning.graph import Graph
@@ -63,3 +64,7 @@ class Step:
     def constants(self) -> frozenset[SSAValue]:
         """The values that are computed only from constants."""
         return frozenset(self.numbered.values_of(self.graph.constants))
+
+
+Steps = Sequence[tuple[FuncOp, Step]]
+"""The functions with a gradient and their graphs; valid until the module is changed."""

@@ -76,7 +76,7 @@ def windows(
     fields = [or_ones(field, len(sizes)) for field in (strides, base_dilations, window_dilations)]
     pads = padding_of(padding, len(sizes))
     return [
-        DimWindow(size, stride, low, high, base, dilation)
+        DimWindow(size=size, stride=stride, low=low, high=high, base_dilation=base, window_dilation=dilation)
         for size, stride, (low, high), base, dilation in zip(sizes, fields[0], pads, fields[1], fields[2], strict=True)
     ]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .annotations.value_marks import offload as offload
     from .annotations.value_marks import save as save
     from .explain_step import explain as explain
+    from .internals.private import UnsupportedJax as UnsupportedJax
     from .jitted import Jitted as Jitted
     from .jitted import jit as jit
     from .keywords.off_switch import disabled as disabled
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from .messages.call_site_warnings import NothingSaved as NothingSaved
     from .messages.call_site_warnings import OptionsIgnored as OptionsIgnored
     from .messages.call_site_warnings import UnmatchedName as UnmatchedName
-    from .private import UnsupportedJax as UnsupportedJax
     from .reports.step_report import Report as Report
 
 __all__ = [
@@ -66,7 +66,7 @@ __getattr__, __dir__ = lazy_names(
         "lowering.lowered": "Lowered",
         "annotations.value_marks": "again offload save",
         "keywords.off_switch": "disabled",
-        "private": "UnsupportedJax",
+        "internals.private": "UnsupportedJax",
         "reports.step_report": "Report",
         "annotations.scopes": "block named",
         "messages.call_site_warnings": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",

@@ -23,8 +23,8 @@ import numpy as np
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from . import private
 from .annotations.scopes import module_scopes
+from .internals import private
 from .jitted import Jitted
 from .keywords.jit_options import JitOptions, demand_known, options_of
 from .keywords.keywords import JitKeywords

@@ -13,13 +13,13 @@ from ...support.diagnostics import Refusal
 from .compilation.allocation import UnknownMemory
 from .compilation.budgeted import BudgetNotReached
 from .compilation.device_limits import device_limit
+from .internals.private import statics_of
 from .jitted import Jitted
 from .keywords.budget_option import checked_budget
 from .keywords.jit_options import options_of
 from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
-from .private import statics_of
 from .reports.compare_step import report
 from .reports.fit_verdict import DeviceBytes, fit_verdict
 from .reports.step_report import Report

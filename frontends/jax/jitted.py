@@ -17,11 +17,11 @@ from ...driver.api import Explanations, as_module, explain_verified
 from ...driver.verified import verify_module
 from ...support.progress import progress
 from ...transforms.phase import NoGradient
-from . import private
 from .annotations.flax_modules import without_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes
 from .compilation.choice import Variant
+from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import is_disabled

@@ -21,6 +21,7 @@ import numpy as np
 from ...support.phase import Phase
 from ..graph import Graph
 from ..solvers.repeats import RepeatedRun, runs_in
+from .numbered_segments import numbered_segment
 
 MAX_SEGMENTS = 40
 """Maximum number of segments of a forward pass without names. More segments rarely lower the peak, and cuts are
@@ -65,7 +66,7 @@ class Cuts:
         """Return the segment of each forward operation."""
         segment_of = dict[int, str]()
         for number, (start, end) in enumerate(pairwise(self.bounds)):
-            segment_of.update({op: f"segment{number}" for op in range(start, end) if graph.forward[op]})
+            segment_of.update({op: numbered_segment(number) for op in range(start, end) if graph.forward[op]})
         return segment_of
 
 

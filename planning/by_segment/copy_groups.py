@@ -337,7 +337,9 @@ class _Planner:
         self, request: CopyRequest, operations: Sequence[int], replaced: Sequence[int], gates: tuple[int, ...]
     ) -> None:
         self.copied.update(replaced)
-        group = unsplit_group(self.graph, request.segment, request.before, operations, replaced, gates)
+        group = unsplit_group(
+            self.graph, request.segment, before=request.before, operations=operations, replaced=replaced, gates=gates
+        )
         if self.options.splits_into_batches:
             group = replace(group, batches=self._batches(group))
         self.groups.append(with_numbers(group, self.copy_counts))

@@ -82,4 +82,4 @@ def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup
     gates = gates_for(graph, first, readers, start)
     if not gates or not graph.outside_of(operations):
         return None
-    return unsplit_group(graph, group.segment, start, operations, read, gates)
+    return unsplit_group(graph, group.segment, before=start, operations=operations, replaced=read, gates=gates)

@@ -206,5 +206,5 @@ def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> 
     ]
     for k, cut in enumerate(stages.cuts):
         again = stages.recomputed(answer.values, k)
-        pairs |= copies_at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])
+        pairs |= copies_at_first_need(problem, cut, alive=kept[k], again=again, end=ends[k], live_at_end=kept[k + 1])
     return frozenset(pairs)

@@ -185,5 +185,7 @@ def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None
         if best.should_stop():
             return
         best.progress(f"stages {first} to {last} re-optimized, {best.elapsed_seconds:.1f} s")
-        pairs = interval_program.reoptimize(best.problem, best.budget, pairs, first, last, WINDOW_SECONDS)
+        pairs = interval_program.reoptimize(
+            best.problem, best.budget, pairs=pairs, first=first, last=last, work=WINDOW_SECONDS
+        )
         best.offer(pairs, best.provenance.then(Improvement.WINDOWS))

@@ -173,7 +173,7 @@ class _GraphSearch:
     def _search(self, limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
         problem = self.prepared.problem
         incumbent = Incumbent(problem, limit, interrupt=self.options.stop)
-        return solve(problem, limit, self.options.solver, incumbent, starts, effort)
+        return solve(problem, limit, solver=self.options.solver, best=incumbent, starts=starts, effort=effort)
 
     def _search_live_sets(self, limit: int) -> Result | Infeasible | None:
         """Return the outcome of a search of all sets of live storages; None if there are too many."""

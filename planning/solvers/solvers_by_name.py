@@ -57,7 +57,7 @@ def solve_by_windows(problem: Problem, budget: int, _: Effort) -> frozenset[Pair
     if pairs is None or not interval_program.available():
         return None
     for first, last in windows(problem, WINDOW_STAGES):
-        pairs = interval_program.reoptimize(problem, budget, pairs, first, last, WINDOW_SECONDS)
+        pairs = interval_program.reoptimize(problem, budget, pairs=pairs, first=first, last=last, work=WINDOW_SECONDS)
     return pairs
 
 

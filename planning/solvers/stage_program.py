@@ -44,7 +44,7 @@ NEGLIGIBLE = 1e-4
 """Share of the budget below which a storage counts as free."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StageProgram:
     """The program for one choice of cuts.
 
@@ -115,7 +115,7 @@ class _StageProgramWriter:
         ever = self._add_ever_columns(saved, again)
         following = [column for columns in (*held, *ever[:-1]) for column in columns.values()]
         program = CoverProgram(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
-        return StageProgram(self.cuts, program, saved, again, held, ever)
+        return StageProgram(cuts=self.cuts, program=program, saved=saved, again=again, held=held, ever=ever)
 
     def _add_column(self, cost: float = 0.0, low: float = 0.0) -> int:
         self.costs.append(cost)

@@ -90,7 +90,9 @@ def window_of(
     read = {v for op in executed for v in problem.operands_of(op)}
     may_enter = before | frozenset([v for v in read | after if problem.makers[v] < first])
     rooms = tuple(_rooms(problem, pairs, first, may_enter))
-    return StageWindow(first, last, candidates, before, after, may_enter, rooms)
+    return StageWindow(
+        first=first, last=last, candidates=candidates, before=before, after=after, may_enter=may_enter, rooms=rooms
+    )
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:

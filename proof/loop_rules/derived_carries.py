@@ -88,13 +88,13 @@ class NumberedLoop:
             return tuple(item for index, item in enumerate(listed) if index not in derived)
 
         return CountingLoop(
-            others(loop.carries),
-            others(loop.initial),
-            others(loop.next),
-            others(loop.types),
-            loop.state,
-            loop.depth,
-            self.counting.iteration,
+            carries=others(loop.carries),
+            initial=others(loop.initial),
+            next=others(loop.next),
+            types=others(loop.types),
+            state=loop.state,
+            depth=loop.depth,
+            iteration=self.counting.iteration,
         )
 
 

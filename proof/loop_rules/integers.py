@@ -124,7 +124,14 @@ class Integers:
         assert is_tensor(type_), "sums are of integers"
         attribute = DenseAttr.from_numpy(np.array(value), type_.element_type)
         key = self._terms.attributes.number(attribute)
-        head = Head("operation", "stablehlo.constant", (("value", key),), like.types, (), ("value",))
+        head = Head(
+            kind="operation",
+            name="stablehlo.constant",
+            attributes=(("value", key),),
+            types=like.types,
+            bodies=(),
+            properties=("value",),
+        )
         return self._terms.term(head)
 
     def normal_form(self, head: Head, operands: tuple[int, ...]) -> int | None:

@@ -187,9 +187,9 @@ def carries_behind(terms: Terms, loop: OpenLoop, index: int) -> list[int]:
     index_of = {term: carry for carry, term in enumerate(loop.carries)}
     order, visited = [index], set[int]()
     if isinstance(loop, ConditionalLoop):
-        _discover(terms, loop, loop.condition, index_of, visited, order)
+        _discover(terms, loop, root=loop.condition, index_of=index_of, visited=visited, order=order)
     for carry in order:  # `_discover` appends to it.
-        _discover(terms, loop, loop.next[carry], index_of, visited, order)
+        _discover(terms, loop, root=loop.next[carry], index_of=index_of, visited=visited, order=order)
     return order
 
 

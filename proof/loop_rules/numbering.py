@@ -144,7 +144,9 @@ class LoopNumbering(Numbering):
         invariant = frozenset(self._invariant_carries.of(op))
         initial = self._operands(op, scope)
         types = self.heads.types(body.args, op)
-        numbered = self._number_loop(_LoopOp(op, cond, body, initial, types, invariant), scope)
+        numbered = self._number_loop(
+            _LoopOp(op=op, condition=cond, body=body, initial=initial, types=types, invariant=invariant), scope
+        )
         if numbered is None:
             return None
         loop = numbered.loop
@@ -213,7 +215,15 @@ class LoopNumbering(Numbering):
         body_scope = self._scope(loop_op.body, carries, state, scope)
         body_scope.is_uniform = scope.is_uniform and counting is not None
         _, following = self._block(loop_op.body, body_scope)
-        loop = ConditionalLoop(tuple(carries), initial, following, loop_op.types, state, depth, condition)
+        loop = ConditionalLoop(
+            carries=tuple(carries),
+            initial=initial,
+            next=following,
+            types=loop_op.types,
+            state=state,
+            depth=depth,
+            condition=condition,
+        )
         return NumberedLoop(loop, counting, condition_scope, body_scope)
 
     def _with_effects(self, numbered: NumberedLoop, state: int) -> NumberedLoop | None:

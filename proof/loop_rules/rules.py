@@ -138,7 +138,15 @@ class LoopRules:
         initial, captures = inputs[: len(carries)], inputs[len(carries) :]
         numbers = self.instance(body, (iteration, *carries, state), captures)
         *following, _ = [numbers[root] for root in body.roots]
-        return CountingLoop(tuple(carries), tuple(initial), tuple(following), body.types[1:], state, depth, iteration)
+        return CountingLoop(
+            carries=tuple(carries),
+            initial=tuple(initial),
+            next=tuple(following),
+            types=body.types[1:],
+            state=state,
+            depth=depth,
+            iteration=iteration,
+        )
 
     def _open_conditional(self, head: Head, operands: tuple[int, ...]) -> ConditionalLoop:
         """Return the loop of a `loop` term with this head and these operands."""
@@ -147,7 +155,15 @@ class LoopRules:
         initial, captures = operands[: len(carries)], operands[len(carries) :]
         numbers = self.instance(body, (*carries, state), captures)
         condition, *following, _ = [numbers[root] for root in body.roots]
-        return ConditionalLoop(tuple(carries), initial, tuple(following), body.types, state, depth, condition)
+        return ConditionalLoop(
+            carries=tuple(carries),
+            initial=initial,
+            next=tuple(following),
+            types=body.types,
+            state=state,
+            depth=depth,
+            condition=condition,
+        )
 
     def _fresh_arguments(self, body: RegionTerm, inputs: Sequence[int]) -> tuple[int, list[int], int]:
         """Return a nesting depth inside which no input lies, and fresh terms at it: the arguments of a body, and the
@@ -330,7 +346,15 @@ def flatten_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) 
         return None
     initial = tuple(loop.initial[carry] for carry in order)
     types = tuple(loop.types[carry] for carry in order)
-    flat = CountingLoop(carried, initial, following, types, loop.state, loop.depth, number)
+    flat = CountingLoop(
+        carries=carried,
+        initial=initial,
+        next=following,
+        types=types,
+        state=loop.state,
+        depth=loop.depth,
+        iteration=number,
+    )
     return rules.history(flat, 0, integers.term_of_sum(integers.sum_of(at).times(trips), terms.head_of(number)))
 
 

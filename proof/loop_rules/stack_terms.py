@@ -79,7 +79,15 @@ def stored_by(terms: Terms, integers: Integers, loop: CountingLoop, trips: int) 
     arguments = (loop.iteration, *loop.carries, loop.state)
     types_inside = (terms.head_of(loop.iteration).types[0], *loop.types)
     number, captures = terms.close(OpenRegion(arguments, (slice_, loop.state)), types_inside, -1, loop.depth)
-    return StoredSlice(loop, trips, terms.bodies[number], captures, types, scale, index.offset)
+    return StoredSlice(
+        loop=loop,
+        trips=trips,
+        body=terms.bodies[number],
+        captures=captures,
+        types=types,
+        scale=scale,
+        offset=index.offset,
+    )
 
 
 def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:

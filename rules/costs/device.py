@@ -137,12 +137,12 @@ def device_from(data: object, where: str) -> Device:
     if "f32" not in products:
         raise BadCost(f"{where}: device.products needs a rate for f32")
     return Device(
-        name,
-        {element: _rate(rate, f"{where}: device.products.{element}") for element, rate in products.items()},
-        _optional(fields, "elementwise", where),
-        _rate(fields.get("bytes_per_second"), f"{where}: device.bytes_per_second"),
-        _optional(fields, "transcendentals", where),
-        _optional(fields, "host_bytes_per_second", where),
+        name=name,
+        products={element: _rate(rate, f"{where}: device.products.{element}") for element, rate in products.items()},
+        elementwise=_optional(fields, "elementwise", where),
+        bytes_per_second=_rate(fields.get("bytes_per_second"), f"{where}: device.bytes_per_second"),
+        transcendentals=_optional(fields, "transcendentals", where),
+        host_bytes_per_second=_optional(fields, "host_bytes_per_second", where),
     )
 
 

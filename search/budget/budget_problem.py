@@ -18,15 +18,15 @@ from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...transforms.preparation.flatten import drop_dead
 from ...transforms.preparation.timelines import flat, is_flat, peaks_of
+from ..limits import Budget, BudgetLimits
 from ..outcome import RewriteResult
-from .limits import Budget, BudgetLimits
 
 RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], RewriteResult]
 """A function that rewrites the module with a loop schedule: according to plans, with a planner, or, for None, as
 without a budget."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BudgetProblem:
     """A module, its budget, and the function that rewrites it.
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...analysis.step.step import Steps
 from ...options.memory_model import ORDER
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import cost_named
@@ -15,10 +16,9 @@ from ...support.counted import counted
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.interface import option
 from ...transforms.offload import Moves
-from ...transforms.phase import Steps
+from ..limits import Budget
 from ..outcome import RewriteResult
 from ..plan_cost import plain_cost
-from .limits import Budget
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:

@@ -17,10 +17,10 @@ from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from ...support.units import format_bytes, readable_bytes
+from ..beside_segments import BesideSegments
+from ..loop_choices import loop_choices
 from ..outcome import Recomputation, RewriteResult
-from .beside_segments import BesideSegments
 from .budget_problem import BudgetProblem
-from .loop_choices import loop_choices
 
 MAX_ROUNDS, SMALL_STEPS = 8, 4
 """Maximum number of rounds, and the number of first rounds that lower the limit by only half of the excess of an eager

@@ -41,7 +41,7 @@ class CandidatePool(Protocol[C_co]):
         ...
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Rounds(Generic[C, T]):
     """The search among the candidates of a pool.
 

@@ -20,12 +20,12 @@ from ...planning.solvers.result import Stop
 from ...support.counted import counted
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
+from ..limits import MODEL_ERROR, Budget, budget_limits
+from ..loop_choices import has_loops
 from ..outcome import RewriteResult
 from ..pool import ModuleCandidate
 from ..pool_cache import pool_of
 from .budget_problem import BudgetProblem, RunRewrite
-from .limits import MODEL_ERROR, Budget, budget_limits
-from .loop_choices import has_loops
 from .program_order import in_program_order
 from .rounds import Rounds
 
@@ -46,7 +46,9 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
 
     pool = pool_of(problem.module, problem.options, problem.stop)
     limit, plain_needs = None if limits.limit_bytes is None else 1.0, (1.0, limits.largest_ratio(limits.plain_bytes))
-    rounds = Rounds(pool, limit, plain_needs, measure, problem.stop, problem.stop)
+    rounds = Rounds(
+        pool=pool, limit=limit, plain_needs=plain_needs, measure=measure, stop=problem.stop, is_over=problem.stop
+    )
     best = rounds.best(MAX_REWRITES)
     if best is not None and limits.limit_bytes is None and not problem.stop():
         # `min` must not need more than the choice without a budget.
@@ -80,7 +82,7 @@ def within_budget(
         Refusal: If no plan is within the budget, with the minimum if it is proven.
     """
     limits = budget_limits(module, budget)
-    problem = BudgetProblem(module, budget, run, limits, options, stop)
+    problem = BudgetProblem(module=module, budget=budget, run=run, limits=limits, options=options, stop=stop)
     if limits.is_kept:
         if not options.selection.segment_budgets:
             return _left_unchanged(problem)

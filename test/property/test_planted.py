@@ -8,13 +8,13 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from recompute.analysis.step.step import Steps
 from recompute.dialects.names import Names
 from recompute.dialects.recompute import DependOp, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.rewriting import carry_out, emit
 from recompute.support.operations import name_of
 from recompute.transforms import clone, cse, lower
-from recompute.transforms.phase import Steps
 
 from .checks import CHECKS, EXECUTION
 from .run import run_one

@@ -37,7 +37,7 @@ def test_error_without_proof_names_the_option_of_the_interface(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(*_: object) -> Proof:
-        return Proof(False, "a reason")
+        return Proof(proved=False, reason="a reason")
 
     monkeypatch.setattr(verified, "prove", fails)
     with pytest.raises(recompute.NotProved, match=r"^nothing is returned: .*\(proof=False returns it anyway\)$"):

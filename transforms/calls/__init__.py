@@ -1,1 +1,1 @@
-"""Outlining of inlined calls: the origin of each inlined operation, and the functions of the output."""
+"""Calls: the origin of each inlined operation, the functions of the output, and custom calls that may run twice."""

@@ -23,7 +23,7 @@ from ...support.operations import every_operation
 MAX_DEPTH = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class InlinedCall:
     """A call that was inlined.
 
@@ -93,7 +93,14 @@ class Origins:
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
-        outer = InlinedCall(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
+        outer = InlinedCall(
+            callee=callee,
+            at=self.of.pop(call),
+            location=call.location,
+            attributes=dict(call.attributes),
+            operands=operands,
+            names=names,
+        )
         new_instances = dict[InlinedCall, InlinedCall]()
         for op, clone in body:
             for inner_op, inner_clone in zip(every_operation(op), every_operation(clone), strict=True):

@@ -200,7 +200,14 @@ class _Restoring:
                 result.name_hint = hint
         self._read_results(call, body, group, results)
         if is_whole and any(isinstance(value, BlockArgument) for value in template.returned):
-            redirect_passed_arguments(call, group, template, self._function_around(group), self.origins, positions)
+            redirect_passed_arguments(
+                call,
+                group,
+                template=template,
+                around=self._function_around(group),
+                origins=self.origins,
+                positions=positions,
+            )
         if not any(map(self.effects.has_effect, members)):
             self.effects.pure.add(call)
         self.origins.of[call] = Origin(group.instance.at.instance, group.instance.at.index, group.copy)

@@ -113,7 +113,7 @@ def move(operations: Sequence[Operation], into: Block) -> None:
         into.add_op(op)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeviceStep:
     """A per-device step that is outlined as a function.
 
@@ -177,7 +177,15 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     forward, backward = _empty_bodies(pair, joined, kept, alone)
     for op in (pair.backward, pair.forward):
         Rewriter.erase_op(op)
-    return DeviceStep(function, forward, backward, pair.mesh, stated, arrival, parent)
+    return DeviceStep(
+        function=function,
+        forward=forward,
+        backward=backward,
+        mesh=pair.mesh,
+        stated=stated,
+        arrival=arrival,
+        parent=parent,
+    )
 
 
 def _empty_bodies(

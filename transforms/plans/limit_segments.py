@@ -22,6 +22,7 @@ from ...analysis.copies.segments_within_budgets import SegmentLimits, choose_wit
 from ...analysis.request.budgeted_segments import budgeted_segments, why_unmatched
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of
+from ...analysis.step.step import Steps
 from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
@@ -31,7 +32,6 @@ from ...support.diagnostics import BadRequest, Refusal, Remark
 from ...support.operations import every_operation
 from ...support.timing import part
 from ..per_device.outline import is_stand_in
-from ..phase import Steps
 
 
 @dataclass(frozen=True)

@@ -55,4 +55,11 @@ def _remark(step: Step, groups: Sequence[CopyGroup]) -> Remark:
         f"{subject}: {amounts['operations']} operation{'s' if amounts['operations'] != 1 else ''} run again, "
         f"{format_bytes(amounts['freed_bytes'])} need not be saved{instead}, {amounts['flops']} FLOPs more"
     )
-    return Remark(first, reason, RemarkKind.PASSED, Topic.RECOMPUTED, amounts=tuple(amounts.items()))
+    return Remark(
+        first,
+        reason,
+        RemarkKind.PASSED,
+        Topic.RECOMPUTED,
+        amounts=tuple(amounts.items()),
+        segments=(segment,) if segment else (),
+    )

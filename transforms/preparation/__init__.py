@@ -1,2 +1,2 @@
-"""Preparation of modules for the passes and the search: flattening, outlining of nested steps, values that may be moved
-to the host, repeatable custom calls, and memory timelines."""
+"""Preparation of modules for the passes and the search: flattening, values on offer for moves to the host, and memory
+timelines."""

@@ -20,13 +20,13 @@ from ...options.selection import Selection
 from ...support.diagnostics import Remark
 from ...support.timing import part
 from ..calls.origins import Origins
+from ..calls.repeatable import mark_repeatable
 from ..calls.reserved import gather_reserved
 from ..flatten_tuples import read_elements
 from ..inline import inline, why_calls_stay
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 from ..phase import write_phases
-from .repeatable import mark_repeatable
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from ...support.timing import part
 from ..calls.origins import Origins
 from ..loops import LoopRecomputation, recompute_loops
 from ..offload import insert_host_moves
+from ..outlining.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import numbered_steps
 from ..plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .flatten import flatten
-from .nested_steps import NestedStep, outline_nested_steps, put_back
 from .offered_moves import offered_moves
 
 

@@ -36,7 +36,7 @@ Read = tuple[Operation, int, SSAValue]
 """A use of a value as an operand: the operation, the operand index, and the original value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JoinedBranches:
     """Two conditionals whose branches are joined.
 
@@ -150,7 +150,14 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
         last.operands = [yielded[index] for index in outer]
         returned.append(yielded)
         markers.append(_move_before_gradient(region.block, gradient.block))
-    return JoinedBranches(forward, backward, tuple(markers), outer, tuple(returned), tuple(reads))
+    return JoinedBranches(
+        forward=forward,
+        backward=backward,
+        markers=tuple(markers),
+        outer=outer,
+        returned=tuple(returned),
+        reads=tuple(reads),
+    )
 
 
 def _read_directly(forward: Operation, yielded: Sequence[SSAValue], gradient: Block) -> list[Read]:

@@ -133,7 +133,15 @@ def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]
 def _buffer(life: Life, program: KernelProgram, origin: Sequence[Operation], labels: Labels) -> Buffer:
     op = program.maker[life.value]
     if op == NO_MAKER:
-        return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)
+        return Buffer(
+            label="copy of a donated argument",
+            phase="",
+            segment="",
+            bytes=life.bytes,
+            first=life.first,
+            last=life.last,
+            recomputed=False,
+        )
     return replace(labels.buffer(origin[op], life.bytes, life.first, life.last), label=program.names[op])
 
 

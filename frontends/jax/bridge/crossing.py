@@ -14,7 +14,7 @@ from ....mlir_io.parser import parse_module
 from ....mlir_io.printer import print_module
 from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
-from .. import private
+from ..internals import private
 
 RECOMPUTE_PREFIX = f"{RECOMPUTE.name}."
 """The prefix of operation names that JAX does not know."""

@@ -213,7 +213,7 @@ def read(module: ir.Module) -> ModuleOp:
     return converted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _OperationKind:
     """The facts that all operations with the same name share."""
 
@@ -262,7 +262,14 @@ class _OpReader:
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
         dictionaries = self._dictionaries(op, kind)
         if kind.is_plain and not successors:
-            made = make(kind.op_class, operands, types, dictionaries, location, regions)
+            made = make(
+                kind.op_class,
+                operands,
+                result_types=types,
+                dictionaries=dictionaries,
+                location=location,
+                regions=regions,
+            )
         else:
             properties, attributes = dictionaries
             made = kind.op_class.create(
@@ -315,15 +322,15 @@ class _OpReader:
         is_constant = issubclass(op_class, DenseConstantOp)
         converted = self._attributes.values if is_constant else self._attributes.attributes
         return _OperationKind(
-            op_class,
-            properties,
-            has_definition,
-            not has_definition or bool(op_class.get_irdl_definition().regions),
-            is_constant,
-            op_class in CHECKS or op_class in UNKNOWN_PROPERTIES,
-            can_be_made(op_class),
-            defaults_of(name),
-            converted,
+            op_class=op_class,
+            properties=properties,
+            has_definition=has_definition,
+            may_have_regions=not has_definition or bool(op_class.get_irdl_definition().regions),
+            is_constant=is_constant,
+            is_checked=op_class in CHECKS or op_class in UNKNOWN_PROPERTIES,
+            is_plain=can_be_made(op_class),
+            omitted=defaults_of(name),
+            converted=converted,
         )
 
     def _dictionaries(self, op: Any, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:

@@ -118,7 +118,15 @@ def compile_within(
         plain = compilers.compile_plain()
         plain_bytes = reported_bytes(module, plain, "a budget")
         limit_bytes = limit_of_step(module, budget, plain)
-        unchanged = BudgetedCompile(budget, limit_bytes, plain_bytes, (), None, plain, plain)
+        unchanged = BudgetedCompile(
+            budget=budget,
+            limit_bytes=limit_bytes,
+            plain_bytes=plain_bytes,
+            rounds=(),
+            rewritten=None,
+            compiled=plain,
+            plain_step=plain,
+        )
         is_within = limit_bytes is not None and plain_bytes <= limit_bytes
         if is_within and not first.selection.segment_budgets:
             return unchanged
@@ -127,7 +135,17 @@ def compile_within(
             is_cut = bool(results) and limit_bytes is None and stop()
             if is_cut or (results and limit_bytes is not None):
                 break
-            search = _CompilerSearch(name, module, alternative, budget, plain_bytes, limit_bytes, compilers, line, stop)
+            search = _CompilerSearch(
+                name=name,
+                module=module,
+                options=alternative,
+                budget=budget,
+                plain_bytes=plain_bytes,
+                limit_bytes=limit_bytes,
+                compilers=compilers,
+                line=line,
+                stop=stop,
+            )
             try:
                 results.append(replace(search.best(), plain_step=plain))
             except Refusal as error:
@@ -206,7 +224,7 @@ class _Candidate:
     is_final: bool
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _CompilerSearch:
     """The search for one step with one alternative of its options. The compiler serves as the measure of `Rounds`.
 
@@ -242,7 +260,15 @@ class _CompilerSearch:
         plain_needs = (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
         known = pool.measured.setdefault(self.compilers.key, {})
-        search = Rounds(pool, self.limit_bytes, plain_needs, self._measure, self._is_stopped, is_over, known)
+        search = Rounds(
+            pool=pool,
+            limit=self.limit_bytes,
+            plain_needs=plain_needs,
+            measure=self._measure,
+            stop=self._is_stopped,
+            is_over=is_over,
+            measured_needs=known,
+        )
         # For `min` and before a refusal, the choice without a budget is also compiled.
         self.most_compiled = search.most_measured(MOST_COMPILED) + 1
         best = search.best(MOST_COMPILED)
@@ -257,7 +283,13 @@ class _CompilerSearch:
         is_complete = is_compiled() and not self.is_cut
         rounds = tuple(self.rounds)
         return BudgetedCompile(
-            self.budget, self.limit_bytes, self.plain_bytes, rounds, best.rewritten, compiled, is_complete=is_complete
+            budget=self.budget,
+            limit_bytes=self.limit_bytes,
+            plain_bytes=self.plain_bytes,
+            rounds=rounds,
+            rewritten=best.rewritten,
+            compiled=compiled,
+            is_complete=is_complete,
         )
 
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:

@@ -40,7 +40,7 @@ class CompiledCandidate:
         return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BudgetedCompile:
     """A step that was compiled within a budget.
 
@@ -97,4 +97,12 @@ def result_of_record(
     rounds = tuple([CompiledCandidate(**compiled_before) for compiled_before in record["rounds"]])
     budget, limit_bytes, plain_bytes = record["budget"], record["limit_bytes"], record["plain_bytes"]
     is_keeping = record["is_keeping"]
-    return BudgetedCompile(budget, limit_bytes, plain_bytes, rounds, rewritten, compiled, is_keeping=is_keeping)
+    return BudgetedCompile(
+        budget=budget,
+        limit_bytes=limit_bytes,
+        plain_bytes=plain_bytes,
+        rounds=rounds,
+        rewritten=rewritten,
+        compiled=compiled,
+        is_keeping=is_keeping,
+    )

@@ -15,7 +15,7 @@ import jax
 from ....driver.api import Rewritten, memory
 from ....planning.objective import is_worth_it
 from ....support.diagnostics import strict_refusal
-from .. import private
+from ..internals import private
 from ..messages import why_plain
 from .allocation import temporary_bytes
 from .compiler_options import MEASURING

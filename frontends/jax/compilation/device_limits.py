@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-from ....search.budget.limits import temporaries_limit
+from ....search.limits import temporaries_limit
 from ....support.units import is_share, parse_budget
 from ..keywords.budget_option import DEVICE
 from .allocation import UnknownMemory, fixed_bytes, reported_bytes

@@ -28,7 +28,7 @@ _BESIDE_REWRITE = ("budget", "search")
 """The options that are not options of the rewrite, but may exclude some of those."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JitOptions:
     """The options of one step.
 
@@ -102,7 +102,12 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
     if names := names_of_policy(checked.get("policy")):
         named["policy"] = names
     return JitOptions(
-        rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"), named
+        rewrite=rewrite,
+        measure=checked.get("measure", "auto"),
+        search=checked.get("search", 0),
+        jit=jit,
+        budget=checked.get("budget"),
+        named=named,
     )
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.core as jax_core
 from jax.core import Tracer
 
-from ..private import Statics, is_under_a_trace, trace_context
+from ..internals.private import Statics, is_under_a_trace, trace_context
 
 _CORE: Any = jax_core
 _TREE: Any = jax.tree

@@ -19,12 +19,12 @@ from ....options.recompute_options import RecomputeOptions
 from ....support.diagnostics import Remark
 from ....support.progress import progress
 from ....support.units import format_bytes
-from .. import private
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.choice import CompiledStep, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
+from ..internals import private
 from ..keywords.jit_options import JitOptions
 from ..reports.compare_step import compare
 from ..reports.step_report import Report
@@ -38,7 +38,7 @@ def _nothing_to_read() -> None:
     """Return None, because the step cannot be parsed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lowered:
     """The result of `recompute.jax.jit(…).lower(…)`.
 

@@ -31,10 +31,10 @@ from ....options.selection import BadSelection
 from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
 from ....transforms.calls.templates import strip
-from .. import private
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge.crossing import demand_lowered
 from ..compilation.compiler_options import are_kept_by_flags, merges_copies
+from ..internals import private
 from ..keywords.budget_option import DEVICE
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names

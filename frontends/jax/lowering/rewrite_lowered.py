@@ -30,13 +30,13 @@ from ....support.progress import ProgressLine, progress
 from ....support.units import format_bytes, is_share
 from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
-from .. import private
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.allocation import fixed_bytes
 from ..compilation.budgeted import Compilers, compile_within
 from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
+from ..internals import private
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
@@ -70,7 +70,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowe
     private.demand_attributes(marked)
     cache = StepCache.of(name, marked, options)
     if (stored := cache.step()) is not None:
-        lowered = _from_cache(name, traced, marked, options, cache, stored)
+        lowered = _from_cache(name, traced, marked=marked, options=options, cache=cache, stored=stored)
         if lowered is not None:
             return lowered
     lowered = _rewritten(name, traced, marked, options, cache)
@@ -89,7 +89,9 @@ def _rewritten(
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
-        return _PlainStep(name, options, traced.lower(), False, None, cache).plain_because_of(error)
+        return _PlainStep(
+            name=name, options=options, plain=traced.lower(), own_barriers=False, module=None, cache=cache
+        ).plain_because_of(error)
     demand_names(name, module, options.named)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     own_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
@@ -97,7 +99,9 @@ def _rewritten(
     try:
         with progress(f"recompute.jax: {name}") as line:
             if options.budget is not None:
-                step = _PlainStep(name, options, plain, own_barriers, module, cache)
+                step = _PlainStep(
+                    name=name, options=options, plain=plain, own_barriers=own_barriers, module=module, cache=cache
+                )
                 lowered = _within(step, options.budget, module, line)
                 return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
             rewritten = rewrite(module, searching_options(options, plain))
@@ -107,7 +111,9 @@ def _rewritten(
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _PlainStep(name, options, plain, own_barriers, module, cache).plain_because_of(error)
+        return _PlainStep(
+            name=name, options=options, plain=plain, own_barriers=own_barriers, module=module, cache=cache
+        ).plain_because_of(error)
     why, less = None, plain
     if rewritten.copies:
         less = crossing.with_module(plain, rewritten.module)
@@ -116,12 +122,31 @@ def _rewritten(
         if any(map(is_of_remat, every_operation(module))):
             why = why_plain.checkpointed(name, selects_places(options.rewrite))
     remarks = (*rewritten.remarks, *host_remarks)
-    return Lowered(name, options, plain, less, rewritten, remarks, why, own_barriers, read=lambda: module, cache=cache)
+    return Lowered(
+        name=name,
+        options=options,
+        plain=plain,
+        less=less,
+        rewritten=rewritten,
+        remarks=remarks,
+        why=why,
+        own_barriers=own_barriers,
+        read=lambda: module,
+        cache=cache,
+    )
 
 
 def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
     """Return the plain step, for a call while recomputation is switched off."""
-    return Lowered(name, options, plain, plain, None, (WHY,), f"{name}: the plain step runs: {WHY}")
+    return Lowered(
+        name=name,
+        options=options,
+        plain=plain,
+        less=plain,
+        rewritten=None,
+        remarks=(WHY,),
+        why=f"{name}: the plain step runs: {WHY}",
+    )
 
 
 def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
@@ -131,7 +156,9 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     alternatives = [options.rewrite] if merging is None else [merging, options.rewrite]
     result = None if step.own_barriers else _by_earlier_search(step, module)
     if result is None:
-        result = compile_within(name, module, alternatives, budget, _compilers_of(step), line)
+        result = compile_within(
+            name, module, alternatives=alternatives, budget=budget, compilers=_compilers_of(step), line=line
+        )
     why = None
     less = plain
     remarks = tuple[Remark | str, ...]((result.nothing_to_do,))
@@ -145,7 +172,17 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
         less = crossing.with_module(plain, rewritten.module)
         remarks = rewritten.remarks
     return Lowered(
-        name, options, plain, less, rewritten, remarks, why, step.own_barriers, result, lambda: module, cache
+        name=name,
+        options=options,
+        plain=plain,
+        less=less,
+        rewritten=rewritten,
+        remarks=remarks,
+        why=why,
+        own_barriers=step.own_barriers,
+        within=result,
+        read=lambda: module,
+        cache=cache,
     )
 
 
@@ -233,7 +270,19 @@ def _from_cache(
         if result is None:
             return None
     remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)
-    return Lowered(name, options, plain, less, rewritten, remarks, stored.why, stored.own_barriers, result, read, cache)
+    return Lowered(
+        name=name,
+        options=options,
+        plain=plain,
+        less=less,
+        rewritten=rewritten,
+        remarks=remarks,
+        why=stored.why,
+        own_barriers=stored.own_barriers,
+        within=result,
+        read=read,
+        cache=cache,
+    )
 
 
 def _recomputed(copies: int) -> str:
@@ -263,7 +312,7 @@ def _result_of(within: BudgetedCompile) -> str:
     return f"{before} -> {format_bytes(after)} of temporaries{kept}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _PlainStep:
     """A step that runs unchanged if its rewrite is refused."""
 
@@ -282,5 +331,14 @@ class _PlainStep:
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
         plain, barriers, module = self.plain, self.own_barriers, self.module
         return Lowered(
-            self.name, self.options, plain, plain, None, (remark,), why, barriers, read=lambda: module, cache=self.cache
+            name=self.name,
+            options=self.options,
+            plain=plain,
+            less=plain,
+            rewritten=None,
+            remarks=(remark,),
+            why=why,
+            own_barriers=barriers,
+            read=lambda: module,
+            cache=self.cache,
         )

@@ -31,8 +31,8 @@ from ....support.diagnostics import Remark
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint, fingerprint
 from ....support.operations import every_operation
-from .. import private
 from ..bridge import crossing
+from ..internals import private
 from ..keywords.jit_options import JitOptions
 
 _JAX: Any = jax

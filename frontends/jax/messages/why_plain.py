@@ -5,7 +5,6 @@ The reason is a remark or a refusal. The remedy follows from the topic of the re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
@@ -45,7 +44,6 @@ SMALLER_BUDGET = 'a smaller budget, or "min", saves memory'
 _LOOPS = (Topic.LOOP_LEFT, Topic.LOOP_STACKS_SMALLEST, Topic.LOOP_COLLECTIVES, Topic.LOOP_NOT_COUNTED)
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "
-_SEGMENT = re.compile(r"segment '([^']+)'")
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
@@ -149,12 +147,11 @@ def barriers_are_dropped(name: str) -> str:
 def reason_in_model(remark: Remark) -> str:
     """Return the reason of a remark, in which a segment has the name under which the user finds it in the model.
 
-    The remark is at an operation of the segment.
+    The remark is at an operation of the segment. A reason that names no segment, or several, is returned as it is.
     """
-    found = _SEGMENT.search(remark.reason)
-    if found is None:
+    if len(remark.segments) != 1:
         return remark.reason
-    segment = found[1]
+    (segment,) = remark.segments
     line = base_name(remark.place.rpartition(":")[0])
     place = without_loop_scopes(segment) if is_scope(segment) else line or place_in_model([remark.operation])
     return remark.reason.replace(f"'{segment}'", f"'{place}'") if place else remark.reason

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import jax
 
 from ....analysis.request.scope_names import CallTreatment, Switches
-from .. import checked
 from ..annotations.scopes import call_in_scope
+from ..messages import checked
 
 R = TypeVar("R")
 _JAX: Any = jax

@@ -14,10 +14,10 @@ import numpy as np
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from ....support.counted import counted
-from .. import checked
 from ..annotations.scopes import call_in_scope
 from ..annotations.value_marks import offload
-from ..checked import type_name
+from ..messages import checked
+from ..messages.checked import type_name
 
 R = TypeVar("R")
 _JAX: Any = jax

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jax.extend import source_info_util
 
-from ..checked import type_name
+from ..messages.checked import type_name
 from .optimizer_checkpoints import Checkpoints
 from .optimizer_program import Program, applied, differentiated_leaves, gradients_of, is_traced, leaf_names, paired
 
@@ -116,7 +116,14 @@ class RecomputeOptimizer:
             TypeError: For a loss that is not a function returning a scalar, and for callbacks that are not callable.
         """
         program = _program("backward", startup_program)
-        value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, callbacks, checkpoints)
+        value, pairs = self._differentiate(
+            loss,
+            program,
+            parameter_list=parameter_list,
+            no_grad_set=no_grad_set,
+            callbacks=callbacks,
+            checkpoints=checkpoints,
+        )
         self._remember(program, value)
         return pairs
 
@@ -170,7 +177,9 @@ class RecomputeOptimizer:
             its program must return only the program, because the pairs hold the old parameters.
         """
         program = _program("minimize", startup_program)
-        value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, None, None)
+        value, pairs = self._differentiate(
+            loss, program, parameter_list=parameter_list, no_grad_set=no_grad_set, callbacks=None, checkpoints=None
+        )
         return applied(self._optimizer, program, paired(program.parameters, pairs), value), pairs
 
     def load(self, state: Any) -> None:

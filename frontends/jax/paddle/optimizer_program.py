@@ -17,7 +17,7 @@ from jax.core import Tracer
 from jax.extend import source_info_util
 
 from ..annotations import value_marks
-from ..checked import type_name
+from ..messages.checked import type_name
 from .optimizer_checkpoints import Checkpoints
 
 _JAX: Any = jax

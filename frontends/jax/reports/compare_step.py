@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import BY_STRUCTURE, is_scope, module_of, place_in_model, without_loop_scopes
+from ....analysis.step.descriptions import is_scope, module_of, place_in_model, without_loop_scopes
 from ....analysis.step.marks import is_copy
 from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
@@ -21,6 +21,7 @@ from ....dialects.stablehlo.control import WhileOp
 from ....driver.api import Rewritten, StepMemory, as_module, explain_verified
 from ....driver.queries import step_flops
 from ....options.selection import AUTO
+from ....planning.by_segment.numbered_segments import is_numbered
 from ....reports.by_module import ModuleNames, module_rows
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
@@ -174,7 +175,7 @@ def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tupl
     """
     parts = dict[str, list[str]]()
     for segment, operations in _operations_of_segments(rewritten).items():
-        if BY_STRUCTURE.fullmatch(segment):
+        if is_numbered(segment):
             modules = [names.of_module(module) for op in operations if names and (module := module_of(op))]
             parts[segment] = list(dict.fromkeys(modules)) or list(filter(None, [place_in_model(operations)]))
     return tuple((segment, tuple(places)) for segment, places in parts.items() if places)

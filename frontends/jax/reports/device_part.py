@@ -24,8 +24,8 @@ from ....driver.api import as_module
 from ....support.operations import every_operation
 from ....support.type_guards import is_tensor
 from ....transforms.preparation.timelines import flat
-from .. import private
 from ..bridge import crossing
+from ..internals import private
 
 
 class NotPropagated(Exception):

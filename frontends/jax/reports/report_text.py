@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....analysis.step.descriptions import is_scope, without_loop_scopes
+from ....planning.by_segment.numbered_segments import is_numbered, number_of_segment, numbered_segment
 from ....reports import memory_chart, memory_html
 from ....reports.by_module import ModuleRow
 from ....reports.memory_html import PageFacts
@@ -69,7 +70,6 @@ _IN_JSON = (
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
 _QUOTED = re.compile(r"'([^']+)'")
-_BY_STRUCTURE = re.compile(r"'segment(\d+)'")
 _NOT_REPORTED = "not reported by the compiler"
 
 
@@ -99,17 +99,18 @@ def remark_lines(report: Report) -> list[str]:
     """Return the remarks, and the place in the model of each segment by structure that the remarks name."""
     remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]
-    named = sorted({int(number) for number in _BY_STRUCTURE.findall(" ".join(lines))})
-    modules = {int(segment.removeprefix("segment")): modules for segment, modules in report.segments}
+    segments = [name for remark in report.remarks if isinstance(remark, Remark) for name in remark.segments]
+    named = sorted({number for name in segments if (number := number_of_segment(name)) is not None})
+    modules = {number: modules for name, modules in report.segments if (number := number_of_segment(name)) is not None}
     by_place = dict[str, list[str]]()
     for number in named if modules else ():
-        by_place.setdefault(place_of_segment(number, modules), []).append(f"'segment{number}'")
+        by_place.setdefault(place_of_segment(number, modules), []).append(f"'{numbered_segment(number)}'")
     return [*lines, *(f"{', '.join(segments)}: {place}" for place, segments in by_place.items())]
 
 
 def _without_loop_names(remark: Remark) -> Remark:
     """Replace the name of a segment that only a loop names by its place; numbered segments keep their numbers."""
-    return remark if _BY_STRUCTURE.search(remark.reason) else replace(remark, reason=reason_in_model(remark))
+    return remark if any(map(is_numbered, remark.segments)) else replace(remark, reason=reason_in_model(remark))
 
 
 def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:

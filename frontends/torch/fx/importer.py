@@ -217,7 +217,9 @@ class _Reader:
         elif node.target is run_with_rng_state:
             state, target, *args = node.args
             drawn = self._single(state, node)
-            self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], (drawn,), SEEDED))
+            self.values[node] = self._add_call(
+                _Call(node=node, target=target, args=args, value=node.meta["val"], before=(drawn,), prefix=SEEDED)
+            )
         elif node.target is with_effects:
             self._effect(node)
         elif isinstance(node.target, OpOverload) or is_size_function(node.target):
@@ -265,7 +267,9 @@ class _Reader:
         if not isinstance(target, OpOverload):
             raise Unsupported(node, f"{target} has ordered effects, but is no operator of the PyTorch dispatcher")
         before = (self._single(token, node),)
-        self.values[node] = self._add_call(_Call(node, target, args, node.meta["val"], before, EFFECT))
+        self.values[node] = self._add_call(
+            _Call(node=node, target=target, args=args, value=node.meta["val"], before=before, prefix=EFFECT)
+        )
 
     def _call(self, node: torch.fx.Node, target: Any) -> None:
         value = node.meta.get("val")
@@ -284,7 +288,9 @@ class _Reader:
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
         }
         (state,) = self._add(_NewOperation(node, DRAW, (), [_state_type(value, node)], named))
-        return state, self._add_call(_Call(node, target, args, value, (state,), SEEDED))
+        return state, self._add_call(
+            _Call(node=node, target=target, args=args, value=value, before=(state,), prefix=SEEDED)
+        )
 
     def _add_call(self, call: _Call) -> Results:
         """Add the operation of a call, and return its results."""

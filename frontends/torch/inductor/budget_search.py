@@ -151,7 +151,16 @@ class _Search:
             measurement = self._measure(candidate, limit)
             return None if measurement is None else (float(measurement.peak_bytes), measurement)
 
-        return Rounds(pool, max(1.0, limit), plain, measure, never, is_over, needs, more=0).best(COMPILES)
+        return Rounds(
+            pool=pool,
+            limit=max(1.0, limit),
+            plain_needs=plain,
+            measure=measure,
+            stop=never,
+            is_over=is_over,
+            measured_needs=needs,
+            more=0,
+        ).best(COMPILES)
 
     def _is_good_enough(self, measurement: Measurement, limit: int) -> bool:
         """Return whether a measured step fits and a further search would gain little.

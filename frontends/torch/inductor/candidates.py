@@ -22,11 +22,12 @@ from ..fx.halves import Halves
 from ..fx.product_flops import flops_of
 from ..fx.schemas import draws
 from ..options import Options
+from ..partition.graph_reports import report_of, report_unchanged
 from ..partition.joint_graph_step import JointStep
 from ..partition.plan_cache import StoredPlan
 from ..partition.rewritten_step import RewrittenStep
 from ..program_order.graph_peaks import program_order_peak
-from ..reports.compile_report import GraphReport, report_of, report_unchanged
+from ..reports.compile_report import GraphReport
 
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """The values of `activation_memory_budget` for which PyTorch's partitions are candidates."""

@@ -22,8 +22,9 @@ from ..fx.halves import Halves
 from ..fx.importer import read_joint
 from ..fx.unsupported import Unsupported
 from ..options import Options
-from ..reports.compile_report import GraphReport, report_of, report_of_fallback, report_unchanged
+from ..reports.compile_report import GraphReport, report_of_fallback
 from ..reports.warning import warn_plain
+from .graph_reports import report_of, report_unchanged
 from .joint_graph_step import JointStep
 
 Partition = Callable[..., Halves]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
-from ....dialects.torch import FLOPS
 from ....planning.plan import Optimality
 from ....support.counted import counted
 from ....support.units import format_bytes, readable_bytes
 from .warning import reason_of
-
-if TYPE_CHECKING:
-    from ..partition.joint_graph_step import JointStep
-    from ..partition.rewritten_step import RewrittenStep
 
 
 @dataclass(frozen=True)
@@ -167,41 +162,6 @@ class CompileReport:
         return "\n".join(lines)
 
 
-def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
-    """Return the report on a graph for which a rewrite was made; if it changes nothing, its remarks state the
-    reason."""
-    result = rewritten.result
-    return replace(
-        report_unchanged(step),
-        peak_bytes=rewritten.peak_bytes + step.tangent_bytes,
-        copies=result.copies,
-        flops=_flops(result.module),
-        remarks=rewritten.remarks,
-        rewritten=result.module,
-        optimality=rewritten.optimality,
-        is_stored=rewritten.is_stored,
-    )
-
-
-def report_unchanged(step: JointStep) -> GraphReport:
-    """Return the report on a graph that stays unchanged."""
-    peak = step.peak.temporary_bytes + step.tangent_bytes
-    flops = _flops(step.module)
-    return GraphReport(
-        plain_bytes=peak,
-        peak_bytes=peak,
-        input_bytes=step.peak.argument_bytes - step.tangent_bytes,
-        plain_flops=flops,
-        flops=flops,
-        module=step.module,
-    )
-
-
 def report_of_fallback(error: Any) -> GraphReport:
     """Return the report on a graph that is left to PyTorch's partitioner because of an error."""
     return GraphReport(reason=reason_of(error))
-
-
-def _flops(module: ModuleOp) -> int:
-    counts = (op.attributes.get(FLOPS) for op in module.walk())
-    return sum(count.value.data for count in counts if isinstance(count, IntegerAttr))

@@ -4,6 +4,7 @@ minimum."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +125,8 @@ def test_prepared_graph_serves_several_budgets(monkeypatch: pytest.MonkeyPatch) 
 def test_search_starts_from_best_known_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal states no minimum within the budget, since the search starts from the best known plan."""
 
-    def solve_only_with_starts(*arguments: Any) -> Any:
-        problem, *_, starts, _effort = arguments
-        return solve(*arguments) if starts else refuse_without_plan(problem, "auto")
+    def solve_only_with_starts(problem: Problem, budget: int, *, starts: Sequence[Any], **options: Any) -> Any:
+        return solve(problem, budget, starts=starts, **options) if starts else refuse_without_plan(problem, "auto")
 
     graph = graph_of_chain()
     budget = bytes_within(graph, "min")

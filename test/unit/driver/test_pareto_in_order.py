@@ -32,7 +32,9 @@ COUNT = 20
 
 
 def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:
-    result = SweepOptions(count, solver, Effort.brief(), None, lambda _: None, never)
+    result = SweepOptions(
+        count=count, solver=solver, effort=Effort.brief(), seconds=None, progress=lambda _: None, stop=never
+    )
     return swept_steps(original(name), result)
 
 
@@ -124,7 +126,9 @@ def test_sweep_of_a_step_can_be_stopped() -> None:
     def stop() -> bool:
         return sum(line.endswith(": solving") for line in message) >= 3
 
-    actual = SweepOptions(5, "greedy", Effort.brief(), None, message.append, stop)
+    actual = SweepOptions(
+        count=5, solver="greedy", effort=Effort.brief(), seconds=None, progress=message.append, stop=stop
+    )
     (first,) = swept_steps(original("chain.small.mlir"), actual)
     assert [result.finished for result in first.outcomes if isinstance(result, Result)][-2:] == [False, False]
     assert not first.curve.points[-1].finished and first.curve.points[0].finished

@@ -40,7 +40,7 @@ def fail_first_proofs(patch: pytest.MonkeyPatch, count: int) -> None:
     def prove(before: ModuleOp, after: ModuleOp, assumptions: Assumptions) -> Proof:
         results.append(after)
         if len(results) <= count:
-            raise NotProved(Proof(False, REASON), "nothing is returned")
+            raise NotProved(Proof(proved=False, reason=REASON), "nothing is returned")
         return prove_equal(before, after, assumptions)
 
     patch.setattr(api, "prove_equal", prove)

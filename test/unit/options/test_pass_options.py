@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import pytest
 from xdsl.passes import ModulePass
 
 from recompute.driver.pipeline import passes_of
+from recompute.options.option_facts import EntryPoint, option_facts
 from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection
 from recompute.rewriting.plan import PlanPass
@@ -30,8 +31,9 @@ def test_pass_options_give_a_selection_without_inheriting(pass_class: type[Modul
 @pytest.mark.parametrize("pass_class", PASSES)
 def test_every_option_has_its_default_and_description(pass_class: type[ModulePass]) -> None:
     options = {option.name: option for option in options_of(pass_class)}
-    for field in fields(Selection):
-        assert options[field.name].default == str(field.default) and options[field.name].meaning
+    assert all(option.meaning for option in options.values())
+    for option in fields(Selection):
+        assert options[option.name].default == str(option.default)
 
 
 def test_own_options_follow_and_replace_the_inherited_ones() -> None:
@@ -60,6 +62,25 @@ def test_own_options_follow_and_replace_the_inherited_ones() -> None:
     options = [(option.name, option.default, option.meaning) for option in options_of(Pass)]
     assert options == [("first", "1", "the first"), ("second", "4", "the second"), ("third", "3", "the third")]
     assert replace(Pass(), third=5) == Pass(third=5)
+
+
+def test_pass_has_the_options_of_its_entry_point() -> None:
+    @dataclass(frozen=True)
+    class Options:
+        ours: int = field(default=1, metadata=option_facts(EntryPoint.PLAN_PASS))
+        others: int = field(default=2, metadata=option_facts(EntryPoint.JIT))
+        parsed: object = field(default="", metadata=option_facts(EntryPoint.PLAN_PASS, pass_type="str"))
+
+    @dataclass(frozen=True)
+    @has_options(Options, EntryPoint.PLAN_PASS, first=("parsed",))
+    class Pass:
+        """A pass.
+
+        ours: the help text of this pass.
+        """
+
+    options = [(option.name, option.type, option.meaning) for option in options_of(Pass)]
+    assert options == [("parsed", "str", ""), ("ours", "int", "the help text of this pass")]
 
 
 def test_option_without_a_default_is_rejected() -> None:

@@ -10,7 +10,16 @@ from recompute.reports.by_module import OUTSIDE, ModuleNames, ModuleRow, module_
 
 def buffer(module: str, size: int, last: int, recomputed: bool = False) -> Buffer:
     phase = "gradient" if recomputed else "primal"
-    return Buffer("stablehlo.tanh", phase, "", size, 0 if phase == "primal" else 2, last, recomputed, module=module)
+    return Buffer(
+        label="stablehlo.tanh",
+        phase=phase,
+        segment="",
+        bytes=size,
+        first=0 if phase == "primal" else 2,
+        last=last,
+        recomputed=recomputed,
+        module=module,
+    )
 
 
 def timeline(*buffers: Buffer) -> Timeline:

@@ -73,7 +73,9 @@ def test_picture_is_deterministic() -> None:
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert to_png([CURVE], "costs").startswith(b"\x89PNG")
     # Two panels are higher than one, and a curve without any plan can be drawn.
-    nothing = Curve("none", PLAIN, PLAIN, (), (), CURVE.refused)
+    nothing = Curve(
+        name="none", plain_peak_bytes=PLAIN, minimum_bytes=PLAIN, holding=(), points=(), refused=CURVE.refused
+    )
     heights = [height_of(item) for item in (picture, to_svg([CURVE, nothing], "costs"))]
     assert heights[1] > 1.5 * heights[0]
     with pytest.raises(ValueError, match="at least one"):
@@ -89,7 +91,14 @@ def height_of(picture: str) -> float:
 def test_picture_has_a_marker_for_each_point() -> None:
     """The SVG has a `use` element, matplotlib's form of a marker, for each point."""
     uses = to_svg([CURVE], "costs").count("<use ")
-    fewer = Curve(CURVE.name, PLAIN, CURVE.minimum_bytes, (), CURVE.points[1:], CURVE.refused[1:])
+    fewer = Curve(
+        name=CURVE.name,
+        plain_peak_bytes=PLAIN,
+        minimum_bytes=CURVE.minimum_bytes,
+        holding=(),
+        points=CURVE.points[1:],
+        refused=CURVE.refused[1:],
+    )
     # A point found, a budget refused, a marker, and the marker's place in the legend.
     assert uses - to_svg([fewer], "costs").count("<use ") >= 3
 

@@ -10,9 +10,31 @@ TIMELINE = Timeline(
     operations=("a", "b"),
     phases=("primal", "gradient"),
     buffers=(
-        *(Buffer("op", "primal", "", size, 0, 1, False, f"%v{at}", f"m.py:{at}:1") for at, size in enumerate(SIZES)),
-        Buffer("op", "primal", "", 1000, 0, 0, False, "%dead"),
-        Buffer("op", "gradient", "", 895, 1, 1, True, "jit(step)/transpose(jvp(a_long_scope))/with_a_long_end/mul"),
+        *(
+            Buffer(
+                label="op",
+                phase="primal",
+                segment="",
+                bytes=size,
+                first=0,
+                last=1,
+                recomputed=False,
+                name=f"%v{at}",
+                source=f"m.py:{at}:1",
+            )
+            for at, size in enumerate(SIZES)
+        ),
+        Buffer(label="op", phase="primal", segment="", bytes=1000, first=0, last=0, recomputed=False, name="%dead"),
+        Buffer(
+            label="op",
+            phase="gradient",
+            segment="",
+            bytes=895,
+            first=1,
+            last=1,
+            recomputed=True,
+            name="jit(step)/transpose(jvp(a_long_scope))/with_a_long_end/mul",
+        ),
     ),
     inner_bytes=(0, 200),
     live_bytes=(1105, 1200),

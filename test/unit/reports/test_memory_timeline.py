@@ -31,21 +31,39 @@ def timeline_of(*buffers: Buffer, phases: tuple[str, ...] = PHASES, inner_bytes:
 
 
 def forward(segment: str, size: int, first: int, last: int) -> Buffer:
-    return Buffer("stablehlo.tanh", "primal", segment, size, first, last, False)
+    return Buffer(
+        label="stablehlo.tanh", phase="primal", segment=segment, bytes=size, first=first, last=last, recomputed=False
+    )
 
 
 PLAIN = timeline_of(
     forward("model/block0", 4 * MIB, 0, 6),
     forward("model/block0", MIB, 0, 1),
     forward("model/block1", 8 * MIB, 2, 5),
-    Buffer("stablehlo.dot_general", "gradient", "model/block1", 2 * MIB, 4, 6, False),
-    Buffer("stablehlo.multiply", "update", "", MIB // 2, 7, 7, False),
+    Buffer(
+        label="stablehlo.dot_general",
+        phase="gradient",
+        segment="model/block1",
+        bytes=2 * MIB,
+        first=4,
+        last=6,
+        recomputed=False,
+    ),
+    Buffer(label="stablehlo.multiply", phase="update", segment="", bytes=MIB // 2, first=7, last=7, recomputed=False),
     inner_bytes=512,
 )
 RECOMPUTED = timeline_of(
     forward("model/block0", 4 * MIB, 0, 6),
     forward("model/block1", 8 * MIB, 2, 3),
-    Buffer("stablehlo.tanh", "gradient", "model/block1", 8 * MIB, 5, 5, True),
+    Buffer(
+        label="stablehlo.tanh",
+        phase="gradient",
+        segment="model/block1",
+        bytes=8 * MIB,
+        first=5,
+        last=5,
+        recomputed=True,
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import SMALLEST_STACKS, UNCUT
 from recompute.options.recompute_options import DEFAULT_OPTIONS
-from recompute.search.budget.loop_choices import loop_choices
+from recompute.search.loop_choices import loop_choices
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 LOOP = """

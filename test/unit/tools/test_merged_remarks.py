@@ -54,7 +54,9 @@ def test_diagnostics_merge_if_equal_except_in_position() -> None:
     assert "count" not in json.loads(first.to_json())
 
 
-def test_amounts_survive_the_cache() -> None:
+def test_amounts_and_segments_survive_the_cache() -> None:
     remark = replace(remark_at(1), kind=RemarkKind.PASSED, topic=Topic.RECOMPUTED, amounts=(("freed_bytes", 8192),))
+    remark = replace(remark, segments=("block0", "block1"))
     read = remark_from_json(json.loads(json.dumps(remark_to_json(replace(remark, function="main")))))
     assert (read.reason, read.function, read.amounts) == (remark.reason, "main", (("freed_bytes", 8192),))
+    assert read.segments == ("block0", "block1")

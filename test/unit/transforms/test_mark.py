@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 
 from recompute.analysis.copies.decide import decide
 from recompute.analysis.copies.decided_marks import MarkSource, decided_marks
 from recompute.dialects.names import Names
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.test.examples import inlined
+from recompute.rewriting.rewrite import rewrite_module
+from recompute.test.examples import inlined, original
 from recompute.transforms.mark import marked_attributes, write_marks
 from recompute.transforms.phase import numbered_steps
 from recompute.transforms.plans.notes import notes_of
@@ -51,3 +55,14 @@ def test_preference_in_skipped_segment_is_refused() -> None:
     op.attributes[Names.RECOMPUTE] = StringAttr("prefer_recompute")
     skipping = decide(step, Selection(skip=(0,)))
     assert [mark.source for mark in decided_marks(skipping) if mark.operation is op] == [MarkSource.REFUSED_PREFERENCE]
+
+
+@pytest.mark.parametrize("selection", [Selection(skip=(0,)), Selection(skip=(0, 1)), Selection()])
+@pytest.mark.parametrize("name", ["mlp.small.mlir", "gpt.small.mlir"])
+def test_remarks_have_the_segments_that_they_name(name: str, selection: Selection) -> None:
+    outcome = rewrite_module(original(name), RecomputeOptions(selection)).outcome
+    remarks = [*outcome.remarks, *outcome.recomputed_remarks]
+    assert any(remark.segments for remark in remarks)
+    for remark in remarks:
+        quoted = re.findall(r"'([^']+)'", remark.reason) if "segment" in remark.reason else []
+        assert list(remark.segments) == [segment for segment in quoted if not segment.startswith("--")]

@@ -14,7 +14,7 @@ from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline
-from recompute.transforms.preparation.nested_steps import outline_nested_steps, outline_temporarily, put_back
+from recompute.transforms.outlining.nested_steps import outline_nested_steps, outline_temporarily, put_back
 from recompute.transforms.verify import verify_input
 
 FILES = FOLDER.parents[1] / "test" / "filecheck" / "transforms"

@@ -14,10 +14,10 @@ from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
+from recompute.transforms.outlining.nested_steps import outline_temporarily
 from recompute.transforms.per_device.device_pairs import pairs_of
 from recompute.transforms.per_device.outline import outline_device_steps
 from recompute.transforms.per_device.split import split_device_steps
-from recompute.transforms.preparation.nested_steps import outline_temporarily
 from recompute.transforms.verify import verify_input
 
 TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "recompute-per-device.mlir").read_text()

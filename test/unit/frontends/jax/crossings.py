@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from recompute.dialects.stablehlo.reduction import ReduceOp
-from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
+from recompute.frontends.jax.internals import private
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.operations import every_operation

@@ -21,8 +21,8 @@ from recompute.dialects.dense import DenseAttr, to_standard
 from recompute.dialects.dense_literal import mask_bits
 from recompute.dialects.elements import COMPLEX, FLOATS, INTEGERS, bit_width, dtype_of
 from recompute.dialects.stablehlo.creation import ConstantOp
-from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
+from recompute.frontends.jax.internals import private
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import attribute_text, print_module
 from recompute.support.operations import every_operation

@@ -204,15 +204,15 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
     monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
     compilers = budgets.Compilers(lambda: None, lambda *_: None, "stub")  # pyright: ignore[reportArgumentType]
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        "step",
-        parse_module(TRIVIAL, "step"),
-        DEFAULT_OPTIONS,
-        "1000",
-        2000,
-        1000,
-        compilers,
-        ProgressLine("step"),
-        never,
+        name="step",
+        module=parse_module(TRIVIAL, "step"),
+        options=DEFAULT_OPTIONS,
+        budget="1000",
+        plain_bytes=2000,
+        limit_bytes=1000,
+        compilers=compilers,
+        line=ProgressLine("step"),
+        stop=never,
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
         search.best()
@@ -236,7 +236,15 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
     compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
     module = parse_module(TRIVIAL, "step")
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        "step", module, DEFAULT_OPTIONS, "1000", 2000, 1000, compilers, line, never
+        name="step",
+        module=module,
+        options=DEFAULT_OPTIONS,
+        budget="1000",
+        plain_bytes=2000,
+        limit_bytes=1000,
+        compilers=compilers,
+        line=line,
+        stop=never,
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 2\.0 KiB"):
         search.best()
@@ -264,15 +272,15 @@ def test_error_of_stopped_search_does_not_blame_the_budget(
     compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
     options = replace(DEFAULT_OPTIONS, time_limit=2)
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        "step",
-        parse_module(TRIVIAL, "step"),
-        options,
-        "1000",
-        2000,
-        1000,
-        compilers,
-        ProgressLine("step"),
-        lambda: True,
+        name="step",
+        module=parse_module(TRIVIAL, "step"),
+        options=options,
+        budget="1000",
+        plain_bytes=2000,
+        limit_bytes=1000,
+        compilers=compilers,
+        line=ProgressLine("step"),
+        stop=lambda: True,
     )
     with pytest.raises(Refusal, match=f"no plan for the budget 1000 {reason}"):
         search.best()
@@ -325,10 +333,10 @@ def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
     needs = {id(candidate): need for candidate, need in zip(pool.candidates, (2000.0, 900.0), strict=True)}
     rounds = Rounds(
-        pool,
-        1000.0,
-        (1.0, 2000.0),
-        lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
+        pool=pool,
+        limit=1000.0,
+        plain_needs=(1.0, 2000.0),
+        measure=lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
         stop=lambda: True,
         is_over=never,
         measured_needs={1: 900.0},

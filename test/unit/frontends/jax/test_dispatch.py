@@ -15,7 +15,7 @@ import pytest
 from jax.experimental import io_callback
 
 import recompute
-from recompute.frontends.jax import private
+from recompute.frontends.jax.internals import private
 
 pytestmark = pytest.mark.filterwarnings("ignore::recompute.jax.NothingSaved")
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax import private
 from recompute.frontends.jax.compilation.compiler_options import DISABLED, DROPS_BARRIERS
+from recompute.frontends.jax.internals import private
 from recompute.frontends.jax.lowering import nested
 from recompute.test.unit.frontends.jax.steps import batch, far_apart, forward, jax, jnp, mlp, temporaries, weights
 

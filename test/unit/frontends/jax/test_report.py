@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.frontends.jax.compilation.budgeted_result import CompiledCandidate
@@ -25,6 +26,7 @@ from recompute.frontends.jax.reports.report_text import place_of_segment
 from recompute.reports.by_module import OUTSIDE, ModuleRow
 from recompute.reports.explain import to_summary
 from recompute.support.counted import counted
+from recompute.support.diagnostics import Remark
 from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
 
@@ -401,12 +403,17 @@ def test_details_name_modules_of_the_model():
     charts = text[text.index("alive at the peak") :].split("\n\n")[0]
     assert "block0" in charts and not re.search(r"segment\d|outside segments", charts)
     remarks = (
-        "segments 'segment10', 'segment9' and 'segment1' are not recomputed: a reason",
-        "segment 'block1' is kept: a reason",
+        Remark(
+            ModuleOp([]),
+            "segments 'segment10', 'segment9' and 'segment1' are not recomputed: a reason",
+            segments=("segment10", "segment9", "segment1"),
+        ),
+        Remark(ModuleOp([]), "segment 'while/body/block1' is kept: a reason", segments=("while/body/block1",)),
     )
     segments = (("segment1", ("block0", "block1")), ("segment4", ("block2",)))
     lines = replace(report, remarks=remarks, segments=segments).details().splitlines()
     assert lines[-2:] == ["  'segment1': part of block0 and block1", "  'segment9', 'segment10': after block2"]
+    assert lines[-3].endswith("segment 'block1' is kept: a reason")
 
 
 def test_report_locates_segments_that_are_not_recomputed():

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...analysis.memory.timeline import Timeline
-from ...analysis.step.order import functions_of
-from ...options.memory_model import MODELS, ORDER, XLA
-from ...support.diagnostics import DynamicShape, Refusal
-from ...support.interface import by_interface
-from ...support.suggestions import suggestion
-from ...support.units import format_bytes, is_share, parse_budget, readable_bytes
-from ...transforms.preparation.timelines import timelines_of
+from ..analysis.memory.timeline import Timeline
+from ..analysis.step.order import functions_of
+from ..options.memory_model import MODELS, ORDER, XLA
+from ..support.diagnostics import DynamicShape, Refusal
+from ..support.interface import by_interface
+from ..support.suggestions import suggestion
+from ..support.units import format_bytes, is_share, parse_budget, readable_bytes
+from ..transforms.preparation.timelines import timelines_of
 
 MODEL_ERROR = (
     "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples, compiled without its pass "

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.loop_cut_curve import Corner, corners
-from ...analysis.request.in_loops import repeatable
-from ...analysis.step.order import functions_of
-from ...dialects.stablehlo.control import WhileOp
-from ...options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
-from ...options.recompute_options import RecomputeOptions
-from ...support.operations import every_operation
-from ...transforms.per_device.outline import outline_device_steps
-from ...transforms.preparation.flatten import flatten
+from ..analysis.copies.loop_cut_curve import Corner, corners
+from ..analysis.request.in_loops import repeatable
+from ..analysis.step.order import functions_of
+from ..dialects.stablehlo.control import WhileOp
+from ..options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
+from ..options.recompute_options import RecomputeOptions
+from ..support.operations import every_operation
+from ..transforms.per_device.outline import outline_device_steps
+from ..transforms.preparation.flatten import flatten
 
 CORNERS = 5
 """Maximum number of sets of stacks between all stacks and the smallest set."""

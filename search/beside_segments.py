@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.segments_within_budgets import SegmentLimits
-from ...options.recompute_options import RecomputeOptions
-from ...planning.by_segment.saved_storages import saved_after
-from ...planning.graph import Graph
-from ...planning.pairs import plan_of_pairs
-from ...planning.plan import Plan
-from ...planning.simulate import SimulatedProgram, as_graph, simulate
-from ...transforms.phase import numbered_steps
-from ...transforms.preparation.prepare import prepare
+from ..analysis.copies.segments_within_budgets import SegmentLimits
+from ..options.recompute_options import RecomputeOptions
+from ..planning.by_segment.saved_storages import saved_after
+from ..planning.graph import Graph
+from ..planning.pairs import plan_of_pairs
+from ..planning.plan import Plan
+from ..planning.simulate import SimulatedProgram, as_graph, simulate
+from ..transforms.phase import numbered_steps
+from ..transforms.preparation.prepare import prepare
 
 SEGMENTS_FIRST = "with the segment budgets planned first, so that nothing is proved about other plans"
 STAYS = "recomputing it would require a segment with a budget to save more"
@@ -63,8 +63,8 @@ class BesideSegments:
 
 def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
     # Only callers that need the solvers wait for their import.
-    from ...planning.solvers.result import NoPlan
-    from ...planning.solvers.solve_graph import pairs_with_views
+    from ..planning.solvers.result import NoPlan
+    from ..planning.solvers.solve_graph import pairs_with_views
 
     program = simulate(graph, limits.plan, keeps_barriers=False)
     try:

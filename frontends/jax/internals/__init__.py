@@ -1,0 +1,1 @@
+"""The private attributes of JAX that the frontend uses."""

@@ -1,0 +1,1 @@
+"""Outlining of nested steps as functions, so that passes apply to them as to any step."""
