@@ -25,6 +25,7 @@ from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import rewrite_within
 from ..search.limits import Budget, BudgetLimits, budget_limits
+from ..search.loop_choices import has_loops
 from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text, readable_bytes
@@ -147,7 +148,10 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
     try:
         result = rewrite_within(module, budget, stop=stop)
     except Refusal as error:
-        return replace(unfit, verdict=Verdict.NOT_FOUND, limits=limit_bytes, reason=error.reason, finished=not stop())
+        reason = error.reason
+        if unfit.lower_bound is None and has_loops(module):
+            reason = f"with the loops rewritten in the last way that was tried, which bounds no other way: {reason}"
+        return replace(unfit, verdict=Verdict.NOT_FOUND, limits=limit_bytes, reason=reason, finished=not stop())
     fit_result = replace(
         unfit,
         verdict=Verdict.RECOMPUTED,

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
+from ..analysis.explain.executed_flops import executed_flops, runs_of
 from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
 from ..proof.verdict import Proof
-from ..rules.flops import flops
 from ..support.diagnostics import DynamicShape, Remark, RemarkKind, Topic
-from ..support.operations import every_operation
+from ..support.operations import every_operation, operations_in
 from ..support.units import format_bytes
 from ..transforms.preparation.timelines import flat
 
@@ -30,8 +31,8 @@ class FunctionTotals:
     Attributes:
         peak_bytes: The peak of temporaries in program order; None for dynamic shapes.
         copies: The number of copies of operations.
-        copied_flops: The FLOPs of the copies.
-        flops: The FLOPs of all operations.
+        copied_flops: The FLOPs of the copies, over all iterations of loops.
+        flops: The FLOPs of all operations, over all iterations of loops.
     """
 
     peak_bytes: int | None
@@ -42,13 +43,21 @@ class FunctionTotals:
     @classmethod
     def of(cls, function: FuncOp) -> FunctionTotals:
         """Return the totals of a flat function."""
-        operations = every_operation(function)
-        copies = [op for op in operations if is_copy(op)]
+        copies = [op for op in every_operation(function) if is_copy(op)]
         try:
-            peak = peak_in_order(function)
-            return cls(peak, len(copies), sum(map(flops, copies)), sum(map(flops, operations)))
+            copied_flops = sum(executed_flops(op) * runs_of(op) for op in copies if not _is_inside_copy(op))
+            total = sum(executed_flops(op) for block in function.body.blocks for op in operations_in(block))
+            return cls(peak_in_order(function), len(copies), copied_flops, total)
         except DynamicShape:
             return cls(None, len(copies), 0, 0)
+
+
+def _is_inside_copy(op: Operation) -> bool:
+    """Return whether an operation around this one is a copy, whose FLOPs include those of this one."""
+    holder = op.parent_op()
+    while holder is not None and not is_copy(holder):
+        holder = holder.parent_op()
+    return holder is not None
 
 
 Totals = Mapping[str, FunctionTotals]
