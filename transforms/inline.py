@@ -29,9 +29,9 @@ from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import block_of, every_operation, is_private
+from .attributes.write_attributes import mark_result, propagate_names
 from .calls.call_attributes import Inherited, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins
-from .write_attributes import mark_result, propagate_names
 
 MAX_OPERATIONS = 1_000_000
 """Maximum number of operations of a function after inlining: if each function calls the next one twice, the size

@@ -32,9 +32,9 @@ from ..dialects.names import Names
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
 from ..support.phase import Phase
-from .switches import propagate_switches, switches_in
+from .attributes.switches import propagate_switches, switches_in
+from .attributes.write_attributes import propagate_names
 from .take_scopes import take_scopes
-from .write_attributes import propagate_names
 
 UNNAMED = "segment"
 KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomputes)

@@ -50,9 +50,9 @@ from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
 from ..support.type_guards import is_tensor
+from .attributes.write_attributes import mark_result
 from .phase import steps_of
 from .plans.misfits import Misfits
-from .write_attributes import mark_result
 
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"

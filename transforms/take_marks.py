@@ -33,7 +33,7 @@ from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import every_operation
-from .write_attributes import add_checkpoints, add_names, mark_result
+from .attributes.write_attributes import add_checkpoints, add_names, mark_result
 
 NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"
 

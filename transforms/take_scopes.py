@@ -33,7 +33,7 @@ from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation, name_of
-from .switches import propagate_switches
+from .attributes.switches import propagate_switches
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
 DECISIONS = {

@@ -5,7 +5,7 @@
 is `h0` (or `%h0`), `stablehlo.tanh`, `tanh`, `attn/tanh` and `block0/attn/tanh`; shell-style patterns match any of
 these. The attribute `recompute.name` gives an operation additional names, as `jax.ad_checkpoint.checkpoint_name` does.
 When a call or a segment is inlined, its names are transferred to the operations that compute its results
-(`propagate_names` in `transforms/write_attributes.py`).
+(`propagate_names` in `transforms/attributes/write_attributes.py`).
 """
 
 from __future__ import annotations

@@ -22,12 +22,13 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "explain": frozenset({"step", "request", "copies", "memory"}),
     },
     "transforms": {
+        "attributes": frozenset(),
         "calls": frozenset(),
         "per_device": frozenset(),
         "plans": frozenset({"per_device"}),
         "outlining": frozenset({"per_device"}),
         "rolled": frozenset({"plans"}),
-        TOP: frozenset({"calls", "per_device", "plans", "outlining", "rolled"}),
+        TOP: frozenset({"attributes", "calls", "per_device", "plans", "outlining", "rolled"}),
         "preparation": frozenset({TOP, "calls", "per_device", "plans", "outlining"}),
     },
     "search": {

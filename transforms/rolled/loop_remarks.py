@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from xdsl.ir import Operation
 
 from ...analysis.copies.loop_chunks import SavedCarries
-from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, CutOf, LoopCut, MayRepeat
+from ...analysis.copies.loop_cuts import CONSTRAINED, NOT_COUNTED, SMALLEST, CutOf, LoopCut, MayRepeat
 from ...analysis.step.exchanges import holds_collective
 from ...analysis.step.stacks import LoopPair
 from ...rules.effects import why_impure
@@ -18,7 +18,11 @@ from ...support.units import format_bytes, readable_bytes
 
 WHOLE = "the loop is recomputed as a whole with its segment, which needs less memory than a cut"
 EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
-_TOPICS = {SMALLEST: Topic.LOOP_STACKS_SMALLEST, NOT_COUNTED: Topic.LOOP_NOT_COUNTED}
+_TOPICS = {
+    SMALLEST: Topic.LOOP_STACKS_SMALLEST,
+    NOT_COUNTED: Topic.LOOP_NOT_COUNTED,
+    CONSTRAINED: Topic.LOOP_CONSTRAINED,
+}
 """The topics of remarks, by reason."""
 
 

@@ -29,6 +29,10 @@ _REMEDIES: Mapping[Topic, str] = {
         "a budget"
     ),
     Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
+    Topic.LOOP_CONSTRAINED: (
+        "make the mesh with axis_types=(jax.sharding.AxisType.Auto,) for each axis, or put jax.checkpoint around the "
+        "body of the loop"
+    ),
 }
 _CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
@@ -41,7 +45,13 @@ _ONE_LAYER = (
     "recompute.jax.block, and choose them with segments='block*'"
 )
 SMALLER_BUDGET = 'a smaller budget, or "min", saves memory'
-_LOOPS = (Topic.LOOP_LEFT, Topic.LOOP_STACKS_SMALLEST, Topic.LOOP_COLLECTIVES, Topic.LOOP_NOT_COUNTED)
+_LOOPS = (
+    Topic.LOOP_LEFT,
+    Topic.LOOP_STACKS_SMALLEST,
+    Topic.LOOP_COLLECTIVES,
+    Topic.LOOP_NOT_COUNTED,
+    Topic.LOOP_CONSTRAINED,
+)
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "
 

@@ -280,7 +280,7 @@ OTHER_BYTES: Mapping[str, str] = {
     "threefry": "XLA counts reshapes and broadcasts",
     "moved": "XLA counts a transpose and a reshape",
     "broadcast and counted": "XLA counts broadcasts",
-    "held back": "XLA counts a barrier as if it copied",
+    "held back": "XLA counts a barrier as if it copied its operands",
 }
 """Programs for which XLA's bytes differ by more than 5 %, with the reason: views move no bytes here."""
 

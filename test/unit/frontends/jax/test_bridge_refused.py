@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import recompute
 from recompute.dialects import making
-from recompute.frontends.jax import bridge, private
+from recompute.frontends.jax import bridge
 from recompute.frontends.jax.bridge import NotBridged, crossing, read, write
+from recompute.frontends.jax.internals import private
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.unit.frontends.jax.crossings import crosses, theirs
@@ -92,7 +93,7 @@ def test_resource_falls_back_to_text(monkeypatch: pytest.MonkeyPatch):
 
 def test_unreadable_attribute_is_refused():
     """The bridge refuses a typed string, which xDSL cannot represent."""
-    with pytest.raises(NotBridged, match="the text is not read to its end"):
+    with pytest.raises(NotBridged, match="xDSL does not parse the whole text"):
         read(theirs('func.func private @f() attributes {a = "x" : i32}'))
 
 

@@ -382,7 +382,7 @@ def test_budget_covers_memory_around_a_loop(model: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*budget=\"device\" takes"),
+        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*budget=\"device\" stands for"),
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
         ({"budget": 8}, ValueError, "budget=8 is a number of bytes; did you mean '8GiB'?"),
         ({"budget": True}, TypeError, "budget must be a str, a share or bytes, not bool"),

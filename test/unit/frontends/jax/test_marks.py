@@ -176,7 +176,7 @@ def test_useless_mark_on_step_argument_is_reported():
 
     actual = recompute.jax.jit(jax.value_and_grad(loss)).lower(weights(1)[0], batch())
     (output,) = [str(remark) for remark in actual.remarks if "'save' has no effect here" in str(remark)]
-    assert "an argument of the step, which is live anyway" in output
+    assert "an argument of the step, and is live anyway" in output
     assert output.startswith(__file__)
 
 

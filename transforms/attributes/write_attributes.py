@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..analysis.request.checkpoints import stated_checkpoints
-from ..analysis.request.value_names import given_names
-from ..analysis.step.marks import mark_of
-from ..dialects.names import Names
+from ...analysis.request.checkpoints import stated_checkpoints
+from ...analysis.request.value_names import given_names
+from ...analysis.step.marks import mark_of
+from ...dialects.names import Names
 
 
 def mark_result(value: SSAValue, mark: Attribute) -> None:

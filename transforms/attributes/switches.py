@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument, Operation
 
-from ..dialects.names import Names
-from ..rules.effects import HIDDEN_STATE, is_collective
-from ..support.operations import name_of
+from ...dialects.names import Names
+from ...rules.effects import HIDDEN_STATE, is_collective
+from ...support.operations import name_of
 
 _GATHERS = frozenset({"stablehlo.all_gather"})
 
