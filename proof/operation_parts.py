@@ -257,7 +257,7 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
             active[name] = [(op, callee_of(op, functions)) for op in calls]
         for op, callee in active[name]:
             if callee in active:
-                raise Refusal(op, f"@{callee} calls itself: recursion is not compared")
+                raise Refusal(op, f"@{callee} calls itself: the proof does not support recursion")
         if missing := [callee for _, callee in active[name] if callee not in sizes]:
             pending.extend(missing)
             continue

@@ -24,7 +24,6 @@ from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
 from ..dialects.placements import is_offload
-from ..options.loop_schedule import UNCUT
 from ..options.option_facts import EntryPoint
 from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
@@ -110,11 +109,10 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
     loops = chosen.loop_schedule
     remarks = mark_as_planned(prepared, result.outcome)
     if loops != options.loop_schedule and prepare(module, replace(chosen, offload="")).rolled.copies:
-        description = "as they are" if loops == UNCUT else "of which so much is kept"
         remarks.append(
             Remark(
                 module,
-                f"the plan is for loops {description}: apply it with {loops.pass_option}",
+                f"the plan assumes the loop schedule {loops.pass_option}: give this option when you apply it",
                 RemarkKind.ANALYSIS,
             )
         )

@@ -110,7 +110,7 @@ class RawDimensions:
 
 def _labels(subject: str, features: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
     if sorted(numbers) != list(range(len(numbers))):
-        raise ValueError(f"{subject} are {list(numbers)}, expected each from 0 to {len(numbers) - 1} once")
+        raise ValueError(f"{subject} are {list(numbers)}, expected a permutation of 0 to {len(numbers) - 1}")
     labels = dict(zip(numbers, [*features, *map(str, range(len(numbers) - 2))], strict=True))
     return tuple(labels[number] for number in range(len(numbers)))
 

@@ -73,7 +73,7 @@ def dynamic_pad(op: DynamicPadOp) -> Kernel:
     def run(operand: Array, value: Array, *amounts: Array) -> tuple[Array, ...]:
         result = pad_array(operand, value, *([int(amount) for amount in side] for side in amounts))
         if result.shape != shape:
-            raise ValueError(f"the padded shape is {list(result.shape)}, but the result has shape {list(shape)}")
+            raise ValueError(f"the convolution has shape {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)
 
     return run
@@ -137,7 +137,7 @@ def dynamic_conv(op: DynamicConvOp) -> Kernel:
         moves = [replace(move, low=low, high=high) for move, (low, high) in zip(still, pairs, strict=True)]
         result = convolve(op, moves)(lhs, rhs)
         if result.shape != shape:
-            raise ValueError(f"the padded shape is {list(result.shape)}, but the result has shape {list(shape)}")
+            raise ValueError(f"the convolution has shape {list(result.shape)}, but the result has shape {list(shape)}")
         return (result,)
 
     return run

@@ -22,7 +22,7 @@ def function(properties: str, arguments: str = "", body: str = "func.return") ->
 REFUSED = {
     "recursion": (
         main("%a = call @square %x\nreturn %a", private("square", "%a = call @square %p\nreturn %a")),
-        "@square calls itself: recursion is not compared",
+        "@square calls itself: the proof does not support recursion",
     ),
     "a call of a function without a body": (
         main("%a = call @there %x\nreturn %a", "func.func private @there(tensor<4xf32>) -> tensor<4xf32>"),
@@ -242,5 +242,5 @@ def test_refusal_names_the_side_and_the_position() -> None:
     )
     proof = compare(main("return %x"), refused)
     assert proof.reason == (
-        "the program after cannot be compared at a.py:3:4: @main calls itself: recursion is not compared"
+        "the program after cannot be compared at a.py:3:4: @main calls itself: the proof does not support recursion"
     )
