@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
 from recompute.support.diagnostics import Remark, Topic
 
@@ -15,6 +15,7 @@ from recompute.frontends.jax.messages.why_plain import (
     plain_because_of,
     plain_is_less,
     reason_in,
+    reason_in_model,
     refused,
     remedy_in,
 )
@@ -65,6 +66,16 @@ def test_segment_that_frees_nothing_gets_more_than_a_hint_on_names(reason: str) 
     message = nothing_recomputed("step", [remark(f"segment 'segment1' is not recomputed: {reason}")])
     assert remedy_in(message).startswith("in a model of one layer nothing can be freed: name the blocks")
     assert reason_in(message).startswith("segment 'segment1' is not")
+
+
+@pytest.mark.parametrize(
+    ("segments", "named"), [(("segment1",), "train.py:41"), (("segment1", "segment2"), "segment1"), ((), "segment1")]
+)
+def test_single_numbered_segment_is_named_by_its_line(segments: tuple[str, ...], named: str) -> None:
+    op = ModuleOp([])
+    op.location = FileLineColLoc(StringAttr("/home/user/train.py"), IntAttr(41), IntAttr(9))
+    reason = reason_in_model(Remark(op, "segment 'segment1' is not recomputed", segments=segments))
+    assert reason == f"segment '{named}' is not recomputed"
 
 
 def test_message_names_the_checkpoint_of_the_step() -> None:
