@@ -55,6 +55,12 @@ def _is_dead(op: Operation) -> bool:
     for result in op.results:
         if result.first_use is not None:
             return False
+    return is_erasable(op)
+
+
+def is_erasable(op: Operation) -> bool:
+    """Return whether the operation may be erased if its results are unread: it has no effects, and is no sharding
+    constraint."""
     return _never_has_effects(type(op)) or would_be_trivially_dead(op)
 
 

@@ -319,7 +319,7 @@ class Numbering(TransparentOperations):
         if effect:
             scope.state = term
         elif name in PRESERVED or any(region.preserved for region in open_regions):
-            scope.preserved[term] = None
+            self._preserve(op, term, scope)
         self._record_regions(op, scope, term, regions)
         if not effect:
             self._record_own_risk(op, scope, term, condition is not None or name in self._declared)
@@ -330,6 +330,10 @@ class Numbering(TransparentOperations):
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
+
+    def _preserve(self, op: Operation, term: int, scope: RegionScope) -> None:
+        """Record that the term of an operation must be preserved."""
+        scope.preserved[term] = None
 
     def _implicit_operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         """Return the terms that an operation reads besides its operands: the device that runs it, and the execution of

@@ -118,7 +118,6 @@ class Topic(StrEnum):
             loop reads.
         LOOP_COLLECTIVES: A loop is left unchanged for the same reason, and its collectives prevent its recomputation.
         LOOP_NOT_COUNTED: A loop is left unchanged: its iterations are not counted.
-        LOOP_CONSTRAINED: A loop is left unchanged: sharding constraints hide its counter.
         CHOICE: The choice between candidates.
         EAGER: The peak on an executor that starts operations early, which XLA is not.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
@@ -133,7 +132,6 @@ class Topic(StrEnum):
     LOOP_STACKS_SMALLEST = "loop-stacks-smallest"
     LOOP_COLLECTIVES = "loop-collectives"
     LOOP_NOT_COUNTED = "loop-not-counted"
-    LOOP_CONSTRAINED = "loop-constrained"
     CHOICE = "choice"
     EAGER = "eager"
     COLLECTIVES = "collectives"

@@ -5,7 +5,8 @@
 
 becomes two loops: the first one stacks only `%h`, for example, and the second one recomputes `sin(tanh(%h))`. The
 stacks are the smallest set from which the other values can be recomputed. `lax.scan` over layers has this form. Loops
-inside loops, branches and per-device bodies are included.
+inside loops, branches and per-device bodies are included. Sharding constraints on stacks are dropped if the slices have
+them (`rolled/stack_constraints.py`).
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from .rolled.loop_remarks import (
 )
 from .rolled.loop_replacement import erase_loop
 from .rolled.slots import save_in_slots
+from .rolled.stack_constraints import drop_stack_constraints
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def recompute_loops(
     """
     if (schedule := schedule_of(loops)).kind == "none":
         return NO_LOOP_RECOMPUTATION
+    drop_stack_constraints(module)
     cutter = _Cutter(selection, schedule, repeatable(module, selection), FreeNumbers.free_in(module))
     for function in functions_of(module):
         cutter.cut_function(function)

@@ -38,7 +38,6 @@ size, a set of such values lowers the peak of the writing loop."""
 
 SMALLEST = "no smaller set of stacks determines the stacks that the later loop reads"
 NOT_COUNTED = "its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown"
-CONSTRAINED = "its counter has sharding constraints, as JAX writes them for a mesh with explicit axes"
 EFFECTS = "it has effects, and the proof cannot show that two loops with effects are equal"
 WRITTEN_ON = "it has attributes that a rewrite would lose"
 WRITTEN_ON_THE_READER = "the loop that reads its stacks has attributes that a rewrite would lose"
@@ -281,13 +280,9 @@ def loops_left_uncut(block: Block, crossings: Crossings) -> Iterator[tuple[Opera
         ):
             loop = counted_loop(op)
             if loop is None:
-                yield op, CONSTRAINED if any(map(_is_constraint, op.cond.block.ops)) else NOT_COUNTED
+                yield op, NOT_COUNTED
             else:
                 yield op, READ_WHOLE if loop.is_bare else WRITTEN_ON
-
-
-def _is_constraint(op: Operation) -> bool:
-    return name_of(op) == "sdy.sharding_constraint"
 
 
 def _readers(value: SSAValue) -> Iterator[Operation]:
@@ -296,7 +291,7 @@ def _readers(value: SSAValue) -> Iterator[Operation]:
         return
     for use in value.uses:
         user, holder = use.operation, use.operation.parent_op()
-        if _is_constraint(user):
+        if name_of(user) == "sdy.sharding_constraint":
             yield from _readers(user.results[0])
         if isinstance(holder, WhileOp) and holder.parent is value.op.parent:
             yield holder

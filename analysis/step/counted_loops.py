@@ -3,7 +3,8 @@
     %n, %r = stablehlo.while(%i = 0, %x = %a) cond { %i < 8 } do { …; return %i + 1, … }
 
 `lax.scan` and `lax.fori_loop` lower to such loops. Iterations are numbered from 0 to `trips` - 1. A value that the loop
-computes from its counter by adding and subtracting constants is `scale * number + offset`, an `Affine`.
+computes from its counter by adding and subtracting constants is `scale * number + offset`, an `Affine`. Sharding
+constraints on these scalars, which JAX writes for a mesh with explicit axes, count as their operands.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.dense import DenseAttr, to_numpy
 from ...dialects.names import Names
+from ...dialects.sdy.sharding_ops import ShardingConstraintOp
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.compare_select import CompareOp
 from ...dialects.stablehlo.control import WhileOp
@@ -86,6 +88,7 @@ class CountedLoop:
 
     def affine(self, value: SSAValue) -> Affine | None:
         """Return the value as an affine function of the iteration number; None if it is not known to be one."""
+        value = _unconstrained(value)
         if value is self.block.args[self.counter]:
             return Affine(1, self.start)
         if isinstance(value, BlockArgument):
@@ -133,8 +136,16 @@ def is_bare(op: Operation) -> bool:
     return all(name.startswith(Names.PREFIX) for name in op.attributes)
 
 
+def _unconstrained(value: SSAValue) -> SSAValue:
+    """Return the value without sharding constraints, if it is a scalar integer."""
+    while isinstance(value, OpResult) and isinstance(value.op, ShardingConstraintOp) and _is_index(value):
+        value = value.op.input
+    return value
+
+
 def scalar_integer(value: SSAValue) -> int | None:
     """Return the value of a scalar integer constant; None for any other value."""
+    value = _unconstrained(value)
     op = value.op if isinstance(value, OpResult) else None
     if not isinstance(op, ConstantOp) or not is_bare(op) or not isinstance(op.value, DenseAttr) or not _is_index(value):
         return None
@@ -168,7 +179,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
     compare = value.op if isinstance(value, OpResult) else None
     if not isinstance(compare, CompareOp) or not is_bare(compare) or compare.comparison_direction.data.value != "LT":
         return None
-    argument = compare.lhs
+    argument = _unconstrained(compare.lhs)
     if not isinstance(argument, BlockArgument) or argument.block is not block:
         return None
     bound = _bound(op, compare.rhs)
@@ -177,6 +188,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
 
 def _bound(op: WhileOp, value: SSAValue) -> int | None:
     """Return the constant bound of the counter, which the condition defines or the loop carries unchanged."""
+    value = _unconstrained(value)
     if isinstance(value, BlockArgument) and value.block is op.cond.block:
         last = op.body.block.last_op
         unchanged = last is not None and last.operands[value.index] is op.body.block.args[value.index]
@@ -186,9 +198,9 @@ def _bound(op: WhileOp, value: SSAValue) -> int | None:
 
 def _grows_by_one(op: WhileOp, index: int) -> bool:
     last = op.body.block.last_op
-    value = last.operands[index] if last is not None else None
+    value = _unconstrained(last.operands[index]) if last is not None else None
     if not isinstance(value, OpResult) or name_of(value.op) != "stablehlo.add" or not is_bare(value.op):
         return False
     counter = op.body.block.args[index]
-    others = [operand for operand in value.op.operands if operand is not counter]
+    others = [operand for operand in value.op.operands if _unconstrained(operand) is not counter]
     return len(others) == 1 and scalar_integer(others[0]) == 1

@@ -165,6 +165,29 @@ def parse_sharding(text: str) -> Sharding:
     return Sharding(match[1], dimensions, parse_axes(replicated[0]), parse_axes(unreduced[0]), unreduced[1] or "sum")
 
 
+_LEADING_FREE = re.compile(r"(?P<mesh>.*?, ?\[)(?P<free>(?:\{\}(?:, ?|(?=\])))*)(?P<rest>.*)", re.DOTALL)
+
+
+def without_free_dimensions(sharding: ShardingAttr) -> tuple[ShardingAttr, int]:
+    """Return the sharding without its leading dimensions that are neither sharded nor open, and their number.
+
+    [{}, {}, {"x"}, {}]   ->   [{"x"}, {}], 2
+    """
+    match = _LEADING_FREE.fullmatch(sharding.data)
+    if match is None:
+        return sharding, 0
+    return ShardingAttr(match["mesh"] + match["rest"]), match["free"].count("{}")
+
+
+def with_free_dimensions(sharding: ShardingAttr, count: int) -> ShardingAttr:
+    """Return the sharding with `count` more leading dimensions, which are neither sharded nor open."""
+    match = _LEADING_FREE.fullmatch(sharding.data)
+    assert match is not None, "the sharding lists its dimensions"
+    rest = match["free"] + match["rest"]
+    added = ", ".join(["{}"] * count) + (", " if count and not rest.startswith("]") else "")
+    return ShardingAttr(match["mesh"] + added + rest)
+
+
 def parse_mesh(text: str) -> Mesh:
     """Return the mesh of the text between `<` and `>`. Raises `VerifyException` unless it satisfies Shardy's
     constraints."""

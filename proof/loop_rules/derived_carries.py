@@ -18,8 +18,9 @@ from xdsl.ir import Block, OpResult, SSAValue
 
 from ..operation_parts import name_of
 from ..scope import RegionScope
+from .constraints import CONSTRAINT
 from .integers import Sum, whole
-from .loop_terms import ConditionalLoop, Counter, CountingLoop, LoopPart, counter_of
+from .loop_terms import IDENTITIES, ConditionalLoop, Counter, CountingLoop, LoopPart, counter_of
 from .rules import LoopRules
 
 
@@ -202,5 +203,16 @@ class DerivedCarries:
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
-    """Return whether a value is a sum with the argument as one of its addends."""
-    return isinstance(value, OpResult) and name_of(value.op) == "stablehlo.add" and argument in value.op.operands
+    """Return whether a value is a sum with the argument as one of its addends, apart from barriers and sharding
+    constraints."""
+    value = _source(value)
+    if not isinstance(value, OpResult) or name_of(value.op) != "stablehlo.add":
+        return False
+    return any(_source(operand) is argument for operand in value.op.operands)
+
+
+def _source(value: SSAValue) -> SSAValue:
+    """Return the value of which this one is a copy."""
+    while isinstance(value, OpResult) and name_of(value.op) in (CONSTRAINT, *IDENTITIES):
+        value = value.op.operands[value.index]
+    return value

@@ -27,7 +27,7 @@ from ..operation_parts import attributes_of, name_of
 from ..terms import Head, OpenRegion, Terms
 from .integers import Integers
 
-_IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
+IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
 
 
 class InvariantCarries:
@@ -54,7 +54,7 @@ class InvariantCarries:
         """Return the value from which a value is copied, through barriers and invariant carries of nested loops."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
-            if not (name in _IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.of(op))):
+            if not (name in IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.of(op))):
                 break
             value = op.operands[value.index]
         return value

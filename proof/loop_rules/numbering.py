@@ -37,6 +37,7 @@ from ..risks import close_risks, record_closure_risks
 from ..scope import Branch, RegionScope
 from ..terms import Head, Side
 from ..value_numbering import Numbering, NumberingOptions, SimpleHead
+from .constraints import CONSTRAINT
 from .derived_carries import DerivedCarries, NumberedLoop
 from .integers import whole
 from .loop_terms import WHILE, ConditionalLoop, InvariantCarries
@@ -71,6 +72,15 @@ class LoopNumbering(Numbering):
         made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
         self._origins.setdefault(made, op)
         return (made,)
+
+    def _preserve(self, op: Operation, term: int, scope: RegionScope) -> None:
+        if name_of(op) != CONSTRAINT:
+            super()._preserve(op, term, scope)
+            return
+        made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
+        for constraint in self._preserved.constraints_in(made) if made not in self._operands(op, scope) else ():
+            super()._preserve(op, constraint, scope)
+            self._origins.setdefault(constraint, op)
 
     def _simple(self, op: Operation, head: SimpleHead, scope: RegionScope) -> int:
         term = super()._simple(op, head, scope)

@@ -49,11 +49,25 @@ class Patterns:
             for position, (carry, place) in enumerate(places.items(), 1)
         ]
         numbers = self._rules.instance(body, [index, *carried, self._no_state], captures)
-        indices, extents, inner = (index,), (trips,), numbers[body.roots[0]]
-        if more := self._extents(inner):
-            opened, inner = self._open(inner, loop.depth)
+        return self._over(index, trips, numbers[body.roots[0]], loop.depth)
+
+    def of_rows(self, index: int, extent: int, term: int) -> int:
+        """Return the pattern for a term that depends on a row index below `extent`; the term itself if it does not."""
+        depth = self._terms.depth_of(index)
+        return self._over(index, extent, term, depth) if self._terms.depth_of(term) >= depth else term
+
+    def _over(self, index: int, extent: int, term: int, depth: int) -> int:
+        """Return the pattern of a term, which may be a pattern, over an index."""
+        indices, extents = (index,), (extent,)
+        if more := self._extents(term):
+            opened, term = self._open(term, depth)
             indices, extents = (*indices, *opened), (*extents, *more)
-        return self._close(indices, extents, inner, loop.depth)
+        return self._close(indices, extents, term, depth)
+
+    def of_constant(self, loop: CountingLoop, trips: int, term: int) -> int:
+        """Return the pattern for a term that is the same in all iterations of a loop. It differs from the term itself,
+        which stands for an operation around the loop or for one that the loop reads."""
+        return self._over(self._index(self._terms.head_of(loop.iteration), loop.depth, trips), trips, term, loop.depth)
 
     def until_it_ends(self, loop: ConditionalLoop, part: LoopPart, term: int) -> int:
         """Return the pattern of a term that runs in a part of a loop without a known trip count."""
@@ -70,7 +84,10 @@ class Patterns:
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
         """Return whether every instance of the pattern is an instance of one of the other patterns."""
-        return any(other == pattern or self._indices_in(other, pattern) is not None for other in others)
+        if any(other == pattern or self._indices_in(other, pattern) is not None for other in others):
+            return True
+        depth = 1 + self._terms.depth_of(pattern)
+        return bool(self._extents(pattern)) and self._open(pattern, depth)[1] in others
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
         """Return whether one of the other patterns contains every instance of the pattern."""

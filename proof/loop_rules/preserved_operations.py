@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from xdsl.ir import Operation
 
 from ..risks import executed_operations, record_risk
 from ..scope import RegionScope
 from ..termination import why_endless
+from .constraints import CONSTRAINT
 from .derived_carries import NumberedLoop
 from .loop_terms import LoopPart, carries_behind, reaches
 from .patterns import Patterns
 from .rules import LoopRules
+from .stack_terms import keeps_order
 
 
 class PreservedOperations:
@@ -24,6 +26,7 @@ class PreservedOperations:
     """
 
     def __init__(self, rules: LoopRules, origins: dict[int, Operation]):
+        self._rules = rules
         self._terms = rules.terms
         self._patterns = Patterns(rules)
         self._origins = origins
@@ -31,16 +34,23 @@ class PreservedOperations:
     def record(self, op: Operation, numbered: NumberedLoop, scope: RegionScope) -> bool:
         """Record the unused operations of all iterations of a loop in the scope around it.
 
-        Returns False, and records nothing, if a sharding constraint cannot be separated from the loop.
+        Returns False, and records nothing, if a sharding constraint cannot be separated from a loop that does not
+        count.
         """
-        if not all(
-            self._is_separable(op, numbered, term) for _, region in numbered.regions for term in region.preserved
-        ):
-            return False
+        patterns = list[int]()
         for part, region in numbered.regions:
             for term in region.preserved:
-                if not self._patterns.is_repeated(pattern := self._pattern(numbered, part, term), scope.preserved):
-                    scope.preserved[pattern] = None
+                if self._is_separable(op, numbered, term):
+                    patterns.append(self._pattern(numbered, part, term))
+                elif numbered.counting is not None:
+                    patterns.append(
+                        self._patterns.of_constant(numbered.counting_loop, numbered.counting.counter.trips, term)
+                    )
+                else:
+                    return False
+        for pattern in patterns:
+            if not self._patterns.is_repeated(pattern, scope.preserved):
+                scope.preserved[pattern] = None
         for part, region in numbered.regions:
             for term, ordered in region.executed.items():
                 pattern = self._pattern(numbered, part, term)
@@ -51,6 +61,20 @@ class PreservedOperations:
             pattern = self._patterns.until_it_ends(numbered.loop, "condition", numbered.loop.condition)
             self._record_risk(pattern, op, scope, ordered=True)
         return True
+
+    def constraints_in(self, term: int) -> Iterator[int]:
+        """Yield the constraints that the normal form of a sharding constraint contains: itself, or those on slices."""
+        head = self._terms.head_of(term)
+        if (head.kind, head.name) == ("operation", CONSTRAINT):
+            yield term
+        elif head.kind == "rows":
+            index, row = self._rules.rows.open_row(term)
+            extent = self._rules.integers.ranges[index][1] + 1
+            yield from [self._patterns.of_rows(index, extent, inner) for inner in self.constraints_in(row)]
+        elif (head.kind, head.name) == ("operation", "stablehlo.dynamic_update_slice"):
+            yield from self.constraints_in(self._terms.operands_of(term)[1])
+        elif keeps_order(self._terms, term):
+            yield from self.constraints_in(self._terms.operands_of(term)[0])
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
         """Return whether every instance of a risk or constraint is an instance of one of the others."""

@@ -33,6 +33,7 @@ from typing import Protocol
 
 from ..memory_spaces import MemorySpaces
 from ..terms import Head, OpenRegion, RegionTerm, Terms
+from . import constraints
 from .integers import LARGEST, Integers, Interval, Sum, whole
 from .loop_terms import AnyLoop, ConditionalLoop, CountingLoop, Slice, reaches, slice_of_loop
 from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part_of_part, stored_by
@@ -91,6 +92,8 @@ class LoopRules:
                 result = self._read(head, operands)
             case "operation", "stablehlo.reshape":
                 result = self._simplify_reshape(head, operands[0])
+            case "operation", constraints.CONSTRAINT:
+                result = constraints.normal_form(self, head, operands[0])
             case _:
                 pass
         return self.terms.term(head, operands) if result is None else result

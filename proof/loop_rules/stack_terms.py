@@ -138,6 +138,8 @@ class RowTerms(Protocol):
 
     def at(self, stored: StoredSlice, number: int) -> int: ...
 
+    def make(self, head: Head, operands: tuple[int, ...]) -> int: ...
+
 
 class RowTermBuilder:
     """Constructor of `rows` terms: stacks that are written completely."""
@@ -197,6 +199,19 @@ class RowTermBuilder:
         if reaches(self._terms, (value,), frozenset({place}), depth):
             return None
         return self._close(total, value, types, depth)
+
+    def with_constraint(self, number: int, constraint: Head) -> int:
+        """Return the rows with a sharding constraint on each. `constraint`: the head of the constraint on the stack."""
+        place, row = self.open_row(number)
+        constrained = self._rules.make(constraint._replace(types=self._terms.types_of(row)), (row,))
+        return self._close(place, constrained, self._terms.types_of(number), self._terms.depth_of(place))
+
+    def open_row(self, number: int) -> tuple[int, int]:
+        """Return a fresh row index and the row of the stack at this index."""
+        head = self._terms.head_of(number)
+        index, depth = self._terms.bodies[head.bodies[0]].types, 1 + self._terms.depth_of(number)
+        place = self._place(index, depth, self._extent(head))
+        return place, self._instance(head, self._terms.operands_of(number), place)
 
     def _row_of_stored(self, number: int) -> int:
         types = self._terms.types_of(number)

@@ -11,7 +11,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.order import read_values
-from ...dialects.dead_code import drop_dead_code
+from ...dialects.dead_code import drop_dead_code, is_erasable
 from ...dialects.stablehlo.control import WhileOp
 from ...rules.effects import why_impure
 from ...support.operations import terminator_of
@@ -102,8 +102,8 @@ def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], r
 def _needed_carries(loop: WhileOp) -> set[int]:
     """Return the indices of the needed carries.
 
-    A carry is needed if the condition reads it, if its result is read, or if an effect or another needed carry depends
-    on it.
+    A carry is needed if the condition reads it, if its result is read, or if another needed carry or an operation that
+    must not be erased depends on it.
     """
     block = loop.body.block
     last = terminator_of(loop.body.block)
@@ -113,7 +113,7 @@ def _needed_carries(loop: WhileOp) -> set[int]:
     for op in block.ops:
         read = frozenset[int]().union(*(behind.get(value, frozenset()) for value in read_values(op)))
         behind.update(dict.fromkeys(op.results, read))
-        if op is not last and why_impure(op) is not None:
+        if op is not last and (why_impure(op) is not None or not is_erasable(op)):
             needed |= read
     pending = list(needed)
     while pending:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from xdsl.ir import Operation
 
 from ...analysis.copies.loop_chunks import SavedCarries
-from ...analysis.copies.loop_cuts import CONSTRAINED, NOT_COUNTED, SMALLEST, CutOf, LoopCut, MayRepeat
+from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, CutOf, LoopCut, MayRepeat
 from ...analysis.step.exchanges import holds_collective
 from ...analysis.step.stacks import LoopPair
 from ...rules.effects import why_impure
@@ -21,7 +21,6 @@ EXCHANGES = "; {name} in it contains collectives, which are recomputed only with
 _TOPICS = {
     SMALLEST: Topic.LOOP_STACKS_SMALLEST,
     NOT_COUNTED: Topic.LOOP_NOT_COUNTED,
-    CONSTRAINED: Topic.LOOP_CONSTRAINED,
 }
 """The topics of remarks, by reason."""
 

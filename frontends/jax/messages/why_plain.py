@@ -29,10 +29,6 @@ _REMEDIES: Mapping[Topic, str] = {
         "a budget"
     ),
     Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
-    Topic.LOOP_CONSTRAINED: (
-        "make the mesh with axis_types=(jax.sharding.AxisType.Auto,) for each axis, or put jax.checkpoint around the "
-        "body of the loop"
-    ),
 }
 _CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
@@ -50,7 +46,6 @@ _LOOPS = (
     Topic.LOOP_STACKS_SMALLEST,
     Topic.LOOP_COLLECTIVES,
     Topic.LOOP_NOT_COUNTED,
-    Topic.LOOP_CONSTRAINED,
 )
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "

@@ -1,8 +1,19 @@
-// RUN: recompute-opt %s -p recompute-loops --remarks=text -o /dev/null 2>&1 | filecheck %s
+// RUN: recompute-opt %s -p recompute-loops | filecheck %s
 
-// On a mesh with explicit axes JAX writes constraints on the counter and the stacks of a loop, which is left as it is.
+// On a mesh with explicit axes JAX writes constraints on the counter and on each stack. The counter is recognised behind
+// them. Those on stacks are dropped, since the slices keep their sharding by the constraints where they are read.
 
-// CHECK: remark: the loop is left as it is: its counter has sharding constraints, as JAX writes them for a mesh with explicit axes
+// CHECK-LABEL: func.func public @carry
+// CHECK: stablehlo.while
+// CHECK: sdy.sharding_constraint %{{.*}} <@mesh, []> : tensor<i32>
+// CHECK: [[T:%\w+]] = stablehlo.tanh
+// CHECK-NEXT: [[S:%\w+]] = stablehlo.broadcast_in_dim [[T]], dims = [1]
+// CHECK-NEXT: stablehlo.dynamic_update_slice %{{.*}}, [[S]], %
+// CHECK-NOT: sdy.sharding_constraint %{{.*}} <@mesh, [{}, {"d"}]> : tensor<8x4xf32>
+// CHECK: stablehlo.while
+// CHECK: [[X:%\w+]] = stablehlo.dynamic_slice
+// CHECK: stablehlo.cosine {{.*}}recompute.duplicated
+// CHECK: sdy.sharding_constraint %{{.*}} <@mesh, [{"d"}]> : tensor<4xf32>
 
 sdy.mesh @mesh = <["d"=2]>
 func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -21,9 +32,12 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
     %t = stablehlo.tanh %h : tensor<4xf32>
     %u = stablehlo.cosine %t : tensor<4xf32>
     %t1 = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<4xf32>) -> tensor<1x4xf32>
-    %a1 = stablehlo.dynamic_update_slice %a, %t1, %i, %o : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    %t2 = sdy.sharding_constraint %t1 <@mesh, [{}, {"d"}]> : tensor<1x4xf32>
+    %a0 = stablehlo.dynamic_update_slice %a, %t2, %i, %o : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    %a1 = sdy.sharding_constraint %a0 <@mesh, [{}, {"d"}]> : tensor<8x4xf32>
     %u1 = stablehlo.broadcast_in_dim %u, dims = [1] : (tensor<4xf32>) -> tensor<1x4xf32>
-    %b1 = stablehlo.dynamic_update_slice %b, %u1, %i, %o : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    %b0 = stablehlo.dynamic_update_slice %b, %u1, %i, %o : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    %b1 = sdy.sharding_constraint %b0 <@mesh, [{}, {"d"}]> : tensor<8x4xf32>
     %next = stablehlo.sine %t : tensor<4xf32>
     %i1 = stablehlo.add %i, %one : tensor<i32>
     stablehlo.return %i1, %next, %a1, %b1 : tensor<i32>, tensor<4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
@@ -40,10 +54,14 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
     %one = stablehlo.constant dense<1> : tensor<i32>
     %last = stablehlo.constant dense<7> : tensor<i32>
     %at = stablehlo.subtract %last, %j : tensor<i32>
-    %t1 = stablehlo.dynamic_slice %k, %at, %o, sizes = [1, 4] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
-    %t = stablehlo.reshape %t1 : (tensor<1x4xf32>) -> tensor<4xf32>
-    %u1 = stablehlo.dynamic_slice %l, %at, %o, sizes = [1, 4] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
-    %u = stablehlo.reshape %u1 : (tensor<1x4xf32>) -> tensor<4xf32>
+    %t0 = stablehlo.dynamic_slice %k, %at, %o, sizes = [1, 4] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+    %t1 = sdy.sharding_constraint %t0 <@mesh, [{}, {"d"}]> : tensor<1x4xf32>
+    %t2 = stablehlo.reshape %t1 : (tensor<1x4xf32>) -> tensor<4xf32>
+    %t = sdy.sharding_constraint %t2 <@mesh, [{"d"}]> : tensor<4xf32>
+    %u0 = stablehlo.dynamic_slice %l, %at, %o, sizes = [1, 4] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+    %u1 = sdy.sharding_constraint %u0 <@mesh, [{}, {"d"}]> : tensor<1x4xf32>
+    %u2 = stablehlo.reshape %u1 : (tensor<1x4xf32>) -> tensor<4xf32>
+    %u = sdy.sharding_constraint %u2 <@mesh, [{"d"}]> : tensor<4xf32>
     %p = stablehlo.multiply %d, %t : tensor<4xf32>
     %q = stablehlo.multiply %p, %u : tensor<4xf32>
     %j1 = stablehlo.add %j, %one : tensor<i32>

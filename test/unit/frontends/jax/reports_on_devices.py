@@ -70,6 +70,7 @@ def main() -> None:
     check(jax.value_and_grad(loss), placed(mesh))
     explicit = jax.make_mesh((DEVICES,), ("data",), axis_types=(AxisType.Explicit,))
     check(jax.value_and_grad(loss), placed(explicit))
+    loop(explicit)
     on_devices = partial(jax.shard_map, mesh=mesh, in_specs=(Spec(), Spec("data")))
 
     @partial(on_devices, out_specs=Spec())
@@ -81,6 +82,26 @@ def main() -> None:
     check(jax.value_and_grad(inside), placed(mesh), 0.0)
     of_whole_arrays(mesh)
     within(mesh)
+
+
+def loop(mesh: Mesh) -> None:
+    """A scan on a mesh with explicit axes is recomputed, although JAX constrains its counter and its stacks."""
+    weights, x = placed(mesh)
+    stacked = jax.tree.map(lambda *layers: jnp.stack(layers), *weights)
+
+    def scanned(stacked: Any, x: Any) -> Any:
+        def layer(x: Any, w: Any) -> Any:
+            return x + jnp.tanh(jnp.sin(x @ w[0])) @ w[1], None
+
+        return jnp.mean(jax.lax.scan(layer, x, stacked)[0] ** 2)
+
+    step = jax.value_and_grad(scanned)
+    jitted = recompute.jax.jit(step)
+    for value, expected in zip(*(jax.tree.leaves(call(stacked, x)) for call in (jitted, jax.jit(step))), strict=True):
+        np.testing.assert_array_equal(value, expected)
+    report = jitted.report(stacked, x)
+    plain, less = report.plain.temporaries, report.less.temporaries
+    assert plain is not None and less is not None and less < plain / 2
 
 
 def of_whole_arrays(mesh: Mesh) -> None:
