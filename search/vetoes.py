@@ -42,8 +42,12 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         return None
     if keeps_barriers and is_worth_it(before.xla, after.xla):
         return None
-    old_xla, new_xla = readable_bytes(before.xla), readable_bytes(after.xla)
-    xla = f", and from {old_xla} to {new_xla} under XLA:CPU" if keeps_barriers else ""
+    # Without barriers the target is not XLA, and its peaks may no longer be computable after a rewrite.
+    xla = (
+        f", and from {readable_bytes(before.xla)} to {readable_bytes(after.xla)} under XLA:CPU"
+        if keeps_barriers
+        else ""
+    )
     old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
     return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * WORTH_IT:g} % saved"
 

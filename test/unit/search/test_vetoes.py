@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.peaks import Peaks
-from recompute.search.vetoes import why_all_worse
+from recompute.search.vetoes import why_all_worse, why_worse
 
 
 def peaks(in_order: int, xla: int) -> Peaks:
@@ -29,3 +29,13 @@ def test_every_step_must_be_worse(last_peak: int, vetoed: list[str]) -> None:
 def test_step_with_forced_copies_has_no_veto() -> None:
     function = FuncOp("step", ((), ()))
     assert why_all_worse({}, {function: peaks(2000, 2000)}, keeps_barriers=True) == ()
+
+
+def test_peaks_of_the_xla_model_are_not_computed_for_a_target_without_barriers() -> None:
+    """The step may have changed since the forecast, so that the model can no longer read it."""
+
+    def unreadable() -> int:
+        raise KeyError("the step has changed")
+
+    before, after = (Peaks.known(size, size, unreadable) for size in (1000, 999))
+    assert why_worse(before, after, keeps_barriers=False) is not None
