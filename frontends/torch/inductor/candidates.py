@@ -199,4 +199,5 @@ def _copy_of(joint: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 def _flops(halves: Halves) -> int:
     nodes = (node for half in halves for node in half.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
-    return sum(flops_of(node.target, node.args, node.kwargs, node.meta["val"]) or 0 for node in nodes)
+    # A check, such as `aten._assert_async`, has no result.
+    return sum(flops_of(node.target, node.args, node.kwargs, node.meta.get("val")) or 0 for node in nodes)

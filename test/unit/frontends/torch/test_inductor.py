@@ -169,6 +169,21 @@ def test_plain_step_within_budget_runs_unchanged() -> None:
 
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
+def test_checks_without_results_are_supported() -> None:
+    """`one_hot` checks the range of the classes by an operation that has no result."""
+
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        classes = torch.nn.functional.one_hot(x.argmax(-1), x.shape[-1])
+        return ((x @ _WEIGHT).sin().exp().cos() * classes.sum()).sum()
+
+    step = rt.compile(checked, budget="min", backend="inductor")
+    _gradient(step)
+    (report,) = step.report().graphs
+    assert not report.reason and report.rounds and report.flops
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fresh")
 def test_effectful_step_is_planned_in_program_order() -> None:
     runs = list[int]()
 
