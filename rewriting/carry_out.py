@@ -101,9 +101,10 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     if keeps_barriers and not has_cut_loops and len(applied) == 1 and list(applied) == functions_of(module):
         saved_share = _predicted_share(*applied.values())
     optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
-    for choice in optional.values() if keeps_barriers else ():
-        # The original peak under XLA may be computed after the step has changed.
-        choice.forecast.detach()
+    if keeps_barriers:
+        # The original peaks under XLA are computed on first access, which may come after the step has changed.
+        for choice in optional.values():
+            choice.forecast.read_function()
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
     is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
     per_step = [
@@ -173,8 +174,9 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
     if options.emission.keeps_barriers:
-        # The original peak under XLA is computed after the step has changed.
-        forecasts = [forecast.detach() for forecast in forecasts]
+        # The original peaks under XLA are computed after the steps have changed.
+        for forecast in forecasts:
+            forecast.read_function()
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)
     else:

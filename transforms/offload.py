@@ -118,22 +118,22 @@ class Moves:
 
     Attributes:
         values: The number of offloaded values.
-        there: The bytes moved to the host.
-        back: The bytes moved back. They are more if a value is fetched several times.
+        bytes_to_host: The bytes moved to the host.
+        bytes_from_host: The bytes fetched from the host. A value that is fetched several times counts each time.
     """
 
     values: int = 0
-    there: int = 0
-    back: int = 0
+    bytes_to_host: int = 0
+    bytes_from_host: int = 0
 
     def cost(self, speed: int) -> int:
         """Return the cost of the transfers in picoseconds; each move back is charged for both directions.
 
         `speed`: bytes per second; 0 if transfers are free.
         """
-        return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
+        return ceil(PICOSECONDS * 2 * self.bytes_from_host / speed) if speed else 0
 
-    def waiting(self, speed: int, forward: int, backward: int) -> int:
+    def waiting_time(self, speed: int, forward: int, backward: int) -> int:
         """Return the time that computation waits for transfers, in picoseconds.
 
         Transfers to the host overlap with the forward pass, and transfers back with the backward pass.
@@ -144,7 +144,8 @@ class Moves:
         """
         if not speed:
             return 0
-        waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))
+        overlaps = (self.bytes_to_host, forward), (self.bytes_from_host, backward)
+        waits = (PICOSECONDS * size / speed - work for size, work in overlaps)
         return ceil(sum(max(0.0, wait) for wait in waits))
 
 
@@ -219,12 +220,12 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
     for value in values:
         on_host = to_host(value, speed)
         on_host.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
-        back = to_device(on_host.results[0], speed)
+        fetch = to_device(on_host.results[0], speed)
         if forced:
-            back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-        value.replace_uses_with_if(back.results[0], lambda use, on_host=on_host: use.operation is not on_host)
+            fetch.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+        value.replace_uses_with_if(fetch.results[0], lambda use, on_host=on_host: use.operation is not on_host)
         assert isinstance(value.owner, Operation), "only results of operations are offered"
-        Rewriter.insert_op([on_host, back], InsertPoint.after(value.owner))
+        Rewriter.insert_op([on_host, fetch], InsertPoint.after(value.owner))
         count += 1
     return count
 
@@ -244,8 +245,8 @@ def remove_unused_moves(module: ModuleOp) -> Moves:
         if is_to_host(op) and not op.results[0].uses:
             _erase(op, op.operands[0])
     left = [op for op in moves if op.parent is not None]
-    on_host, back = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
-    return Moves(len(on_host), _bytes(on_host), _bytes(back))
+    to_host_moves, fetches = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
+    return Moves(len(to_host_moves), _bytes(to_host_moves), _bytes(fetches))
 
 
 def _bytes(moves: Iterable[Operation]) -> int:

@@ -134,9 +134,13 @@ class Forecast:
         plain = Deferred(lambda: Plain.of(function, step.phases.order))
         return cls(step.graph, lambda: plain.value, emission.keeps_barriers, emission.staggered)
 
+    def read_function(self) -> None:
+        """Read the function now, so that later changes of it do not affect this forecast or the peaks that it
+        returned."""
+        _ = self.plain()
+
     def detach(self) -> Forecast:
-        """Read the function now, so that later changes of it do not affect the forecast; return the forecast without a
-        reference to the function."""
+        """Read the function now, and return a copy of the forecast that does not refer to the function."""
         plain = self.plain()
         return replace(self, plain=lambda: plain)
 
