@@ -24,7 +24,7 @@ from ..search.unchanged_steps import remark_on_unchanged_step, reword_beside_rew
 from ..search.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
-from ..transforms.clone import ClonedStep, clone_as_planned, clone_by, clone_marked
+from ..transforms.clone import ClonedStep, clone_marked, clone_with_planner, clone_with_plans
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.plans.misfits import Misfits
 
@@ -178,9 +178,9 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
         for forecast in forecasts:
             forecast.read_function()
     if callable(planned):
-        cloned = clone_by(module, planned, permission, steps)
+        cloned = clone_with_planner(module, planned, permission, steps)
     else:
-        cloned = clone_as_planned(module, planned, permission, steps)
+        cloned = clone_with_plans(module, planned, permission, steps)
     remarks = list(cloned.remarks)
     for (function, _), forecast, clone_of_step in zip(steps, forecasts, cloned.steps, strict=True):
         segments = {note.operation: note.segment for note in clone_of_step.notes if note.segment}

@@ -18,7 +18,7 @@
 // DEFAULT-NOT: @step: peak
 // DEFAULT: segments by structure, chosen of
 // DEFAULT-NOT: @step: peak
-// ARGUMENT: error: no gradient found: with primal-results=2 no operation belongs to the forward pass, because it names an argument or a constant
+// ARGUMENT: error: no gradient found: with primal-results=2 no operation belongs to the forward pass, because the hint names an argument or a constant
 // PHASES: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy)
 // POLICY: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy): the step is left as it is
 // NONE: remark: no segments: segments=none selects only marked operations, and none is marked
