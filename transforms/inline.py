@@ -31,7 +31,7 @@ from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import block_of, every_operation, is_private
 from .attributes.write_attributes import mark_result, propagate_names
-from .calls.call_attributes import Inherited, functions_with_attributes, keep_whole, location_in_call
+from .calls.call_attributes import AttributePropagator, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins
 
 MAX_OPERATIONS = 1_000_000
@@ -55,11 +55,11 @@ def inline(module: ModuleOp, origins: Origins | None = None) -> int:
         Refusal: A function is recursive, or would have more than `MAX_OPERATIONS` operations.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    inliner = _Inliner(functions, _names_of_staying_functions(functions.values()), Inherited(module), origins)
+    inliner = _Inliner(functions, _names_of_staying_functions(functions.values()), AttributePropagator(module), origins)
     order = inliner.callees_first()
     inliner.require_bounded_size(order)
     if origins is not None:
-        origins.number(functions.values())
+        origins.record_functions(functions.values())
     count = sum(
         inliner.inline_calls_in(function) for function in order if function.sym_name.data not in inliner.staying
     )
@@ -94,7 +94,7 @@ class _Inliner:
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]
-    inherited: Inherited
+    propagator: AttributePropagator
     origins: Origins | None
 
     def callees_first(self) -> list[FuncOp]:
@@ -153,7 +153,7 @@ class _Inliner:
         inlined = 0
         for call in [op for op in every_operation(function) if type(op) is CallOp]:
             if (callee := self._callee(call)) is not None:
-                _inline_call(call, callee, self.inherited, self.origins)
+                _inline_call(call, callee, self.propagator, self.origins)
                 inlined += 1
         return inlined
 
@@ -166,7 +166,7 @@ class _Inliner:
         return callee
 
 
-def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
+def _inline_call(call: CallOp, callee: FuncOp, propagator: AttributePropagator, origins: Origins | None) -> None:
     block = block_of(call)
     cloner = Cloner(dict(zip(map(id, single_block(callee).args), call.operands, strict=True)))
     returned = list[SSAValue]()
@@ -176,7 +176,7 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
             returned = [cloner.values[id(value)] for value in op.operands]
             break
         copies.append(copy := cloner.clone(op))
-        inherited.propagate(call, copy, len(copies))
+        propagator.propagate(call, copy, len(copies))
         for inner in every_operation(copy):
             inner.location = location_in_call(call.location, inner.location)
     if origins is not None:

@@ -21,7 +21,7 @@ from ...support.diagnostics import Remark
 from ...support.timing import part
 from ..calls.origins import Origins
 from ..calls.repeatable import mark_repeatable
-from ..calls.reserved import gather_reserved
+from ..calls.reserved import move_next_to_reserved_calls
 from ..flatten_tuples import read_elements
 from ..inline import inline, why_calls_stay
 from ..inline_gradient import inline_gradient
@@ -58,7 +58,7 @@ def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
     origins, staying_calls = Origins(), why_calls_stay(copy)
     with part("inline"):
         inline(copy, origins)
-        gather_reserved(copy)
+        move_next_to_reserved_calls(copy)
         read_elements(copy)
         is_structured = inline_gradient(copy) > 0
         inline_segments(copy)

@@ -82,12 +82,12 @@ class Prepared:
         """The outlined functions."""
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
-    def put_back(self, is_held_back: bool = False) -> None:
+    def put_back(self, delays_later_steps: bool = False) -> None:
         """Inline the outlined functions again.
 
-        `is_held_back`: whether to insert a barrier that delays each later step until the preceding step has run.
+        `delays_later_steps`: whether to insert a barrier that delays each later step until the preceding step has run.
         """
-        put_back(self.nested, is_held_back)
+        put_back(self.nested, delays_later_steps)
         split_device_steps(self.per_device)
 
 
