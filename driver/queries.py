@@ -28,7 +28,7 @@ from ..transforms.outlining.nested_steps import outline_nested_steps
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of, write_phases
 from ..transforms.plans.misfits import Misfits
-from ..transforms.preparation.timelines import flat, timelines_of
+from ..transforms.preparation.timelines import flat_copy, timelines_of
 
 
 def explanations_of(
@@ -48,7 +48,7 @@ def explanations_of(
         cost_named(cost)
     except BadCost as error:
         raise BadRequest(module, str(error)) from error
-    copy = flat(module)
+    copy = flat_copy(module)
     guessed = write_phases(copy, selection.phase_hint)
     places = _outline(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
@@ -74,14 +74,14 @@ def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeli
     Loop bodies and per-device bodies that contain a gradient count as functions. The place of the other functions is
     "".
     """
-    copy = flat(module)
+    copy = flat_copy(module)
     places = _outline(copy)
     return {name: (places.get(name, ""), timeline) for name, timeline in timelines_of(copy, model)}
 
 
 def step_flops(module: ModuleOp) -> int:
     """Return the FLOPs of the functions of the module, over all iterations of loops."""
-    blocks = [block for function in functions_of(flat(module)) for block in function.body.blocks]
+    blocks = [block for function in functions_of(flat_copy(module)) for block in function.body.blocks]
     return sum(executed_flops(op) for block in blocks for op in block.ops)
 
 
@@ -90,7 +90,7 @@ def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue
 
     `kept`: the reasons why segments are saved, by segment, as in `still_saved`.
     """
-    copy = flat(module)
+    copy = flat_copy(module)
     _outline(copy)
     return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]
 

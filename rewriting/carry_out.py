@@ -1,4 +1,4 @@
-"""Apply plans to the steps of a module: the plan of the best attempt at each step, or plans that the options give."""
+"""Apply a plan to each step of a module: the plan of its best attempt, or a plan that the options give."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class CarriedOut:
     Attributes:
         steps: The applied plan of each step.
         remarks: Remarks on the choices, and on marks without effect.
-        before: The original peaks, by function name, of the steps that may still be left unchanged.
-        forecasts: The forecast peaks of the same steps, by function name.
-        saved_share: The share of the peak that is saved according to the model of XLA:CPU; None without a forecast for
-            the whole module.
+        before: The original peaks of the steps that may still be left unchanged, by function name.
+        forecasts: The forecast peaks of these steps, by function name.
+        saved_share: The share of the peak that is saved according to the model of XLA:CPU; None if there is no forecast
+            for the whole module.
     """
 
     steps: tuple[ClonedStep, ...]
@@ -65,8 +65,8 @@ class CarriedOut:
 def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
     """Return the peaks of an emitted step.
 
-    CSE may extend live ranges beyond the plan. If no peak is above the forecast, the peak under the model of XLA:CPU is
-    copied from the forecast.
+    CSE may extend live ranges beyond the plan. If neither peak exceeds the forecast, the peak under the model of
+    XLA:CPU is taken from the forecast.
     """
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
@@ -84,7 +84,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
         has_cut_loops: Whether loops of the module have been cut.
 
     Raises:
-        Refusal: For a selection that does not apply to the module.
+        Refusal: The selection does not apply to the module.
     """
     selection, keeps_barriers = options.selection, options.emission.keeps_barriers
     choices = _choices_for(steps, options)
@@ -121,7 +121,11 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
 
 
 def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:
-    """Choose an attempt for each step to which the selection applies. Raises `Refusal` as `Misfits.refuse` does."""
+    """Choose an attempt for each step to which the selection applies.
+
+    Raises:
+        Refusal: As in `Misfits.refuse`.
+    """
     misfits = Misfits()
     choices = {
         function: misfits.try_on(function, partial(choose_for, function, step, options)) for function, step in steps
@@ -136,9 +140,9 @@ def _predicted_share(choice: ChosenAttempt) -> float:
 
 
 def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:
-    """Return the remarks on a step: on its segments, on the choice, and on collectives that prevent copies.
+    """Return the remarks on the segments of a step, on the choice, and on collectives that prevent copies.
 
-    They must be computed before marks are written.
+    Must be called before marks are written.
     """
     remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
     if choice.refused is None:
@@ -151,7 +155,7 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
 
 
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
-    """Yield a remark for each reason why operations with collectives are not recomputed."""
+    """Yield one remark for each reason why operations with collectives are not recomputed."""
     reported = set[str]()
     for number in sorted(unrepeatable(step, permission)):
         op = step.operation(number)
@@ -165,10 +169,10 @@ def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> CarriedOut:
     """Rewrite each step according to the plan or the planner of the options.
 
-    A remark is made on each step whose peak the plan does not lower.
+    The result has a remark on each step whose peak the plan does not lower.
 
     Raises:
-        Refusal: For a plan that does not match its step.
+        Refusal: A plan does not match its step.
     """
     planned, permission = options.planned, options.selection.permission
     assert planned is not None, "the options have a plan or a planner"

@@ -8,7 +8,7 @@ take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -
                                            %c = stablehlo.tanh %x {recompute.copy = 1, …}
                                            %9 = stablehlo.multiply %ct1, %c
 
-If the step has gradient regions, the result has them, too.
+If the original step has gradient regions, the rewritten step also has them.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ class RecomputePass(ModulePass):
     """
     copies: maximum number of copies of an operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
-    stagger: delay early operations of the forward pass too, as in recompute-stagger.
-    calls: outline unchanged functions and whole copies as calls again, with the target none only if that takes no more
-    memory; if false, all calls stay inlined.
-    plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
-    time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
+    stagger: also delay early operations of the forward pass, as in recompute-stagger.
+    calls: restore calls of unchanged functions, and call them for whole copies; with `target=none`, only if this does
+    not raise the peak. If false, all calls stay inlined.
+    plan: a plan file, from an earlier run (`recompute-opt --emit-plan`) or another tool, to apply without a search.
+    budget: a memory limit: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`. The plan with the least
+    extra work is chosen; an error is reported if none meets the limit.
+    time_limit: seconds after which the search under a budget ends with the best plan so far, as Ctrl-C does.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     strict: report an unchanged step as an error.
-    attempts: number of distinct plans for segments that are simulated; the choice is by trust, then memory.
-    loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; shown in remarks.
-    offload: `marked` offloads values marked `offload` to the host; with a budget, `auto` or `"25GB/s"` chooses more.
+    attempts: number of distinct segment plans to simulate; the best is chosen by trust in its segments, then by memory.
+    loops: recompute values that a loop stacks for a later loop; the schedules are those of recompute-loops.
+    cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; remarks state it.
+    offload: `marked` moves values with the mark `offload` to the host; with a budget, `auto` or `"25GB/s"` also moves
+    other values.
     """
 
     name = "recompute"

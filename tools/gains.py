@@ -21,7 +21,7 @@ from ..proof.verdict import Proof
 from ..support.diagnostics import DynamicShape, Remark, RemarkKind, Topic
 from ..support.operations import every_operation, operations_in
 from ..support.units import format_bytes
-from ..transforms.preparation.timelines import flat
+from ..transforms.preparation.timelines import flat_copy
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ Totals = Mapping[str, FunctionTotals]
 
 def totals_of(module: ModuleOp) -> Totals:
     """Return the totals of each public function, by function name."""
-    return {function.sym_name.data: FunctionTotals.of(function) for function in functions_of(flat(module))}
+    return {function.sym_name.data: FunctionTotals.of(function) for function in functions_of(flat_copy(module))}
 
 
 def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof | None) -> list[Remark]:

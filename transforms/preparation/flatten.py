@@ -1,7 +1,6 @@
-"""Flatten a module, which is the first stage of `recompute`: inline calls, gradient regions and segments, write phases,
-and drop dead code.
+"""Flatten a module: inline its calls, gradient regions and segments, write phases, and drop dead code.
 
-All further stages work on the flat copy; the module itself stays unchanged.
+This is the first stage of `recompute`. All further stages work on the flat copy; the module itself stays unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class FlatModule:
 
     Attributes:
         module: The copy.
-        selection: The selection, with the checkpoints that the step itself declares, and without dead ones.
+        selection: The selection, with the checkpoints that the step itself declares, and without dead checkpoints.
         is_structured: Whether the module had gradient regions.
         remarks: Remarks on calls that stay, guessed phases, and ignored checkpoints.
         origins: The origin of each inlined operation.
@@ -73,7 +72,7 @@ def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Erase dead code, whose operands would count as outputs of their segments."""
+    """Erase dead code. Its operands would otherwise count as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 

@@ -28,7 +28,7 @@ from .offered_moves import offered_moves
 
 @dataclass(frozen=True)
 class Prepared:
-    """A flat copy of a module, with the data for the choice and for the restoration.
+    """A flat copy of a module, with the data to make a choice and to restore the form of the module.
 
     Attributes:
         module: The copy.
@@ -54,8 +54,7 @@ class Prepared:
 
     @property
     def containing(self) -> Mapping[str, str]:
-        """The name of the public function that contains the step of each outlined function, by the name of the
-        latter."""
+        """The name of the public function that contains each outlined step, by the name of the outlined function."""
         parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
         containing = dict[str, str]()
         for name, parent in parents.items():
@@ -66,8 +65,7 @@ class Prepared:
 
     @property
     def runs(self) -> Mapping[str, int]:
-        """The number of runs of each outlined step in one run of the module, through loops around it, by function
-        name."""
+        """The number of times that each outlined step runs in one run of the module, by the name of its function."""
         in_parent = {step.function.sym_name.data: (step.parent, 1) for step in self.per_device}
         in_parent |= {step.function.sym_name.data: (step.parent, step.runs) for step in self.nested}
 
@@ -93,8 +91,8 @@ class Prepared:
 
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
-    """Make a flat copy of the module, in which loops are cut and moves to the host are offered according to the
-    options.
+    """Make a flat copy of the module, then cut loops, outline nested steps and offer moves to the host in it, as the
+    options say.
 
     Raises:
         Refusal: For options that do not apply to the module.

@@ -19,7 +19,7 @@ from recompute.test.property.programs import Program, generate
 from recompute.test.property.requests import step_of
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
 from recompute.transforms.preparation.flatten import drop_dead
-from recompute.transforms.preparation.timelines import flat
+from recompute.transforms.preparation.timelines import flat_copy
 
 PROGRAMS = 40
 SHARES = (30, 50, 70, 90)
@@ -45,9 +45,9 @@ func.func @step(%x: tensor<256xf32>, %w: tensor<256xf32>) -> (tensor<256xf32>, t
 
 def saved(text: str, result: Rewritten, scopes: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the bytes saved by scope, before and after."""
-    plain = flat(parse_module(text, "step"))
+    plain = flat_copy(parse_module(text, "step"))
     drop_dead(plain)
-    return saved_by_scope(plain, scopes), saved_by_scope(flat(result.module), scopes)
+    return saved_by_scope(plain, scopes), saved_by_scope(flat_copy(result.module), scopes)
 
 
 def rewritten(budgets: dict[str, str | float], **request: object) -> tuple[dict[str, int], Rewritten]:
