@@ -36,7 +36,7 @@ def option_at_fault(steps: Steps, selection: Selection) -> str | None:
 
 
 def _phases_by_hint(steps: Steps, selection: Selection) -> str:
-    """Return a message that states how many operations of each pass the phase hint implies."""
+    """Return a message with the number of operations in each pass according to the phase hint."""
     forward = sum(sum(step.graph.forward) for _, step in steps)
     gradient = sum(sum(step.graph.gradient) for _, step in steps)
     return (

@@ -39,8 +39,8 @@ class RecomputePass(ModulePass):
     copies: maximum number of copies of an operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
     stagger: also delay early operations of the forward pass, as in recompute-stagger.
-    calls: restore calls of unchanged functions, and call them for whole copies; with `target=none`, only if this does
-    not raise the peak. If false, all calls stay inlined.
+    calls: restore the calls of unchanged functions, also in copies of whole calls; with `target=none`, only if this
+    does not raise the peak. If false, all calls stay inlined.
     plan: a plan file, from an earlier run (`recompute-opt --emit-plan`) or another tool, to apply without a search.
     budget: a memory limit: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`. The plan with the least
     extra work is chosen; an error is reported if none meets the limit.

@@ -108,8 +108,8 @@ def rewrite_within(
 def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_module` does, ignoring the budget of the options. Marks written as calls become attributes.
 
-    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with calls with
-    foreign attributes left in place.
+    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again and leaves all
+    calls with foreign attributes in place.
     """
     result = _best_or_refusal(module, options)
     if isinstance(result, Refusal) or result.outcome.restored_calls.lost:

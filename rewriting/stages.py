@@ -126,7 +126,7 @@ class _ModuleToEmit:
         if not self.carried_out.copies and not prepared.rolled.copies:
             return self._nothing_recomputed()
         remarks = [
-            *shard_kept(prepared.module, prepared.inside),
+            *shard_kept(prepared.module, prepared.outlined_functions),
             *cost_remarks(self.steps, self.carried_out.steps, cost),
         ]
         moves = remove_unused_moves(prepared.module)
@@ -144,7 +144,7 @@ class _ModuleToEmit:
         fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks)
-        topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing
+        topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing_functions
         return StagesResult(
             None,
             _unchanged_outcome(
@@ -154,7 +154,9 @@ class _ModuleToEmit:
 
     def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
         remarks = (*self.mark_remarks, *self.prepared.remarks, *vetoes)
-        outcome = _unchanged_outcome(self.original, remarks, vetoes[0].reason, self.steps, self.prepared.containing)
+        outcome = _unchanged_outcome(
+            self.original, remarks, vetoes[0].reason, self.steps, self.prepared.containing_functions
+        )
         loops_alone_remarks = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
         return StagesResult(None, outcome, loops_alone_remarks=loops_alone_remarks)
 
@@ -162,7 +164,7 @@ class _ModuleToEmit:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are inlined again.
-        containing, runs = prepared.containing, prepared.runs
+        containing, run_counts = prepared.containing_functions, prepared.run_counts
         prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
         may_cost_memory = options.calls and not options.emission.keeps_barriers
         peaks_without_calls = peaks_in_order(module) if may_cost_memory else dict[str, int]()
@@ -182,7 +184,7 @@ class _ModuleToEmit:
             wait_cost=waits_for(moves, options.planned_moves, self.steps),
             containing_functions=containing,
             saved_share=self.carried_out.saved_share,
-            run_counts=runs,
+            run_counts=run_counts,
         )
         peaks = peaks_without_calls if restored.calls else dict[str, int]()
         return StagesResult(module, outcome, prepared.is_structured, peaks_without_calls=peaks)

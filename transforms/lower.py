@@ -106,7 +106,7 @@ assert _LOWERINGS.keys() == set(EMISSION_TARGETS), "each target has a lowering"
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
     """
-    target: `stablehlo` (barriers, for XLA) or `none` (nothing, for executors that keep program order).
+    target: `stablehlo` (barriers, for XLA) or `none` (no barriers, for executors that follow program order).
     """
 
     name = "recompute-lower"

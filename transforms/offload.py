@@ -165,8 +165,8 @@ def insert_host_moves(
 
     Args:
         module: The module, which is changed in place.
-        selection: The selection. Its offloading policy, if it has one, selects further values beside the marked ones.
-            Marked and selected values are always moved.
+        selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
+            values; all of them are always moved.
         offload: The option that states whether marked values are moved, and the transfer speed.
         offered: Other values of each step, which are moved only if that saves memory.
 

@@ -172,7 +172,7 @@ class Group:
         return original_results
 
     def _ids(self) -> set[int]:
-        """Return the Python ids of the members, because looking up ids is much faster than looking up operations."""
+        """Return the Python ids of the members. Looking up ids is much faster than looking up operations."""
         return set(map(id, self.members.values()))
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:

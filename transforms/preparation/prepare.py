@@ -36,7 +36,7 @@ class Prepared:
         is_structured: Whether the module had gradient regions.
         remarks: Remarks on ignored options and on unchanged loops.
         origins: The origin of each inlined operation.
-        nested: Steps inside loops and branches, outlined as functions until `put_back`.
+        nested: Steps outlined_functions loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined as functions until `put_back`.
         rolled: The recomputation in loops.
         limits: The limits of segments with budgets; their operations are marked.
@@ -53,18 +53,18 @@ class Prepared:
     limits: StepLimits
 
     @property
-    def containing(self) -> Mapping[str, str]:
+    def containing_functions(self) -> Mapping[str, str]:
         """The name of the public function that contains each outlined step, by the name of the outlined function."""
         parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
-        containing = dict[str, str]()
+        containing_functions = dict[str, str]()
         for name, parent in parents.items():
             while parent in parents:
                 parent = parents[parent]
-            containing[name] = parent
-        return containing
+            containing_functions[name] = parent
+        return containing_functions
 
     @property
-    def runs(self) -> Mapping[str, int]:
+    def run_counts(self) -> Mapping[str, int]:
         """The number of times that each outlined step runs in one run of the module, by the name of its function."""
         in_parent = {step.function.sym_name.data: (step.parent, 1) for step in self.per_device}
         in_parent |= {step.function.sym_name.data: (step.parent, step.runs) for step in self.nested}
@@ -76,7 +76,7 @@ class Prepared:
         return {name: runs(name) for name in in_parent}
 
     @property
-    def inside(self) -> Sequence[FuncOp]:
+    def outlined_functions(self) -> Sequence[FuncOp]:
         """The outlined functions."""
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
@@ -95,7 +95,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     options say.
 
     Raises:
-        Refusal: For options that do not apply to the module.
+        Refusal: The options do not apply to the module.
     """
     offload = options.planned_moves
     flat = flatten(module, options.selection)

@@ -253,8 +253,8 @@ def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResul
 
 
 def _return_crossing_values(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) -> Sequence[Attribute]:
-    """Append the values in `crossing` to the results of each branch, or zeros, and return the types of the new
-    results."""
+    """Append the values in `crossing` to the results of the branches that compute them, and zeros to the results of the
+    other branches; return the types of the new results."""
     ends = [terminator_of(region.block) for region in conditional.regions]
     returned_already = [set(end.operands) for end in ends]
     new = [

@@ -68,7 +68,7 @@ class Builder:
         return self.value(AddOp(left, right))
 
     def table(self, numbers: Sequence[int]) -> SSAValue:
-        """Emit a constant vector of integers of the element type of loop counters."""
+        """Emit a constant vector of integers, with the element type of loop counters."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
