@@ -156,7 +156,7 @@ class _Cutter:
             if isinstance(saved, Chunks):
                 self.copies += save_in_chunks(saved, self.numbers, self.replaced)
             else:
-                assert isinstance(saved, Slots), "chunks or slots"
+                assert isinstance(saved, Slots), "saved carries are chunks or slots"
                 self.copies += save_in_slots(saved, self.numbers, self.replaced)
             erase_loop(saved.pair.reader)  # The reader comes first, since it reads results of the writer.
             erase_loop(saved.pair.writer)

@@ -210,7 +210,7 @@ class InlinedBody:
 
 
 def body_of(matched: MatchedCall, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> InlinedBody:
-    """Build the body of an outlined function. Order and locations of the operations are those of the template.
+    """Build the body of an outlined function. Its operations have the order and the locations of the template.
 
     Args:
         matched: The operations of the call.

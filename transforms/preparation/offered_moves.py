@@ -53,7 +53,7 @@ def _values_to_offer(phases: Phases, offload: Offload, excluded: Set[SSAValue]) 
     bytes_left = seconds * offload.speed * offload.share / 100
     worth = list[tuple[float, SSAValue]]()
     for op in operations:
-        # A view is not offered, because the viewed value is.
+        # A view is not offered, because the viewed value may be offered itself.
         for value in op.results if not is_view(op) else ():
             if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= LEAST_BYTES:
                 worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
