@@ -45,7 +45,7 @@ from ..rewriting.rewrite import rewrite_module
 from ..rules.costs.cost import FLOPS
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
-from ..search.unchanged_steps import UNCHANGED, refusal_of_unchanged_step, remark_on_unchanged_step
+from ..search.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
@@ -239,8 +239,8 @@ def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
     def write(module: ModuleOp) -> _SearchResult:
         start = _input_of_search(module, options)
         result = rewrite_module(start, options)
-        if options.strict and not result.outcome.copies:
-            raise refusal_of_unchanged_step(module, result.outcome.remarks)
+        if options.strict:
+            demand_effect_of_rewrite(module, result.outcome.copies, result.outcome.remarks)
         return _SearchResult(clone_of(start) if result.module is None else result.module, result.outcome)
 
     return verified_copy(original, write)

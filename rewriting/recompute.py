@@ -26,7 +26,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass, read_plan
-from ..search.unchanged_steps import refusal_of_unchanged_step
+from ..search.unchanged_steps import demand_effect_of_rewrite
 from ..support.diagnostics import tell
 from .rewrite import rewrite_in_place
 
@@ -45,7 +45,7 @@ class RecomputePass(ModulePass):
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
     time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
-    strict: report an unchanged step as an error.
+    strict: report an unchanged step as an error, and also an operation that is marked but must not run twice.
     attempts: number of distinct plans for segments that are simulated; the choice is by trust, then memory.
     loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.
     cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; shown in remarks.
@@ -61,8 +61,8 @@ class RecomputePass(ModulePass):
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
         outcome = rewrite_in_place(op, options)
-        if options.strict and not outcome.copies:
-            raise refusal_of_unchanged_step(op, outcome.remarks)
+        if options.strict:
+            demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
         tell(ctx, (*outcome.remarks, *outcome.recomputed_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
