@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -71,10 +71,16 @@ class DumpRequest:
         )
         inside = inside if WHOLE_PASS in running else ""
         return [
-            f"{option}={name} prints nothing: the pipeline does not run this pass{inside}"
+            f"{option}={name} {'prints' if self.folder is None else 'writes'} nothing: the pipeline does not run this "
+            f"pass{inside}"
             for option, names in (("--print-ir-before", self.before), ("--print-ir-after", self.after))
             for name in sorted(names - running)
         ]
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether dumps are written to files, and `--print-ir-*` selects the passes."""
+        return self.folder is not None and not replace(self, folder=None).is_empty
 
     def is_before(self, name: str) -> bool:
         return self.before_all or name in self.before
@@ -100,11 +106,13 @@ class Dumps:
         request: The requested dumps.
         prefix: The prefix of file names, such as the index of the module in the input.
         debuginfo: Whether to print locations.
+        files: The names of the files that have been written.
     """
 
     request: DumpRequest
     prefix: str = ""
     debuginfo: bool = False
+    files: list[str] = field(default_factory=list[str], init=False)
     _number: int = field(default=0, init=False)
     _text_before: str = field(default="", init=False)
 
@@ -141,6 +149,7 @@ class Dumps:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+        self.files.append(name)
 
 
 def _title(scheduled: ScheduledPass, outcome: str = "") -> str:

@@ -139,7 +139,8 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         "--dump-dir",
         tree,
         metavar="DIR",
-        help="write the printed IR to files in this directory; by itself, after each pass",
+        help="write the IR that --print-ir-* selects to files in this directory, not to standard error; by itself, "
+        "the IR after each pass",
     )
     add(
         "--timing",

@@ -117,6 +117,9 @@ class ModuleRun:
             assumptions = Assumptions.of_passes(scheduled.module_pass for scheduled in request.passes)
             is_proved = request.proof and not request.target
             proof = change_in_place(module, changes, request.verify, is_proved, assumptions=assumptions)
+        if request.instrumentation.dumps.is_selective and dumps.files:
+            written = f"the IR that --print-ir-* selects is in '{dumps.request.folder}': {', '.join(dumps.files)}"
+            self.notes.append(Diagnostic("note", self.file, 1, 1, written))
         self._report_result(module, before, proof)
         if request.target is not None:
             first = len(self.context.remarks)
