@@ -124,7 +124,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
         )
     )
     refused = [outcome for outcome in outcomes if isinstance(outcome, RefusedBudget)]
-    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {MODEL_ERROR}"
+    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, which gives {MODEL_ERROR}"
     return Curve(
         name=name,
         plain_peak_bytes=plain_bytes,

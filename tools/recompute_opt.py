@@ -29,7 +29,7 @@ from .command_line import CommandLine, parse_arguments, passes_to_run
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, format_diagnostic, of_exception, remarks_of_categories
+from .reporting import Diagnostic, InputText, format_diagnostic, merge_remarks, of_exception, remarks_of_categories
 from .reproducer import pipeline_in
 from .rule_files import load_rules
 from .run_cache import Answer, RunCache
@@ -146,7 +146,8 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
 
 def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
     """Write the remarks of all modules to standard error, or to the file of `--remarks-file`."""
-    lines = [format_diagnostic(remark, request.remarks.form) for module in modules for remark in module.remarks]
+    remarks = merge_remarks(remark for module in modules for remark in module.remarks)
+    lines = [format_diagnostic(remark, request.remarks.form) for remark in remarks]
     if request.remarks.file is not None:
         write_text(request.remarks.file, "".join(f"{line}\n" for line in lines))
         return

@@ -193,8 +193,8 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
     """Merge remarks that differ only in their position: return the first one, with their number and positions."""
-    places = list(dict.fromkeys(remark.position for remark in group))
-    return replace(group[0], count=len(group), others=tuple(places[1:]))
+    positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
+    return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
