@@ -100,7 +100,7 @@ def _verdict(explanation: Explanation) -> str:
     loops = [row for row in explanation.loops if row.reason is None]
     measured = explanation.measured_bytes
     size = format_bytes(explanation.xla_peak_bytes if measured is None else measured)
-    function = _POSITION.sub(lambda found: base_name(found[0]), explanation.function)
+    function = _POSITION.sub(lambda position: base_name(position[0]), explanation.function)
     plain = f"{function}: {size} of temporaries{' predicted' * (measured is None)}"
     if not recomputed and not loops:
         return f"{plain}; no segment is worth recomputing"
@@ -174,7 +174,7 @@ def _loop_cells(row: LoopRow, explanation: Explanation, is_summary: bool = False
 def _decision(row: LoopRow | SegmentRow, is_summary: bool) -> str:
     if row.reason is None:
         return _RECOMPUTE
-    return f"keep: {_POSITION.sub(lambda found: base_name(found[0]), row.reason) if is_summary else row.reason}"
+    return f"keep: {_POSITION.sub(lambda position: base_name(position[0]), row.reason) if is_summary else row.reason}"
 
 
 def _operation_counts(explanation: Explanation) -> str:

@@ -69,8 +69,8 @@ def test_value_that_the_update_reads_names_the_reader() -> None:
     result = {value.value: value.reason for value in explain(function, classified, Selection("block*")).values}
     assert result["%c"] == (
         "stablehlo.sine is not recomputed: stablehlo.negate at net.py:9:1 in the update reads it, so it is live "
-        "through the whole backward pass anyway; to free it, do this computation before the backward pass, such as in the "
-        "differentiated function"
+        "through the whole backward pass anyway; to free it, do this computation before the backward pass, such as in "
+        "the differentiated function"
     )
 
 
