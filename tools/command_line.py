@@ -1,4 +1,4 @@
-"""Parse the command line of recompute-opt into data, with passes and target resolved."""
+"""Parse the command line of recompute-opt into data classes, in which passes and the target are resolved."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None for all.
-        details: Whether to report remarks on recomputed operations, too, because remarks were requested explicitly.
+        details: Whether to report also the remarks on recomputed operations, because an option requests remarks.
         file: The file for remarks; None for standard error.
     """
 
@@ -110,8 +110,8 @@ class CommandLine:
         bytecode: Whether to write MLIR bytecode.
         rules: The files that declare operations.
         cache: Whether to use the disk cache.
-        quiet: Show no progress.
-        answer: A text to print instead of running passes, such as a list of passes; None to run passes.
+        quiet: Whether to show no progress.
+        answer: The output of an option that replaces the run, such as a list of passes; None to run passes.
     """
 
     input: str | None
@@ -138,7 +138,7 @@ class CommandLine:
 
     @property
     def writes_data_to_stderr(self) -> bool:
-        """Whether standard error has output for programs, such as JSON or IR, which other lines would break."""
+        """Whether standard error carries data that other lines would corrupt, such as JSON or IR."""
         remarks, printed = self.remarks, self.instrumentation
         has_remarks = remarks.form != "text" and remarks.file is None
         has_ir = not printed.dumps.is_empty and printed.dumps.folder is None
@@ -273,7 +273,7 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 
 
 def _target(text: str, targets: TargetClasses) -> Target:
-    """Construct the target with its options, which are validated before any work is done."""
+    """Construct the target, and validate its options before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
     target: Target = resolve(spec, targets, "target")
     if isinstance(target, ChecksOptions):

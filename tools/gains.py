@@ -1,4 +1,4 @@
-"""The gain of the passes on a module as a whole: the remark at the end of a run, and the last line of a long run.
+"""The effect of the passes on a module as a whole: the remark at the end of a run, and the last line of a long run.
 
 step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations
 of the result are copies, 12.1% more FLOPs; proved equal
@@ -42,7 +42,7 @@ class FunctionTotals:
 
     @classmethod
     def of(cls, function: FuncOp) -> FunctionTotals:
-        """Return the totals of a flat function."""
+        """Return the totals of a function whose calls and regions are inlined."""
         copies = [op for op in every_operation(function) if is_copy(op)]
         try:
             copied_flops = sum(executed_flops(op) * runs_of(op) for op in copies if not _is_inside_copy(op))
@@ -86,9 +86,9 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 
 
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
-    """Return a phrase on the gain; "" without copies.
+    """Return a phrase that states the number of copies and the verdict of the proof; "" without copies.
 
-    It states no peaks, since their computation would take a tenth of the time of a run.
+    It states no peaks, because computing them would take a tenth of the time of a run.
     """
     copies = sum(map(is_copy, every_operation(module)))
     return f"{_copies_text(copies)} (a call counts as one); {_verdict(proof)}" if copies else ""

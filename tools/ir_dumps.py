@@ -23,14 +23,14 @@ from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
 WHOLE_PASS = "recompute"
-"""The pass that combines several other passes."""
+"""The pass that combines the other passes of this project."""
 SINGLE_PASSES = (
     "recompute-take-marks,recompute-inline,recompute-inline-gradient,recompute-inline-segments,recompute-phase,"
     "recompute-loops,recompute-mark,recompute-clone,recompute-shard-kept,recompute-cse,recompute-lower,"
     "recompute-stagger,recompute-verify"
 )
-"""The passes whose work `recompute` does, in its order. `recompute` also chooses between several ways to mark, and
-restores calls; no pipeline does."""
+"""The passes that together do the work of `recompute`, except for its choice among several ways to mark, and for
+restoring calls."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -40,12 +40,13 @@ class DumpRequest:
 
     Attributes:
         before: The names of passes before which the IR is dumped.
-        before_all: Dump before every pass.
+        before_all: Whether to dump the IR before every pass.
         after: The names of passes after which the IR is dumped.
-        after_all: Dump after every pass.
-        after_change: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that changes the
-            IR.
-        after_failure: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that fails.
+        after_all: Whether to dump the IR after every pass.
+        after_change: Whether to dump the IR only after passes of `after` that change it; if `after` is empty, after any
+            pass that changes it.
+        after_failure: Whether to dump the IR after a pass of `after` that fails; if `after` is empty, after any pass
+            that fails.
         folder: The directory for the dumps; None for standard error.
     """
 
@@ -63,7 +64,7 @@ class DumpRequest:
         return not any((*names_or_flags, self.after_failure, self.folder))
 
     def without_effect(self, passes: Iterable[str]) -> list[str]:
-        """Return a warning for each pass whose dump is requested although it is not in the pipeline."""
+        """Return a warning for each pass that the request names but the pipeline does not run."""
         running = frozenset(passes)
         inside = (
             f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
@@ -117,7 +118,7 @@ class Dumps:
     _text_before: str = field(default="", init=False)
 
     def before(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the dump before a pass, if it is requested; must be called before each pass."""
+        """Write the dump before a pass, if one is requested. The caller must call this before each pass."""
         self._number += 1
         if self.request.after_change:
             self._text_before = print_module(module, debuginfo=True)
@@ -125,13 +126,13 @@ class Dumps:
             self._write("before", f"Before {_title(scheduled)}", scheduled, module)
 
     def after(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the dump after a pass that has succeeded, if it is requested."""
+        """Write the dump after a pass that has succeeded, if one is requested."""
         changed = self.request.after_change and print_module(module, debuginfo=True) != self._text_before
         if self.request.is_after(scheduled.name, changed=changed):
             self._write("after", f"After {_title(scheduled)}", scheduled, module)
 
     def after_failure(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the dump after a pass that has failed, if it is requested."""
+        """Write the dump after a pass that has failed, if one is requested."""
         if not self.request.is_empty and self.request.is_after_failure(scheduled.name):
             self._write("failed", f"After {_title(scheduled, ' Failed')}", scheduled, module, generic=True)
 

@@ -28,7 +28,8 @@ def one_line(pass_class: type[ModulePass]) -> str:
 
 
 def _documentation(pass_class: type[ModulePass]) -> str:
-    """Return the docstring of the module of a pass of this project, and of the class of another; "" without one."""
+    """Return the documentation of a pass: the docstring of its module if the pass belongs to this project, otherwise
+    the docstring of its class; "" if there is none."""
     module = inspect.getmodule(pass_class)
     if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
         return module.__doc__

@@ -1,4 +1,5 @@
-"""The output of `--pass-statistics` after each pass: the number of operations before and after, and of copies."""
+"""The output of `--pass-statistics` after each pass: the number of operations before and after it, and the number of
+copies."""
 
 from __future__ import annotations
 
