@@ -74,7 +74,7 @@ def fit(
 
 @dataclass(frozen=True)
 class _Search:
-    """The control of a search: see `fit`."""
+    """The options that control a search, as described in `fit`."""
 
     stop: Stop
     effort: Effort
@@ -177,7 +177,7 @@ def _with_bound_on_work(
         fitting: The answer without the bound.
         result: The rewrite within the budget.
         single: The only step of the module, with its loops cut as in the rewrite.
-        search: The control of the search.
+        search: The options that control the search.
     """
     plain = _single_step(module, False, len(fitting.limits), ORDER)
     assert plain is not None, "with unchanged loops, the module has no more blocks than with cut loops"

@@ -43,7 +43,7 @@ class Verdict(Enum):
 class Fit:
     """The answer to the question whether a step fits a budget.
 
-    Attributes that hold a mapping contain the bytes of each function, by its name.
+    Attributes that are mappings give the bytes of each function, by its name.
 
     Attributes:
         budget: The budget as text.

@@ -42,7 +42,7 @@ _COLUMN = re.compile(r"pass-pipeline:\d+:(\d+)")
 
 
 class BadPipeline(ValueError):
-    """A pipeline with a syntax error or an unknown pass."""
+    """The error for a pipeline that has a syntax error or names an unknown pass."""
 
 
 @dataclass(frozen=True)

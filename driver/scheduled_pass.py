@@ -91,7 +91,7 @@ def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operatio
 
 
 def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> None:
-    """Run a pass on a module that contains only this operation, and replace the operation by the result."""
+    """Move the operation into a module of its own, run the pass on it, and put the result in its place."""
     block, following = op.parent, op.next_op
     assert block is not None, "an operation inside a module has a block"
     op.detach()

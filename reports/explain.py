@@ -163,7 +163,8 @@ def _costs(explanation: Explanation) -> str:
 def _loop_cells(row: LoopRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
     """Return the cells of a loop's row, with its extra FLOPs over all iterations.
 
-    In a summary, the row gives the extra FLOPs only as a share, no number of operations, and base names of files.
+    In a summary, the row gives the extra FLOPs only as a share, names files without their directories, and omits the
+    number of repeated operations.
     """
     share = row.extra_flops / max(explanation.step_flops, 1)
     extra = f"{100 * share:.1f} %" if is_summary else f"{row.extra_flops:.3g} ({share:.1%})"

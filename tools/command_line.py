@@ -33,7 +33,7 @@ class ChecksOptions(Protocol):
 
 @dataclass(frozen=True)
 class Instrumentation:
-    """Output on standard error while passes run.
+    """The output that is printed on standard error while passes run.
 
     Attributes:
         dumps: The IR before and after passes.
@@ -56,9 +56,9 @@ class RemarkOutput:
 
     Attributes:
         form: One of `FORMATS`.
-        categories: The kinds of remarks to report; None for all.
+        categories: The kinds of remarks to report; None to report all kinds.
         details: Whether to report also the remarks on recomputed operations, because an option requests remarks.
-        file: The file for remarks; None for standard error.
+        file: The file to which remarks are written; None for standard error.
     """
 
     form: str = "text"
@@ -72,8 +72,8 @@ class Reproducers:
     """The reproducers to write.
 
     Attributes:
-        on_failure: The file for a reproducer if a pass fails; None for none.
-        always: The file for a reproducer whether or not a pass fails; None for none.
+        on_failure: The file to which a reproducer is written if a pass fails; None to write none.
+        always: The file to which a reproducer is written in any case; None to write none.
         is_local: Whether a reproducer contains only the failing pass.
     """
 
@@ -88,7 +88,7 @@ class Reproducers:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The parsed command line.
+    """The parsed command line of recompute-opt.
 
     Attributes:
         input: The input file; None for standard input.
@@ -106,7 +106,7 @@ class CommandLine:
         remarks: The output of remarks.
         reproducers: The reproducers to write.
         runs_reproducer: Whether to run the passes that the input names.
-        emit_plan: The file for the plan; None for none.
+        emit_plan: The file to which the plan is written; None to write no plan.
         bytecode: Whether to write MLIR bytecode.
         rules: The files that declare operations.
         cache: Whether to use the disk cache.

@@ -54,7 +54,7 @@ class PassCrash(DiagnosticException):
 
 @dataclass
 class ModuleRun:
-    """The run of the passes on one module.
+    """A run of the requested passes on one module.
 
     Attributes:
         request: The command line.

@@ -27,7 +27,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of one run of a pass."""
+    """The statistics of one run of a pass: its name, the number of operations before and after it, and of copies."""
 
     name: str
     operations_before: int
