@@ -109,7 +109,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
     if limits.is_kept:
         return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.limit_bytes or {}, peaks=plain)
     if bound is not None and bound.bytes > min((limits.limit_bytes or {}).values(), default=0):
-        reason = f"every plan needs at least {readable_bytes(bound.bytes)} of temporaries"
+        reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries"
         return replace(unfit, limits=limits.limit_bytes or {}, reason=reason)
     return _fit_recomputed(module, budget, unfit, limits, search)
 

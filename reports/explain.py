@@ -59,7 +59,7 @@ def to_text(explanation: Explanation) -> str:
     if explanation.loops:
         lines += [*_table([_LOOP_COLUMNS, *(_loop_cells(row, explanation) for row in explanation.loops)]), ""]
     if not explanation.segments:
-        return "\n".join([*lines, "  no segments: no location names a scope (see jax.named_scope)", ""])
+        return "\n".join([*lines, "  no segments: the locations name no scope (see jax.named_scope)", ""])
     return "\n".join(
         [*lines, *_table([_columns(explanation), *(_cells(row, explanation) for row in explanation.segments)]), ""]
     )
