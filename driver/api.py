@@ -354,7 +354,7 @@ def prove(
 
 
 class Explanations(list[Explanation]):
-    """The explanations of the steps of a module. `print` shows a summary of each; `details` returns all rows.
+    """The explanations of the steps of a module. Printing them shows a summary of each; `details` returns all rows.
 
     Attributes:
         note: A line on the byte counts, such as that they apply to one device or rest on guessed phases; "" for none.
@@ -487,9 +487,9 @@ def _parse(text: str, name: str) -> ModuleOp:
 
 
 def _with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
-    """Return the module with calls that mark values converted to attributes, and the remarks on marks without effect.
+    """Convert the calls that mark values to attributes. Return the module, and remarks on marks without effect.
 
-    A module with such calls is copied.
+    A module that contains such calls is copied first.
     """
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()

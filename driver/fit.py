@@ -141,7 +141,7 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
 
 
 def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _Search) -> Fit:
-    """Return the answer for a step that does not fit unchanged."""
+    """Search for a rewrite within the budget, and return the answer for a step that does not fit unchanged."""
     limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
     try:
@@ -195,6 +195,6 @@ def _with_bound_on_work(
 
 
 def _bound(problem: Problem, budget: int, search: _Search) -> float:
-    """Return the proven lower bound on the extra cost. `budget`: bytes of temporaries."""
+    """Return a proven lower bound on the extra cost of every plan within a budget. `budget`: bytes of temporaries."""
     solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=search.stop), effort=search.effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

@@ -175,7 +175,8 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
 
 def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
-    """Apply a spelling that `spelling_of` returned to the module in place, and return the module."""
+    """Give the module the attribute order and the value names that `spelling_of` has returned, and return the
+    module."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
     for value, number in zip(_values(module), spelling["name_of"], strict=True):

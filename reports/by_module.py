@@ -61,7 +61,7 @@ class ModuleNames:
         return any(self.modules)
 
     def of_module(self, module: str) -> str:
-        """Return the short path of a module; `OUTSIDE` for ""."""
+        """Return the short path of a module, or `OUTSIDE` if its full path is empty."""
         return "/".join(module.split("/")[: self.level]) or OUTSIDE
 
     def relabel(self, timeline: Timeline) -> Timeline:

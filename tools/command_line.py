@@ -52,7 +52,7 @@ class Instrumentation:
 
 @dataclass(frozen=True)
 class RemarkOutput:
-    """The output of remarks.
+    """The form and the destination of remarks, and the kinds to report.
 
     Attributes:
         form: One of `FORMATS`.
@@ -103,7 +103,7 @@ class CommandLine:
         verify: Whether to verify the module after each pass.
         verify_diagnostics: "all" or "only-expected"; None to report diagnostics.
         instrumentation: The output on standard error while passes run.
-        remarks: The output of remarks.
+        remarks: The form and the destination of remarks.
         reproducers: The reproducers to write.
         runs_reproducer: Whether to run the passes that the input names.
         emit_plan: The file to which the plan is written; None to write no plan.

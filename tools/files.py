@@ -39,7 +39,8 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """Yield the parts of a text. Blank lines replace the text before each part, so that line numbers stay the same.
+    """Yield the parts of an input file as strings. Blank lines replace the text before each part, so that line numbers
+    stay the same.
 
     Args:
         text: The text of the file.
@@ -63,7 +64,7 @@ class FileError(Exception):
 def read_text(path: str | None) -> tuple[str, str]:
     """Return the text of a file and its name for diagnostics. MLIR bytecode is converted to text.
 
-    `path`: None or `-` for standard input. Raises `FileError`.
+    `path`: the name of the file; None and `-` mean standard input. Raises `FileError`.
     """
     name = "<stdin>" if path in (None, "-") else str(path)
     try:

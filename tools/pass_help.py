@@ -37,7 +37,7 @@ def _documentation(pass_class: type[ModulePass]) -> str:
 
 
 def _own_summary(kind: type[ModulePass] | type[Target]) -> str:
-    """Return the docstring of a class without its options; "" without one."""
+    """Return the docstring of a class without the descriptions of its options; "" if it has no docstring."""
     # For a class without a docstring, `dataclass` writes its signature as the docstring.
     own = summary(kind)
     return "" if own.startswith(f"{kind.__name__}(") else own

@@ -86,7 +86,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tuple[str, str]) -> int:
-    """Print the verdict on two programs, and return the exit code."""
+    """Print the verdict on a pair of programs, and return the exit code."""
     sources = [InputText(name, text) for text, name in zip(texts, names, strict=True)]
     modules = list[ModuleOp]()
     try:

@@ -164,7 +164,7 @@ class InputText:
 
 
 def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnostic:
-    """Return a remark as a diagnostic.
+    """Convert a remark to a diagnostic.
 
     Args:
         remark: The remark.
@@ -198,7 +198,7 @@ def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
-    """Return an error as a diagnostic. An error without a position is reported at 1:1.
+    """Convert an error to a diagnostic. An error without a position is reported at 1:1.
 
     An error in the text has the line of the source; an error about the request, a function or the module has none.
     """

@@ -96,7 +96,7 @@ class MemoryTimelineTarget(Target):
 
 
 def _parse_file(path: str, ctx: Context) -> ModuleOp:
-    """Parse a file. Raises `FileError` and `ParseError`."""
+    """Parse the module in a file. Raises `FileError` and `ParseError`."""
     text, name = read_text(path)
     return parse_module(text, name, ctx)
 
