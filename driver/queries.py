@@ -1,4 +1,4 @@
-"""Queries on steps, which use an inlined and flattened copy and leave the module unchanged."""
+"""Queries about the steps of a module. They read an inlined and flattened copy, and leave the module unchanged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def explanations_of(
 ) -> tuple[list[Explanation], list[Remark]]:
     """Explain every step of the module, including steps in loops and branches.
 
-    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none.
+    `options`: the options of a rewrite whose choice the explanations must describe; None for no rewrite.
 
     Returns:
         The explanations, and remarks on guessed phases. `recompute` makes the same guesses.
@@ -63,16 +63,17 @@ def explanations_of(
 
 
 def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[Decisions, str | None]:
-    """Return the decisions of the best attempt at a step; if it is better left unchanged, also return the reason."""
+    """Return the decisions of the best attempt to rewrite a step, and the reason if the step is better left
+    unchanged."""
     choice = choose_for(function, step, options)
     return choice.chosen.planned.decided, choice.refused
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:
-    """Return the place and the timeline of each function, by function name.
+    """Return the timeline of each function and a phrase that locates it, by function name.
 
-    Loop bodies and per-device bodies that contain a gradient count as functions. The place of the other functions is
-    "".
+    Loop bodies and per-device bodies that contain a gradient count as functions. The phrase for other functions
+    is "".
     """
     copy = flat_copy(module)
     places = _outline(copy)
@@ -88,7 +89,7 @@ def step_flops(module: ModuleOp) -> int:
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
     """Return the values that each rewritten step of the module saves for its backward pass.
 
-    `kept`: the reasons why segments are saved, by segment, as in `still_saved`.
+    `kept`: for each segment that is not recomputed, the reason.
     """
     copy = flat_copy(module)
     _outline(copy)
@@ -96,7 +97,7 @@ def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue
 
 
 def _outline(module: ModuleOp) -> dict[str, str]:
-    """Outline the nested steps of an inlined module as functions, and return the place of each step."""
+    """Outline the nested steps of an inlined module as functions, and return a phrase that locates each step."""
     outline_device_steps(module)
     places = dict[str, str]()
     for step in outline_nested_steps(module):

@@ -80,7 +80,7 @@ class RecomputeOptions:
             rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
-        strict: Raise an error if a step is left unchanged.
+        strict: Raise an error if a step is left unchanged, or if an operation is marked but must not run twice.
         attempts: The maximum number of distinct plans for segments to compare, first by trust, then by memory.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
             every attempt is rewritten and measured, and the attempt with the fewest bytes, then FLOPs, is returned.

@@ -26,7 +26,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass, read_plan
-from ..search.unchanged_steps import refusal_of_unchanged_step
+from ..search.unchanged_steps import demand_effect_of_rewrite
 from ..support.diagnostics import tell
 from .rewrite import rewrite_in_place
 
@@ -46,7 +46,7 @@ class RecomputePass(ModulePass):
     extra work is chosen; an error is reported if none meets the limit.
     time_limit: seconds after which the search under a budget ends with the best plan so far, as Ctrl-C does.
     memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
-    strict: report an unchanged step as an error.
+    strict: report as errors an unchanged step, and a marked operation that must not run twice.
     attempts: number of distinct segment plans to simulate; the best is chosen by trust in its segments, then by memory.
     loops: recompute values that a loop stacks for a later loop; the schedules are those of recompute-loops.
     cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; remarks state it.
@@ -63,8 +63,8 @@ class RecomputePass(ModulePass):
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
         outcome = rewrite_in_place(op, options)
-        if options.strict and not outcome.copies:
-            raise refusal_of_unchanged_step(op, outcome.remarks)
+        if options.strict:
+            demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
         tell(ctx, (*outcome.remarks, *outcome.recomputed_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

@@ -18,8 +18,8 @@ from ..support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ..transforms.preparation.timelines import timelines_of
 
 MODEL_ERROR = (
-    "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples, compiled without its pass "
-    "cse_barrier_expander (docs/command_line.md)"
+    "0.93 to 1.11 times what XLA:CPU allocates on the examples, compiled without its pass cse_barrier_expander "
+    "(docs/command_line.md)"
 )
 """The error of the model `xla`, as measured by `benchmarks/calibrate_xla_model.py` on plain and rewritten steps."""
 LARGEST_SHAPES = "lower the step for the largest shapes that must fit"

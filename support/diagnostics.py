@@ -122,6 +122,7 @@ class Topic(StrEnum):
         EAGER: The peak on an executor that starts operations early, which XLA is not.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
+        MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
     """
 
@@ -136,6 +137,7 @@ class Topic(StrEnum):
     EAGER = "eager"
     COLLECTIVES = "collectives"
     COLLECTIVES_UNEQUAL = "collectives-unequal"
+    MARK_REFUSED = "mark-refused"
     RECOMPUTED = "recomputed"
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Container, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -90,6 +90,39 @@ position."""
 def keep_text_position(op: Operation, position: tuple[str, int, int]) -> None:
     """Record the text position of a parsed operation, for diagnostics. Clones keep the record."""
     setattr(op, TEXT_POSITION, position)
+
+
+class TextLine(NamedTuple):
+    """The line of the text from which an operation was parsed.
+
+    Attributes:
+        file: The name of the text.
+        line: The number of the line, which counts from 1.
+        results: The results of the operation as the text names them, such as `%12` or `%a:2`; "" without results.
+    """
+
+    file: str
+    line: int
+    results: str
+
+
+_TEXT_LINE = "_text_line"
+"""The Python attribute, absent from the IR, that stores the `TextLine` of an operation."""
+
+
+def keep_text_line(op: Operation, line: TextLine) -> None:
+    """Record the line from which an operation was parsed. Clones do not keep the record."""
+    setattr(op, _TEXT_LINE, line)
+
+
+def text_line_of(op: Operation) -> TextLine | None:
+    """Return the line from which the operation was parsed; None if it is not known."""
+    return op.__dict__.get(_TEXT_LINE)
+
+
+def scope_of(op: Operation) -> str:
+    """Return the outermost name in the operation's location, such as `jit(f)/jvp(block0)/tanh`; "" if it has none."""
+    return next((part.desc.data for part in each_part(op.location) if isinstance(part, NameLoc)), "")
 
 
 def position_of_operation(op: Operation) -> tuple[str, int, int] | None:

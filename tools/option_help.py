@@ -1,10 +1,11 @@
-"""Read the options of passes and targets, with descriptions from the docstrings of their classes.
+"""Read the options of passes and targets, and their descriptions from the docstrings of the classes.
 
     segments: `auto`, or a shell-style pattern for scopes (`block*`).
     outputs: recompute the outputs of segments too.
 
 A description starts on the line that begins with the name of the option, and ends before the next option or an empty
-line. A class inherits the descriptions of its bases, and of the classes whose options it declares (`has_options`).
+line. A class inherits the descriptions of its bases, and those of the classes whose options it declares
+(`has_options`).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
 from ..rules.effects import NO_PERMISSION, Permission
 from ..support.counted import counted
-from ..support.diagnostics import Refusal, Remark, demand_effect, tell
+from ..support.diagnostics import Refusal, Remark, Topic, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .outlining.nested_steps import outline_temporarily
@@ -246,7 +246,7 @@ def _remove_refused_marks(step: Step, permission: Permission) -> Iterator[Remark
     """Remove the marks on operations that must not run twice, and yield a remark for each."""
     for op, reason in list(refused_marks(step, permission)):
         del op.attributes[Names.RECOMPUTE]
-        yield Remark(op, reason)
+        yield Remark(op, reason, topic=Topic.MARK_REFUSED)
 
 
 def _remarks_on_kept_values(step: Step, plan: Plan) -> Iterator[Remark]:
@@ -266,7 +266,7 @@ class ClonePass(ModulePass):
     collectives: allow copies of collectives, which run equally often on all devices and on new channels.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw different numbers. The proof
     refuses such a result, so it is written only with `--no-proof`.
-    strict: report a mark without effect as an error.
+    strict: report a mark or a segment without effect as an error.
     """
 
     name = "recompute-clone"

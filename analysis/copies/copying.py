@@ -14,7 +14,6 @@ from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, p
 from ...planning.by_segment.copy_requests import (
     LIVES_ON,
     NO_GATE,
-    UPDATE_READS,
     Targets,
     targets_with_views,
     with_residuals,
@@ -22,7 +21,7 @@ from ...planning.by_segment.copy_requests import (
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
-from ...support.diagnostics import Remark
+from ...support.diagnostics import Remark, position_of
 from ...support.operations import name_of
 from ...support.timing import part
 from ..step.exchanges import why_not_again
@@ -44,7 +43,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
         return f"{name_of(op)} is not recomputed: {reason}"
     staying = [why_stays(step, result) for result in op.results]
     if staying and None not in staying:
-        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else UPDATE_READS}"
+        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else staying[0]}"
     return None
 
 
@@ -56,7 +55,23 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.live_after_backward:
         return None
-    return LIVES_ON if number in graph.returned else UPDATE_READS
+    return LIVES_ON if number in graph.returned else _why_update_reads(step, number)
+
+
+def _why_update_reads(step: Step, number: int) -> str:
+    """Return the reason that a value outlives the backward pass: the operation of the update that reads it, or a view
+    of it."""
+    graph = step.graph
+    reader = next(
+        op
+        for op, values in enumerate(graph.reads)
+        if graph.update[op] and graph.root[number] in [graph.root[value] for value in values]
+    )
+    op = step.operation(reader)
+    return (
+        f"{name_of(op)} at {position_of(op)} in the update reads it, so it is live through the whole backward pass "
+        "anyway; to free it, do this computation before the backward pass, such as in the differentiated function"
+    )
 
 
 @dataclass(frozen=True)

@@ -140,24 +140,11 @@ def explain(
     executed = tuple(map(executed_flops, step.numbered.operations))
     costs = executed if cost_model.is_default else step.graph.cost
     loops = explain_loops(function, selection)
-    crossing = residuals(phases)
-    shared = storages(phases.order)
-    saved_storages = dict.fromkeys(shared.of(residual.value) for residual in crossing)
-    saved = {root: value_bytes(root) for root in saved_storages if isinstance(root.owner, Operation)}
     decided = decide(step, selection)
     if choose is not None and not loops.cut:
         decided = _as_chosen(decided, *choose(function, step))
     decisions = decided.decisions
-    # Operations outside segments have decisions of their own, without a name.
-    number_of = {op: number for number, decision in enumerate(decisions) for op in decision.operations}
-    saved_by, outside = [0] * len(decisions), 0
-    for root, size in saved.items():
-        assert isinstance(root.owner, Operation), "arguments were left out above"
-        number = number_of.get(root.owner)
-        if number is not None:
-            saved_by[number] += size
-        if number is None or not decisions[number].segment:
-            outside += size
+    saved = _SavedBytes.of(phases, decisions)
     names = segment_names((decision.segment, decision.operations) for decision in decisions)
     after_cuts = map(partial(_after_cuts, step, loops.cut), decisions)
     return Explanation(
@@ -165,21 +152,56 @@ def explain(
         timeline=timeline(function, phases),
         eager_peak_bytes=eager_timeline(function, phases).peak_bytes,
         xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
-        residuals=len(crossing),
-        saved_bytes=sum(saved.values()),
-        saved_outside_bytes=outside,
+        residuals=len(residuals(phases)),
+        saved_bytes=saved.total,
+        saved_outside_bytes=saved.outside,
         step_flops=sum(executed),
         cost=cost_model.name,
         cost_unit=cost_model.unit,
         step_cost=sum(costs) / cost_model.scale,
         segments=tuple(
             _segment_row(decision, name, saved=size, executed=executed, costs=costs, cost=cost_model)
-            for decision, name, size in zip(after_cuts, names, saved_by, strict=True)
+            for decision, name, size in zip(after_cuts, names, saved.by_decision, strict=True)
         ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
         loops=loops.rows,
     )
+
+
+@dataclass(frozen=True)
+class _SavedBytes:
+    """The bytes of the storages that a step saves for its backward pass.
+
+    Attributes:
+        total: All of them.
+        outside: The part outside every segment.
+        by_decision: The bytes of the operations of each decision.
+    """
+
+    total: int
+    outside: int
+    by_decision: tuple[int, ...]
+
+    @classmethod
+    def of(cls, phases: Phases, decisions: Sequence[Decision]) -> _SavedBytes:
+        """Sum the bytes of the saved storages, except arguments of the step."""
+        shared = storages(phases.order)
+        saved_storages = dict.fromkeys(shared.of(residual.value) for residual in residuals(phases))
+        # Operations outside segments have decisions of their own, without a name.
+        number_of = {op: number for number, decision in enumerate(decisions) for op in decision.operations}
+        by_decision, total, outside = [0] * len(decisions), 0, 0
+        for root in saved_storages:
+            if not isinstance(root.owner, Operation):
+                continue
+            size = value_bytes(root)
+            total += size
+            number = number_of.get(root.owner)
+            if number is not None:
+                by_decision[number] += size
+            if number is None or not decisions[number].segment:
+                outside += size
+        return cls(total, outside, tuple(by_decision))
 
 
 def _as_chosen(named: Decisions, chosen: Decisions, why_unchanged: str | None) -> Decisions:

@@ -22,13 +22,13 @@ from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.views import value_bytes
 
-OUTSIDE = "it belongs to no segment"
+OUTSIDE = "none of the listed segments contains it"
 MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
 OUTPUT = "it is an output of its segment: operations after the segment read it"
 
 START = "recomputation starts from it"
-READ = "the backward pass reads it, and it belongs to no segment"
+READ = "the backward pass reads it, and no recomputed segment contains it"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
 PASS_ON = frozenset({OptimizationBarrierOp.name, "sdy.sharding_constraint"})

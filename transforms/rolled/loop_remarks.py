@@ -65,7 +65,7 @@ def remark_on_cut(cut: LoopCut) -> Remark:
         pair.writer.op,
         f"the loop of {counted(pair.writer.trips, 'iteration')} drops {stacks} ({format_bytes(cut.dropped_bytes)}) and "
         f"adds {format_bytes(cut.new_bytes)} of new stacks: the loop that reads them recomputes "
-        f"{counted(len(cut.repeated), 'operation')}",
+        f"{counted(len(cut.repeated), 'operation')}, before simplification",
         RemarkKind.PASSED,
         amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
     )

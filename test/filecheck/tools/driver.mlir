@@ -77,6 +77,6 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed
 
 // Targets have help as passes do.
-// TARGET:      memory-timeline: The live bytes over a step.
+// TARGET:      memory-timeline: The live bytes at each operation of a step.
 // TARGET:      Options:
 // TARGET-NEXT:   format=<str>, default text: `text`, `json`, `html` or `svg`
