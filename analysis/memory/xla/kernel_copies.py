@@ -21,22 +21,22 @@ from dataclasses import dataclass, field
 
 from ....planning.graph import NO_MAKER
 from ....rules.fusion import WRITES_OVER
-from .program import Draft, Kernel, KernelProgram, NewOperation, WindowShape, XlaForm
+from .program import Draft, Kernel, NewOperation, SourceProgram, WindowShape, XlaForm
 from .traits import Trait, Traits
 
 _LOOP = "stablehlo.while"
 
 
-def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
+def overwritten(program: SourceProgram, op: int) -> Sequence[int]:
     """Return the operands that the operation may overwrite in place."""
     name, operands = program.names[op], program.operands[op]
     return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
 
 
-def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
+def places_of_alike_values(program: SourceProgram) -> Mapping[int, tuple[int, int]]:
     """Return, for each class of equal values that operations overwrite, the operand that needs no copy.
 
-    The keys are the ids of the classes in `KernelProgram.alike`; the values are pairs of an operation and an operand
+    The keys are the ids of the classes in `SourceProgram.alike`; the values are pairs of an operation and an operand
     index.
     """
     alike = program.alike
@@ -59,13 +59,13 @@ def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, in
     }
 
 
-def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
+def _is_captured(program: SourceProgram, op: int, number: int) -> bool:
     """Return whether the regions of the loop also capture a value of the class."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
 
-def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
+def _all_before(program: SourceProgram, op: int, others: Set[int]) -> bool:
     remaining = set(others)
     pending = [op]
     visited = set[int]()
@@ -119,7 +119,7 @@ _PRODUCTS = frozenset({_PRODUCT, "stablehlo.divide"})
 _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
-def with_kernel_copies(program: KernelProgram) -> XlaForm:
+def with_kernel_copies(program: SourceProgram) -> XlaForm:
     """Rewrite the program as XLA:CPU does before fusion."""
     writer = _KernelWriter(program, Draft(program))
     changed = _possibly_changed(program)
@@ -131,7 +131,7 @@ def with_kernel_copies(program: KernelProgram) -> XlaForm:
     return writer.new.form()
 
 
-def _possibly_changed(program: KernelProgram) -> set[int]:
+def _possibly_changed(program: SourceProgram) -> set[int]:
     """Return the operations that `_KernelWriter.add` may change or leave out even if their operands stay the same."""
     changed = {program.maker[value] for value in program.alike}
     changed.update(program.kernels, program.pools, program.spreads, program.reshapes, program.numbers)
@@ -154,7 +154,7 @@ class _KernelWriter:
         pools: The expander of pooling gradients.
     """
 
-    program: KernelProgram
+    program: SourceProgram
     new: Draft
     replacement: dict[int, int] = field(default_factory=dict[int, int])
     first_alike: dict[int, int] = field(default_factory=dict[int, int])

@@ -25,7 +25,7 @@ from ...step.phases import Phases
 from ..timeline import Buffer, Labels, Timeline, aliased_bytes, module_of
 from .buffer_assignment import Life, outside_results
 from .kernel_copies import with_kernel_copies
-from .program import KernelProgram
+from .program import KernelProgram, SourceProgram
 from .read_program import program_of
 from .scheduled_kernels import ScheduledKernels, donated_for, donations, live_bytes
 from .traits import Trait
@@ -49,7 +49,7 @@ def xla_form(function: FuncOp, order: Order | None = None) -> tuple[KernelProgra
     return form.program, [operations[op] for op in form.origin]
 
 
-def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[KernelProgram, Sequence[Operation]]:
+def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[SourceProgram, Sequence[Operation]]:
     if not has_dead_code(function):
         block = single_block(function)
         return program_of(block, order), tuple(block.ops)
@@ -155,7 +155,7 @@ class Plain:
     Operations and values have the indices of the step's graph. `donated`: see `donations`.
     """
 
-    program: KernelProgram
+    program: SourceProgram
     donated: Mapping[int, int]
 
     @classmethod
@@ -175,7 +175,7 @@ class Plain:
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 
 
-def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
+def _program(plain: SourceProgram, new: SimulatedProgram) -> SourceProgram:
     operations, (origins, _, _, reads, makes) = new.operations, new.columns
     # The origin of barriers, -1, selects the entry that is appended here.
     of_origins, at = getter_at(origins), _places(plain, new)
@@ -207,7 +207,7 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
     )
 
 
-def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
+def _places(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
     """Return, for each operation of the unchanged program, its positions in the rewritten program: its own position and
     the positions of its copies."""
     places: list[list[int]] = [[] for _ in range(len(plain))]
@@ -222,7 +222,7 @@ def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[in
     return {op: attribute for origin, attribute in attributes.items() for op in places[origin]}
 
 
-def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
+def _operands(plain: SourceProgram, instruction: Instruction) -> tuple[int, ...]:
     """Return the operands of an instruction, repeated as in the operation from which it originates."""
     origin = instruction.origin
     if origin == BARRIER_ORIGIN or plain.operands[origin] == plain.reads[origin]:
@@ -231,7 +231,7 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
     return tuple([read_as[value] for value in plain.operands[origin]])
 
 
-def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
+def _roots(plain: SourceProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
     """Return, for each value, the owner of its storage: reshapes share the storage of their operand, all other values
     have their own storage."""
     roots = list(range(len(new.stands_for)))

@@ -1,4 +1,4 @@
-"""The input of the XLA:CPU model: a block as columns of integers, and a builder that rewrites it.
+"""The programs of the XLA:CPU model: a block as columns of integers before and after the rewrites that precede fusion.
 
 Operations are numbered 0 … n - 1 in program order, the terminator last. Values are numbered as in `planning/graph.py`;
 each is defined by an operation or outside the block. This module knows no IR.
@@ -7,7 +7,7 @@ each is defined by an operation or outside the block. This module knows no IR.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypedDict
 
@@ -118,7 +118,7 @@ class WindowShape(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A block as columns of integers.
+    """A block as columns of integers, in the form in which XLA:CPU fuses it into kernels.
 
     Attributes:
         arguments: The number of block arguments, which are the first values.
@@ -130,16 +130,10 @@ class KernelProgram:
         sizes, ranks: Bytes and rank of each value.
         root: The owner of each value's memory, through a chain of reshapes.
         reshapes: Operations that share the memory of an operand, with the index of that operand.
-        numbers: Operations that create a splat.
-        masks: Operations that convert a mask to numbers.
         constants: Values that use no memory and are computed in their readers.
         broadcasts: Results of broadcasts.
-        bodies: The blocks of each loop and branch.
+        bodies: The blocks of each loop and branch, not yet rewritten.
         handed_on: For each loop, the indices of the carried values that no iteration changes.
-        kernels: The requirements of products and convolutions.
-        alike: For each value that is computed only from constants, the id of its class of equal values.
-        pools: Gradients of maxima over windows.
-        spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
     """
 
     arguments: int
@@ -153,16 +147,10 @@ class KernelProgram:
     ranks: tuple[int, ...]
     root: tuple[int, ...]
     reshapes: Mapping[int, int]
-    numbers: frozenset[int]
-    masks: frozenset[int]
     constants: frozenset[int]
     broadcasts: frozenset[int]
-    bodies: Mapping[int, tuple[KernelProgram, ...]]
+    bodies: Mapping[int, tuple[SourceProgram, ...]]
     handed_on: Mapping[int, frozenset[int]]
-    kernels: Mapping[int, Kernel]
-    alike: Mapping[int, int]
-    pools: Mapping[int, WindowShape]
-    spreads: Mapping[int, int]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -220,6 +208,27 @@ class KernelProgram:
 
 
 @dataclass(frozen=True)
+class SourceProgram(KernelProgram):
+    """A block before XLA:CPU's rewrites, with the facts that only these rewrites need.
+
+    Attributes:
+        numbers: Operations that create a splat.
+        masks: Operations that convert a mask to numbers.
+        kernels: The requirements of products and convolutions.
+        alike: For each value that is computed only from constants, the id of its class of equal values.
+        pools: Gradients of maxima over windows.
+        spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
+    """
+
+    numbers: frozenset[int]
+    masks: frozenset[int]
+    kernels: Mapping[int, Kernel]
+    alike: Mapping[int, int]
+    pools: Mapping[int, WindowShape]
+    spreads: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class XlaForm:
     """A rewritten program.
 
@@ -241,9 +250,9 @@ class NewOperation:
 
 @dataclass
 class Draft:
-    """Builder of a rewritten `program`, whose values keep their indices."""
+    """Builder of the rewritten form of `program`, whose values keep their indices."""
 
-    program: KernelProgram
+    program: SourceProgram
     origin: list[int] = field(default_factory=list[int])
     columns: Columns = field(init=False)
 
@@ -314,13 +323,14 @@ class Draft:
     def form(self) -> XlaForm:
         program, makes = self.program, self.columns.makes
         at = {origin: op for op, origin in enumerate(self.origin) if makes[op] == program.makes[origin]}
-        changed = replace(
-            program,
+        changed = KernelProgram(
+            arguments=program.arguments,
             **self.columns.fields(),
             reshapes={at[op]: 0 for op in program.reshapes},
+            # Values keep their indices.
+            broadcasts=program.broadcasts,
             bodies={at[op]: bodies for op, bodies in program.bodies.items()},
             handed_on={at[op]: which for op, which in program.handed_on.items()},
-            kernels={at[op]: kernel for op, kernel in program.kernels.items()},
         )
         return XlaForm(changed, tuple(self.origin))
 

@@ -26,7 +26,7 @@ from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
 from ...step.views import element_type_of, rank_of, shape_of, value_bytes
-from .program import Columns, Kernel, KernelProgram, WindowShape
+from .program import Columns, Kernel, SourceProgram, WindowShape
 from .traits import (
     REQUIRED_LAYOUTS,
     Trait,
@@ -170,7 +170,7 @@ _LOOP = "stablehlo.while"
 LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
-def program_of(block: Block, order: Order | None = None) -> KernelProgram:
+def program_of(block: Block, order: Order | None = None) -> SourceProgram:
     """Convert a block.
 
     `order`: its order, if it is already computed.
@@ -306,16 +306,16 @@ class _ProgramReader:
     def _read_by(self, op: Operation) -> tuple[SSAValue, ...]:
         return self.order.reads[self.order.position[op]]
 
-    def program(self) -> KernelProgram:
+    def program(self) -> SourceProgram:
         operations = self.order.operations
-        body_cache = dict[Key, tuple[KernelProgram, ...]]()
+        body_cache = dict[Key, tuple[SourceProgram, ...]]()
         bodies = {
             number: self._bodies_of(op, body_cache)
             for number, op in enumerate(operations)
             if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
         loops = [body for body in bodies if self.columns.names[body] == _LOOP]
-        return KernelProgram(
+        return SourceProgram(
             arguments=len(self.order.block.args),
             reshapes=self.reshapes,
             numbers=frozenset(self.numbers),
@@ -334,7 +334,7 @@ class _ProgramReader:
             spreads=self.spreads,
         )
 
-    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[KernelProgram, ...]]) -> tuple[KernelProgram, ...]:
+    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[SourceProgram, ...]]) -> tuple[SourceProgram, ...]:
         """Return the programs of the regions; structurally equal operations share one object, which is then analysed
         once."""
         captured = captured_values(op)
@@ -347,7 +347,7 @@ class _ProgramReader:
         return cache[key]
 
 
-def _programs(op: Operation) -> tuple[KernelProgram, ...]:
+def _programs(op: Operation) -> tuple[SourceProgram, ...]:
     return tuple([program_of(block) for region in op.regions for block in region.blocks])
 
 
