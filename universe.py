@@ -40,8 +40,29 @@ _PASS_NAMES = (
     "outline-gradient",
     "verify",
 )
-# The passes that run the other ones' work in stages, such as `RecomputePass` in `rewriting/recompute.py`.
+# The passes in `rewriting/`, which combine the work of other passes.
 _OF_REWRITING = frozenset({"plan", "recompute"})
+
+
+RECOMPUTE_PASSES = (
+    "recompute-take-marks",
+    "recompute-inline",
+    "recompute-inline-gradient",
+    "recompute-inline-segments",
+    "recompute-phase",
+    "recompute-loops",
+    "recompute-mark",
+    "recompute-clone",
+    "recompute-shard-kept",
+    "recompute-cse",
+    "recompute-lower",
+    "recompute-stagger",
+    "recompute-verify",
+)
+"""The passes whose work `recompute` does, in its order.
+
+`recompute` also chooses between several ways to mark a step, and restores calls, which no pipeline of passes does.
+"""
 
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:

@@ -1,14 +1,14 @@
 """recompute: the whole pipeline, which rewrites a training step from a framework so that it needs less memory.
 
-take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -> mark -> clone -> shard-kept -> cse
--> lower -> stagger -> verify -> restore calls (`transforms/calls`)
+take-marks -> inline -> inline-gradient -> inline-segments -> phase -> loops -> mark -> clone -> shard-kept -> cse ->
+lower -> stagger -> verify; then calls are restored (`transforms/calls`)
 
     %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
     %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
                                            %c = stablehlo.tanh %x {recompute.copy = 1, …}
                                            %9 = stablehlo.multiply %ct1, %c
 
-If the step has gradient regions, the result has them, too.
+If the step has gradient regions, the result has them too.
 """
 
 from __future__ import annotations
@@ -37,19 +37,13 @@ from .rewrite import rewrite_in_place
 class RecomputePass(ModulePass):
     """
     copies: maximum number of copies of an operation, as in recompute-clone.
-    target: `stablehlo` or `none`, as in recompute-lower.
     stagger: delay early operations of the forward pass too, as in recompute-stagger.
     calls: outline unchanged functions and whole copies as calls again, with the target none only if that takes no more
     memory; if false, all calls stay inlined.
     plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
     time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     strict: report an unchanged step as an error.
     attempts: number of distinct plans for segments that are simulated; the choice is by trust, then memory.
-    loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; shown in remarks.
-    offload: `marked` offloads values marked `offload` to the host; with a budget, `auto` or `"25GB/s"` chooses more.
     """
 
     name = "recompute"
