@@ -13,12 +13,12 @@ A pass has those fields of `RecomputeOptions` whose metadata names it (`options/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import get_annotations
 from typing import Any, TypeVar
 
-from .option_facts import EntryPoint, option_facts_of, options_with
+from .option_facts import PASS_HELP, EntryPoint, option_facts_of, options_with
 
 T = TypeVar("T", bound=type)
 
@@ -34,8 +34,8 @@ def has_options(
 
     Args:
         options: A dataclass whose declared fields have immutable defaults.
-        entry_point: The interface whose fields are declared; all fields if None. The class has the help texts of these
-            fields in its docstring, since they differ between interfaces; of all fields, `options` has them.
+        entry_point: The pass whose options are declared; None for all fields. The help texts of the options come from
+            `PASS_HELP` and the docstring of the class; those of all fields come from the docstring of `options`.
         first: The names of fields that are declared before the others.
     """
 
@@ -50,6 +50,10 @@ def has_options(
         declared.__annotations__ = {option.name: _pass_type(option) for option in listed} | own
         if entry_point is None:
             declared.option_sources = (options, *getattr(declared, "option_sources", ()))
+        else:
+            declared.shared_help = {
+                option.name: PASS_HELP[option.name] for option in listed if option.name in PASS_HELP
+            }
         return declared
 
     return declare
@@ -57,6 +61,11 @@ def has_options(
 
 def _pass_type(option: Field[Any]) -> Any:
     return option_facts_of(option).pass_type or option.type
+
+
+def shared_help(declared: type[Any]) -> Mapping[str, str]:
+    """Return the help texts of a pass that `PASS_HELP` provides, by the name of the option."""
+    return getattr(declared, "shared_help", {})
 
 
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:

@@ -6,7 +6,8 @@
     %1 = stablehlo.tanh %0        ->        %1 = stablehlo.tanh %0 {recompute.recompute = true}
 
 The resulting module is inlined and flattened, and its loops are cut as in the plan. The marks show which operations are
-recomputed; the plan file, which applies to the original module, also has positions, counts and gates.
+recomputed; the plan file, which applies to the original module, also has positions, counts and gates. Without a budget
+and without segment budgets, the budget is `min`.
 """
 
 from __future__ import annotations
@@ -125,16 +126,9 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
 @has_options(RecomputeOptions, EntryPoint.PLAN_PASS, first=("budget", "memory_model"))
 class PlanPass(ModulePass):
     """
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
-    The default is `min`, unless there are segment budgets.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.
-    target: the target of the plan, `stablehlo` or `none`, as in recompute-lower.
     stagger: whether recompute-stagger will run.
     attempts: number of distinct plans for segments of a step that are tried in addition to the solvers' plans.
-    loops: recompute values that a loop stacks for a later one, as in recompute-loops.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
-    offload: values that may be offloaded to the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
     """
 
     name = "recompute-plan"
