@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from ..analysis.copies.copying import unrepeatable
 from ..analysis.memory.peaks import Forecast, Peaks
-from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
 from ..options.recompute_options import RecomputeOptions
@@ -154,7 +154,7 @@ def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
     reported = set[str]()
     for number in sorted(unrepeatable(step, permission)):
         op = step.operation(number)
-        reason = why_not_again(op, permission)
+        reason = why_not_repeatable(op, permission)
         if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
             reported.add(reason)
             topic = Topic.COLLECTIVES if reason == WITH_COLLECTIVES else Topic.COLLECTIVES_UNEQUAL

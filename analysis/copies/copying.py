@@ -25,7 +25,7 @@ from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import Remark
 from ...support.operations import name_of
 from ...support.timing import part
-from ..step.exchanges import why_not_again
+from ..step.exchanges import why_not_repeatable
 from ..step.marks import ChosenMark, asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
 
@@ -33,14 +33,14 @@ from ..step.step import Step
 def unrepeatable(step: Step, permission: Permission) -> frozenset[int]:
     """Return the indices of the operations that must not run twice, because of their effects."""
     impure = step.graph.impure
-    return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
+    return frozenset(index for index in impure if why_not_repeatable(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_PERMISSION) -> str | None:
     """Return the reason that the operation must not be recomputed; None if it may."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
-    if (reason := why_not_again(op, permission)) is not None:
+    if (reason := why_not_repeatable(op, permission)) is not None:
         return f"{name_of(op)} is not recomputed: {reason}"
     staying = [why_stays(step, result) for result in op.results]
     if staying and None not in staying:

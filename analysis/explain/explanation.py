@@ -142,7 +142,7 @@ def explain(
     loops = explain_loops(function, selection)
     crossing = residuals(phases)
     shared = storages(phases.order)
-    saved_storages = dict.fromkeys(shared.of(residual.value) for residual in crossing)
+    saved_storages = dict.fromkeys(shared.owner(residual.value) for residual in crossing)
     saved = {root: value_bytes(root) for root in saved_storages if isinstance(root.owner, Operation)}
     decided = decide(step, selection)
     if choose is not None and not loops.cut:

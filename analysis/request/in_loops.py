@@ -14,7 +14,7 @@ from ...options.selection import Selection
 from ...rules.effects import is_cast, is_constant
 from ...support.operations import every_operation, name_of
 from ...support.type_guards import is_tensor
-from ..step.exchanges import why_not_again
+from ..step.exchanges import why_not_repeatable
 from ..step.jax_paths import scope_of
 from ..step.marks import asks_to_recompute, mark_of
 from .op_chains import operations_saved_by, parse_chain
@@ -38,7 +38,7 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
     def may_repeat(op: Operation) -> bool:
         if any(map(_is_kept, every_operation(op))):
             return False
-        if why_not_again(op, selection.permission) is not None or op in excluded:
+        if why_not_repeatable(op, selection.permission) is not None or op in excluded:
             return False
         if asks_to_recompute(op):
             return True

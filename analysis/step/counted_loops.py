@@ -56,7 +56,7 @@ class CountedLoop:
 
     Attributes:
         op: The operation.
-        counter: The index of the carry that is `start + number` in iteration `number`.
+        counter: The index of the carry that has the value `start + number` in iteration `number`.
         start: The initial value of the counter.
         trips: The trip count, at least 1.
     """
@@ -87,7 +87,7 @@ class CountedLoop:
         return self.yielded[index] is self.block.args[index]
 
     def affine(self, value: SSAValue) -> Affine | None:
-        """Return the value as an affine function of the iteration number; None if it is not known to be one."""
+        """Return the value as an affine function of the iteration number, or None if it is not known to be affine."""
         value = _unconstrained(value)
         if value is self.block.args[self.counter]:
             return Affine(1, self.start)
@@ -131,8 +131,10 @@ def _is_index(value: SSAValue) -> bool:
 
 
 def is_bare(op: Operation) -> bool:
-    """Return whether the operation has no attributes of other dialects, which a rewrite would lose and the proof
-    rejects."""
+    """Return whether the operation has no attributes of other dialects.
+
+    A rewrite would lose such attributes, and the proof rejects them.
+    """
     return all(name.startswith(Names.PREFIX) for name in op.attributes)
 
 
@@ -154,7 +156,7 @@ def scalar_integer(value: SSAValue) -> int | None:
 
 
 def counted_loop(op: Operation) -> CountedLoop | None:
-    """Return the operation as a counted loop with at least one iteration; None for any other operation."""
+    """Return the operation as a counted loop with at least one iteration, or None if it is not such a loop."""
     if type(op) is not WhileOp or (compared := _comparison(op)) is None:
         return None
     argument, bound = compared
@@ -173,7 +175,8 @@ def trips_of(op: Operation) -> int:
 
 
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
-    """Return the argument that the condition compares with a constant upper bound, and that bound."""
+    """Return the argument that the condition compares with a constant upper bound, and the bound; None for any other
+    condition."""
     block, last = op.cond.block, op.cond.block.last_op
     value = last.operands[0] if last is not None and last.operands else None
     compare = value.op if isinstance(value, OpResult) else None

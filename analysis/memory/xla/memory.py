@@ -1,7 +1,8 @@
 """Peak bytes of temporaries of a function on XLA:CPU, unchanged or under a plan.
 
 This is the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result and runs in
-program order. XLA:CPU fuses, so that many results are never stored (`kernel_fusion.py`), schedules breadth first
+program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules breadth
+first
 (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`) and assigns several values
 to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states its accuracy.
 """
@@ -149,17 +150,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Plain:
-    """The unchanged step as a program of the model.
+class PlainStep:
+    """The unchanged step in the form of the memory model `xla`.
 
-    Operations and values have the indices of the step's graph. `donated`: see `donations`.
+    Its operations and values have the same indices as in the step's graph. `donated`: see `donations`.
     """
 
     program: SourceProgram
     donated: Mapping[int, int]
 
     @classmethod
-    def of(cls, function: FuncOp, order: Order | None = None) -> Plain:
+    def of(cls, function: FuncOp, order: Order | None = None) -> PlainStep:
         """Convert a function.
 
         `order`: the order of its block, if it is already computed.
@@ -178,8 +179,8 @@ class Plain:
 def _program(plain: SourceProgram, new: SimulatedProgram) -> SourceProgram:
     operations, (origins, _, _, reads, makes) = new.operations, new.columns
     # The origin of barriers, -1, selects the entry that is appended here.
-    of_origins, at = getter_at(origins), _places(plain, new)
-    reshapes = _at(at, plain.reshapes)
+    of_origins, at = getter_at(origins), _positions(plain, new)
+    reshapes = _transferred(at, plain.reshapes)
     added = list(enumerate(new.stands_for))[len(plain.maker) :]
     behind = {value for operation in operations if operation.origin == BARRIER_ORIGIN for value in operation.makes}
     return replace(
@@ -197,29 +198,29 @@ def _program(plain: SourceProgram, new: SimulatedProgram) -> SourceProgram:
         masks=frozenset([op for origin in plain.masks for op in at[origin]]),
         constants=plain.constants.union([new for new, old in added if old in plain.constants]),
         broadcasts=plain.broadcasts.union([new for new, old in added if old in plain.broadcasts]) - behind,
-        bodies=_at(at, plain.bodies),
-        handed_on=_at(at, plain.handed_on),
-        kernels=_at(at, plain.kernels),
+        bodies=_transferred(at, plain.bodies),
+        handed_on=_transferred(at, plain.handed_on),
+        kernels=_transferred(at, plain.kernels),
         alike={**plain.alike, **{new: plain.alike[old] for new, old in added if old in plain.alike}},
-        pools=_at(at, plain.pools),
-        spreads=_at(at, plain.spreads),
+        pools=_transferred(at, plain.pools),
+        spreads=_transferred(at, plain.spreads),
         traits=of_origins((*plain.traits, Trait.NONE)),
     )
 
 
-def _places(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
+def _positions(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
     """Return, for each operation of the unchanged program, its positions in the rewritten program: its own position and
     the positions of its copies."""
-    places: list[list[int]] = [[] for _ in range(len(plain))]
+    positions: list[list[int]] = [[] for _ in range(len(plain))]
     for op, origin in enumerate(new.columns[0]):
         if origin != BARRIER_ORIGIN:
-            places[origin].append(op)
-    return places
+            positions[origin].append(op)
+    return positions
 
 
-def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
-    """Transfer a table of the unchanged program's operations to the rewritten program."""
-    return {op: attribute for origin, attribute in attributes.items() for op in places[origin]}
+def _transferred(positions: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
+    """Convert a table of the unchanged program's operations to a table of the rewritten program's operations."""
+    return {op: attribute for origin, attribute in attributes.items() for op in positions[origin]}
 
 
 def _operands(plain: SourceProgram, instruction: Instruction) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ class Columns:
     def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
         """Append a value and return its index.
 
-        `root`: as in `KernelProgram`; None for the value itself.
+        `root`: the value whose memory it shares, as in `KernelProgram`; None if it has its own memory.
         """
         number = len(self.maker)
         self.maker.append(maker)
@@ -96,7 +96,7 @@ class Kernel:
     Attributes:
         transposed: For each operand, whether it must be copied to another layout.
         wide: For each operand, its bytes in f32 if it is in bf16, else 0.
-        wide_result: The same for the result.
+        wide_result: The bytes of the result in f32 if it is in bf16, else 0.
     """
 
     transposed: tuple[bool, ...]
@@ -107,8 +107,8 @@ class Kernel:
 class WindowShape(NamedTuple):
     """Sizes of the gradient of a maximum over windows.
 
-    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of one index array with an
-    element per element of the operand or of the source.
+    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of an index array that has one
+    element per element of the operand and of the source, respectively.
     """
 
     shape: tuple[int, ...]
@@ -128,8 +128,8 @@ class KernelProgram:
         makes: The results of each operation.
         maker: The operation that defines each value, or `NO_MAKER`.
         sizes, ranks: Bytes and rank of each value.
-        root: The owner of each value's memory, through a chain of reshapes.
-        reshapes: Operations that share the memory of an operand, with the index of that operand.
+        root: For each value, the value that owns its memory, looking through chains of reshapes.
+        reshapes: Operations whose result shares the memory of an operand, with the index of that operand.
         constants: Values that use no memory and are computed in their readers.
         broadcasts: Results of broadcasts.
         bodies: The blocks of each loop and branch, not yet rewritten.
@@ -191,7 +191,7 @@ class KernelProgram:
 
     @cached_property
     def sources(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the producers of its operands, looking through reshapes, without constants."""
+        """For each operation, the producers of its operands, looking through reshapes and omitting constants."""
         root, maker, constants = self.root, self.maker, self.constants
         return tuple(
             [
@@ -232,7 +232,7 @@ class SourceProgram(KernelProgram):
 class XlaForm:
     """A rewritten program.
 
-    `origin`: for each operation, the operation of the old program from which it originates.
+    `origin`: for each operation, the operation of the original program from which it originates.
     """
 
     program: KernelProgram
@@ -241,7 +241,7 @@ class XlaForm:
 
 @dataclass(frozen=True)
 class NewOperation:
-    """An operation that the old program lacks."""
+    """An operation that a rewrite inserts."""
 
     name: str
     traits: Traits
@@ -269,9 +269,9 @@ class Draft:
     def keep(
         self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Traits = Trait.NONE
     ) -> None:
-        """Append an operation of the old program with new operands.
+        """Append an operation of the original program with new operands.
 
-        `captured`: the values that its regions read. `without`: traits that it loses.
+        `captured`: the values that its regions read. `without`: traits to remove from it.
         """
         program, columns = self.program, self.columns
         self._set_makers(program.makes[op])
@@ -282,7 +282,7 @@ class Draft:
         columns.add_operation(program.names[op], program.traits[op] & ~without, operands, captured, program.makes[op])
 
     def keep_unchanged(self, op: int) -> None:
-        """Append an operation of the old program, other than a reshape, with its operands and traits."""
+        """Append an operation of the original program, other than a reshape, with its operands and traits."""
         program, columns = self.program, self.columns
         for value in program.makes[op]:
             columns.maker[value] = len(columns.names)
@@ -295,7 +295,7 @@ class Draft:
         columns.makes.append(program.makes[op])
 
     def leave_out(self, op: int) -> None:
-        """Omit an operation of the old program; its results must have no readers."""
+        """Omit an operation of the original program; its results must have no readers."""
         for value in self.program.makes[op]:
             self.columns.maker[value] = NO_MAKER
 
@@ -309,10 +309,10 @@ class Draft:
         """Append a new operation and return the indices of its results.
 
         Args:
-            origin: The operation of the old program that it belongs to.
+            origin: The operation of the original program to which the new operation is attributed.
             new: The new operation.
             sizes: The bytes of each result.
-            like: A value that has the rank of the results.
+            like: A value with the same rank as the results.
         """
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
