@@ -85,10 +85,10 @@ PASSES = {f"recompute-{word}": _pass(word) for word in _PASS_NAMES} | {"recomput
 TARGETS = {"memory-timeline": _target("MemoryTimelineTarget"), "explain": _target("ExplainTarget")}
 
 
-def _another_stablehlo() -> bool:
-    """Return whether xdsl-jax is installed, which also has a dialect `stablehlo`.
+def _has_other_stablehlo() -> bool:
+    """Return whether xdsl-jax is installed, which also defines a dialect `stablehlo`.
 
-    xDSL refuses two plugins with one name. The driver of this project always loads the dialect of this project.
+    xDSL rejects plugins that define the same name. The driver of this project always loads its own dialect.
     """
     try:
         distribution("xdsl-jax")
@@ -99,10 +99,10 @@ def _another_stablehlo() -> bool:
 
 def _dialects() -> dict[str, Callable[[], Dialect]]:
     ours = {name: _dialect(name, name.upper()) for name in ("recompute", "chlo", "sdy")}
-    return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
+    return ours if _has_other_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
-# Stock tools import this file when they start, and read and verify only with xDSL.
+# Stock tools import this file when they start. They parse and verify with xDSL alone, which needs the workarounds.
 install()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -2,7 +2,8 @@
 
 copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
 
-The passes take their fields from these (`has_options`); the signatures of the frontends are compared with them.
+The passes take their fields from this metadata (`has_options`); a test compares the signatures of the frontends with
+it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,7 @@ _KEY = "recompute"
 
 
 class EntryPoint(Enum):
-    """An interface with options; the value is its name in messages.
-
-    The frontends repeat the options in their signatures, which a test compares with the fields.
-    """
+    """An interface with options; the value is its name in messages."""
 
     RECOMPUTE_PASS = "recompute"
     PLAN_PASS = "recompute-plan"
@@ -38,7 +36,8 @@ class OptionFacts:
     """The facts about an option.
 
     Attributes:
-        entry_points: The interfaces with this option. Empty for the fields of `Selection`, which all interfaces have.
+        entry_points: The interfaces that have this option; empty for the fields of `Selection`, which all interfaces
+            have.
         minimum: The smallest valid number; None if every value is valid.
         is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
@@ -77,7 +76,7 @@ def option_facts(*entry_points: EntryPoint, **facts: Any) -> Mapping[str, Option
 
 
 def option_facts_of(option: Field[Any]) -> OptionFacts:
-    """Return the facts that the field of an option holds."""
+    """Return the facts in the metadata of an option's field."""
     return option.metadata.get(_KEY, OptionFacts())
 
 

@@ -1,14 +1,15 @@
-"""Declare the fields of an options class as options of a pass.
+"""A class decorator that declares the fields of an options class as options of a pass.
 
     @dataclass(frozen=True)
     @has_options(Selection)
     class MarkPass(ModulePass):
         name = "recompute-mark"
 
-xDSL parses the options of a pass into its fields, which cannot be nested. So `recompute-mark{segments=auto}` needs the
-fields of `Selection` on the pass. If a pass inherited from `Selection`, functions would accept it as a selection, and
-`replace` would return another pass. Instead, the decorator copies the fields, and `Selection.of` reads them.
-A pass has those fields of `RecomputeOptions` whose metadata names it (`options/option_facts.py`).
+xDSL parses the options of a pass into its fields, which cannot be nested. So the pass in
+`recompute-mark{segments=auto}` needs the fields of `Selection`. If it inherited from `Selection`, functions would
+accept it as a selection, and `replace` would return another pass. Instead, the decorator copies the fields, and
+`Selection.of` reads them. Of the fields of `RecomputeOptions`, it copies those whose metadata lists the pass
+(`options/option_facts.py`).
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ def has_options(
 ) -> Callable[[T], T]:
     """Return a class decorator that declares the fields of a dataclass before the fields of the class itself.
 
-    `@dataclass` must be applied after it.
-
-    An own field of the same name replaces the declared one in its place.
+    `@dataclass` must be applied after it. A field of the class itself replaces the declared field of the same name, and
+    takes its position.
 
     Args:
         options: A dataclass whose declared fields have immutable defaults.

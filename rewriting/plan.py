@@ -35,7 +35,7 @@ from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, tell
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
@@ -91,7 +91,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         yield Remark(
             function,
             f"operations run again in {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
-            f"{by_interface('--emit-plan lists', 'the plan has')} all of them",
+            f"{interface_wording('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )
 

@@ -17,9 +17,10 @@ Key = tuple[object, ...]
 
 @dataclass(eq=False, repr=False)
 class CachingPrinter(Printer):
-    """A printer that caches texts.
+    """A printer that caches printed strings.
 
-    Keys contain ids of types and properties, which are valid because a module keeps them alive while it is printed.
+    Keys contain ids of types and properties, which are valid because the module keeps these objects alive while it is
+    printed.
     """
 
     _texts: dict[Key, str] = field(default_factory=dict[Key, str], init=False)

@@ -34,7 +34,7 @@ from ..analysis.copies.copying import (
     kept_results,
     plan_of_marks,
     refused_marks,
-    unrepeatable,
+    unrepeatable_operations,
 )
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step, Steps
@@ -238,7 +238,7 @@ def _apply(function: FuncOp, step: Step, plan: Plan, numbers: FreeNumbers) -> Cl
 
 
 def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
-    for violation in violations(step.graph, plan, unrepeatable(step, permission)):
+    for violation in violations(step.graph, plan, unrepeatable_operations(step, permission)):
         raise Refusal(function, f"the plan cannot be carried out: {violation}")
 
 

@@ -1,4 +1,4 @@
-"""Plans from marks: legality of copying marked operations, and the options of copying."""
+"""Plans that copy marked operations: the legality of copies, the targets, and the options."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ..step.marks import ChosenMark, asks_to_recompute, is_demanded, is_to_recom
 from ..step.step import Step
 
 
-def unrepeatable(step: Step, permission: Permission) -> frozenset[int]:
-    """Return the indices of the operations that must not run twice, because of their effects."""
+def unrepeatable_operations(step: Step, permission: Permission) -> frozenset[int]:
+    """Return the indices of the operations that must not run twice because of their effects."""
     impure = step.graph.impure
     return frozenset(index for index in impure if why_not_repeatable(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_PERMISSION) -> str | None:
-    """Return the reason that the operation must not be recomputed; None if it may."""
+    """Return the reason that the operation must not be recomputed, or None if it may be."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
     if (reason := why_not_repeatable(op, permission)) is not None:
@@ -49,7 +49,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """Return the reason that recomputing the value cannot free it; None if it can be freed.
+    """Return the reason that recomputing the value cannot free its memory, or None if it can.
 
     A value that the function returns or that the update reads is live after the backward pass in any case.
     """
@@ -64,9 +64,9 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: The options for grouping copies by the tokens that gate them.
-        each_pass: Whether to copy a segment again for each pass of the gradient over it (see
-            `planning/by_segment/each_pass.py`).
+        grouping: Options for grouping copies by the tokens that gate them.
+        each_pass: Whether to copy a segment again for each pass of the gradient over it; see
+            `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 
@@ -76,7 +76,7 @@ class CloneOptions:
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         """Return the plan that recomputes the targets."""
-        plan = plan_segments(step.graph, targets, unrepeatable(step, self.permission), self.grouping)
+        plan = plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
@@ -84,7 +84,7 @@ DEFAULT_COPYING = CloneOptions()
 
 
 def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
-    """Yield the marked operations that must not be recomputed, with the reason."""
+    """Yield the marked operations that must not be recomputed, each with the reason."""
     for op in step.phases.order.operations:
         if Names.RECOMPUTE not in op.attributes:
             continue
@@ -101,16 +101,16 @@ NO_CHOSEN_MARKS: Mapping[Operation, ChosenMark] = MappingProxyType({})
 def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, ChosenMark] = NO_CHOSEN_MARKS) -> Plan:
     """Return the plan that recomputes the marked values.
 
-    `chosen`: marks that are not written yet; they take precedence over the marks of the operations.
+    `chosen`: marks that are not yet written; they take precedence over the marks of the operations.
     """
     targets, marked = targets_of_marks(step, chosen)
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 
 
 def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
-    """Extend the targets by their views, and by values computed from them that only the backward pass reads.
+    """Add to the targets their views, and the values computed from them that only the backward pass reads.
 
-    `marked`: operations that the user has marked, which are not added.
+    `marked`: operations that the user has marked, whose values are not added.
     """
     demanded = [value for value in targets.values if is_demanded(step.value(value))]
     residual_targets = with_residuals(step.graph, targets, demanded, marked)
@@ -126,8 +126,8 @@ def targets_of_marks(
 
     Args:
         step: The step.
-        chosen: Marks that are not written yet; they take precedence over the marks of the operations.
-        ignored: Operations whose own mark for recomputation does not count.
+        chosen: Marks that are not yet written; they take precedence over the marks of the operations.
+        ignored: Operations whose written mark for recomputation is ignored.
     """
     segments = dict[int, str]()
     values = set[int]()
@@ -167,8 +167,10 @@ def _remark_on_kept(step: Step, kept: NotRecomputed) -> Remark:
 
 
 def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
-    """Yield the marked results that are kept although their operation is copied for another result: operation, result
-    index and reason."""
+    """Yield the marked results that are kept although their operation is copied for another result.
+
+    Each is a tuple of the operation, the result index and the reason.
+    """
     graph, replaced = step.graph, plan.replaced
     for number in dict.fromkeys(op for group in plan.groups for op in group.operations):
         op = step.operation(number)

@@ -16,7 +16,7 @@ from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.deferred import Deferred
-from ...support.interface import by_interface
+from ...support.interface import interface_wording
 from ...support.timing import part
 from ...support.units import readable_bytes
 from ..step.step import Step
@@ -94,7 +94,7 @@ class Peaks:
         """Yield a remark if the eager schedule needs much more memory than the program order: both peaks, and a
         remedy."""
         if not self.is_steady:
-            budget = by_interface("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
+            budget = interface_wording("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
             yield (
                 f"peak {readable_bytes(self.eager)} on an executor that starts operations as soon as their operands "
                 f"exist, {readable_bytes(self.in_order)} in program order: XLA is not such an executor; for one that "

@@ -41,13 +41,13 @@ class Affine:
     def __sub__(self, other: Affine) -> Affine:
         return Affine(self.scale - other.scale, self.offset - other.offset)
 
-    def at(self, number: int) -> int:
+    def value_at(self, number: int) -> int:
         """Return the value of the function in iteration `number`."""
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
         """Return whether the function takes each value from 0 to `trips` - 1 exactly once in `trips` iterations."""
-        return abs(self.scale) == 1 and min(self.at(0), self.at(trips - 1)) == 0
+        return abs(self.scale) == 1 and min(self.value_at(0), self.value_at(trips - 1)) == 0
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,10 @@ class CountedLoop:
             signs = {is_unsigned(element_of(value)) for value in (*op.operands, *op.results)}
             return parts[0] if len(signs) == 1 or self._is_never_negative(parts[0]) else None
         result = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
-        return result if all(abs(result.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
+        return result if all(abs(result.value_at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
 
     def _is_never_negative(self, index: Affine) -> bool:
-        return all(index.at(number) >= 0 for number in (0, self.trips - 1))
+        return all(index.value_at(number) >= 0 for number in (0, self.trips - 1))
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})

@@ -208,4 +208,4 @@ def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue)
 
 def _is_within_stack(place: Affine, stack: Stack, reader: CountedLoop) -> bool:
     """Return whether all indices are within the bounds of the stack, so that none is clamped."""
-    return all(0 <= place.at(number) < stack.loop.trips for number in (0, reader.trips - 1))
+    return all(0 <= place.value_at(number) < stack.loop.trips for number in (0, reader.trips - 1))
