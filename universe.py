@@ -1,6 +1,7 @@
 """The entry point `xdsl.universe`, through which stock `xdsl-opt` gets the dialects and passes of this project.
 
-Each dialect and pass is imported when it is first used: a command that needs one pass loads one.
+Each dialect and pass is imported at its first use, so that a command loads only the passes that it runs.
+
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ SMALLEST_STACKS = LoopSchedule("cut")
 
 
 class BadSchedule(BadSelection):
-    """An invalid value of the option `loops`."""
+    """Raised for an invalid value of the option `loops`."""
 
     def __init__(self, loops: str):
         super().__init__(f"loops must be {ACCEPTED_FORMS}, not {loops!r}")

@@ -18,7 +18,7 @@ OFFLOAD_FORMS = "marked, auto, or a speed such as 25GB/s"
 
 
 class BadOffload(BadSelection):
-    """An invalid value of the option `offload`."""
+    """Raised for an invalid value of the option `offload`."""
 
 
 def parse_offload(text: str, cost: str) -> Offload:

@@ -82,7 +82,8 @@ class RecomputeOptions:
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
         strict: Raise an error if a step is left unchanged.
-        attempts: The maximum number of distinct plans for segments to compare, first by trust, then by memory.
+        attempts: The maximum number of distinct plans for segments to compare. A plan whose segments are chosen by a
+            more trusted method is preferred; among equals, the plan with the lowest peak.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
             every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; among equals,
             the attempt with the fewest FLOPs.
@@ -97,7 +98,7 @@ class RecomputeOptions:
         pipeline: Passes to run instead of `recompute`. All other options except for `strict` and `proof` must have
             their defaults.
         segment_budgets: The bytes that each segment may save, as in `Selection.segment_budgets`, with or without a
-            budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, other numbers shares.
+            budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, and other numbers are shares.
     """
 
     selection: Selection = AUTO

@@ -50,7 +50,7 @@ class CachingPrinter(Printer):
 def print_cached(
     printer: Printer, label: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print a text that depends only on `label` and on the given attributes; a `CachingPrinter` caches it."""
+    """Print a string that depends only on `label` and on the given attributes; a `CachingPrinter` caches it."""
     if isinstance(printer, CachingPrinter):
         printer.print_once((label, *map(id, depends_on)), write)
     else:

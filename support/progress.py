@@ -105,7 +105,7 @@ class ProgressLine:
 def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) -> Generator[ProgressLine, None, None]:
     """Show a progress line while the context is open, if it is open longer than `FIRST_SECONDS`.
 
-    A nested call yields the outer line instead of opening a second one.
+    A nested call yields the outer line instead of opening a second line.
 
     Args:
         task: The name of the work.

@@ -18,7 +18,7 @@ from ..mlir_io.parser import parse_module
 from ..options.memory_model import ORDER
 from ..reports.curve import Point, SegmentRecomputation
 from ..support.counted import counted
-from ..support.interrupts import Interrupt, stopping
+from ..support.interrupts import Interrupt, stop_predicate
 from ..support.units import readable_bytes
 from ..transforms.take_marks import take_marks
 from .curve_files import write_curves
@@ -76,7 +76,7 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
     seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
     interrupts = Interrupt.count
-    with shown_progress(options, name) as line, stopping(seconds) as stop:
+    with shown_progress(options, name) as line, stop_predicate(seconds) as stop:
         answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.at)
     print_lines(_lines_of(answer, options.memory_model, name))
     if answer.verdict is Verdict.NOT_FOUND:

@@ -31,7 +31,7 @@ from ..analysis.copies.copying import (
     DEFAULT_COPYING,
     CloneOptions,
     ineffective_marks,
-    kept_results,
+    marked_results_kept,
     plan_of_marks,
     refused_marks,
     unrepeatable_operations,
@@ -253,7 +253,7 @@ def _remarks_on_kept(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each marked value that is kept, and correct the mark if other results of its operation are
     copied."""
     yield from ineffective_marks(step, plan)
-    for op, index, reason in list(kept_results(step, plan)):
+    for op, index, reason in list(marked_results_kept(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
         yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")
 

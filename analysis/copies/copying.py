@@ -120,7 +120,7 @@ def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]
 def targets_of_marks(
     step: Step, chosen: Mapping[Operation, ChosenMark], ignored: Set[Operation] = frozenset()
 ) -> tuple[Targets, frozenset[int]]:
-    """Return the marked forward values as targets, and all operations with a mark.
+    """Return the marked forward values as targets, and the indices of all operations with a mark.
 
     Marked operations outside segments form one segment, named "".
 
@@ -166,7 +166,7 @@ def _remark_on_kept(step: Step, kept: NotRecomputed) -> Remark:
     return Remark(step.operation(kept.operation), reason, segments=(kept.segment,) if kept.segment else ())
 
 
-def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
+def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
     """Yield the marked results that are kept although their operation is copied for another result.
 
     Each is a tuple of the operation, the result index and the reason.

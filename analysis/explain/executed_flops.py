@@ -1,4 +1,4 @@
-"""Count the FLOPs of an operation over all its iterations, and how often the surrounding loops run it."""
+"""Count the FLOPs of an operation over all its iterations, and its runs in the surrounding loops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def executed_flops(op: Operation) -> int:
 
 
 def runs_of(op: Operation) -> int:
-    """Return how often the operation runs in one step: the product of the trip counts of the loops around it."""
+    """Return the number of times that the operation runs in one step: the product of the trip counts of the surrounding
+    loops."""
     around, holder = list[Operation](), op.parent_op()
     while holder is not None:
         around.append(holder)

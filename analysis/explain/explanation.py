@@ -42,7 +42,7 @@ class SegmentRow:
         operations: The number of operations.
         saved_bytes: Bytes of the forward values that the segment saves for the backward pass.
         copies, tokens, gates: The numbers of copies, tokens and gates that recomputation needs.
-        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and that it keeps alive instead.
+        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and bytes that it keeps alive instead.
         extra_flops, extra_cost: The additional work, in FLOPs and in the unit of the cost model.
         reason: The reason that the segment is not recomputed; None if it is recomputed.
     """
@@ -217,7 +217,7 @@ def _decision_after_cuts(step: Step, cut_loops: Mapping[Operation, str], decisio
 def _segment_row(
     decision: Decision, name: str, saved: int, executed: Sequence[int], costs: Sequence[int], cost: Cost
 ) -> SegmentRow:
-    """Describe a decision.
+    """Return the row that describes a decision.
 
     Args:
         decision: The decision.

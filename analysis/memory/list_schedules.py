@@ -148,8 +148,8 @@ def by_bytes_freed(stretch: Stretch) -> list[int]:
 
 
 def by_bytes_revived(stretch: Stretch) -> list[int]:
-    """Schedule backwards: among the operations without unscheduled readers, take the one that makes the fewest bytes
-    live."""
+    """Schedule backwards: among the operations without unscheduled readers, take the operation that makes the fewest
+    bytes live."""
     footprint, end = stretch.footprint, stretch.operations.stop
     live = set[int]()
 

@@ -32,7 +32,7 @@ class Buffer:
     """One storage with all of its views.
 
     Attributes:
-        label: The name of the operation that makes it.
+        label: The name of the operation that computes it.
         phase, segment: The phase and the segment of this operation.
         bytes: The size.
         first, last: The live range, as positions in the schedule, both inclusive.
@@ -70,7 +70,7 @@ class Labels:
         return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
 
     def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
-        """Return the labelled buffer of a storage that the operation makes.
+        """Return the labelled buffer of a storage that the operation allocates.
 
         Args:
             op: The operation.

@@ -78,7 +78,7 @@ class CountedLoop:
 
     @property
     def is_bare(self) -> bool:
-        """Whether neither the loop nor the terminators of its regions have foreign attributes; see `is_bare`."""
+        """Whether neither the loop nor the terminators of its regions have attributes of other dialects."""
         ends = (region.block.last_op for region in self.op.regions)
         return is_bare(self.op) and all(end is None or is_bare(end) for end in ends)
 

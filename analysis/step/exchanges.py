@@ -39,7 +39,7 @@ NOT_ALIKE = (
 def why_not_repeatable(op: Operation, permission: Permission) -> str | None:
     """Return the reason that the operation must not run twice, or None if it may.
 
-    Assumes that all devices execute the operation itself equally often and in the same order.
+    It is assumed that all devices execute the operation itself equally often and in the same order.
     """
     reason = permission.why_not(op)
     if reason is None or not op.regions or is_collective(op) or not holds_collective(op):

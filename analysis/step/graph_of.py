@@ -99,7 +99,7 @@ def graph_of(
         constants_outside: Captured values that are computed only from constants.
         strided_outside: Captured values that are not stored in row-major order.
         bare: Omit the fields that only planners read.
-        costs: The recomputation costs that planners minimise; None for FLOPs.
+        costs: The recomputation costs that planners minimize; None for FLOPs.
 
     Raises:
         Refusal: A storage has an unknown size, or an operation has no cost.
@@ -138,7 +138,7 @@ def graph_of(
 
 
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-    """Return the values from outside the block, then the results of its operations."""
+    """Return the values that the block reads from outside, then the results of its operations."""
     results = [result for op in order.operations for result in op.results]
     made = set(map(id, results))
     outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])

@@ -98,7 +98,7 @@ class _Turn:
     readers: frozenset[int]
 
     def allows(self, order: Order, loss: int) -> bool:
-        """Return whether the turn permits that the operation at position `loss` computes the loss."""
+        """Return whether the operation at position `loss` can compute the loss, given this turn."""
         needs, before = ancestors_of(order, [loss]), ancestors_of(order, [self.deepest])
         return 2 * len(needs & before) >= len(before) and 2 * len(needs & self.readers) <= len(self.readers)
 

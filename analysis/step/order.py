@@ -60,8 +60,8 @@ class Order:
 
     @classmethod
     def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
-        """Return an order of the block's operations as given; every operation must follow the definitions that it
-        reads."""
+        """Return an order in which the block's operations run as given; every operation must follow the definitions
+        that it reads."""
         ordered = tuple(operations)
         return cls(block, ordered, {op: index for index, op in enumerate(ordered)})
 

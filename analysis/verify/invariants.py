@@ -68,7 +68,7 @@ class RecomputedStep:
             op: [reader for result in op.results for reader in readers_of(result) if is_copy(reader)] for op in delays
         }
 
-    def delays(self, value: SSAValue) -> Operation | None:
+    def delay_of(self, value: SSAValue) -> Operation | None:
         """Return the barrier or `recompute.depend` that defines the value; None if another operation does."""
         owner = value.owner
         return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
@@ -153,7 +153,7 @@ def _waits(function: RecomputedStep, value: SSAValue) -> bool:
         return False
     if is_copy(owner):
         return True
-    return (delay := function.delays(value)) is not None and bool(gates_of(function, delay))
+    return (delay := function.delay_of(value)) is not None and bool(gates_of(function, delay))
 
 
 def gates_of(function: RecomputedStep, delay: Operation) -> list[SSAValue]:
@@ -169,7 +169,7 @@ def gates_of(function: RecomputedStep, delay: Operation) -> list[SSAValue]:
 def is_gradient_value(function: RecomputedStep, value: SSAValue) -> bool:
     """Return whether the backward pass computes the value, and it is not a copy, a constant, or a delayed forward
     value."""
-    while (delay := function.delays(value)) is not None:
+    while (delay := function.delay_of(value)) is not None:
         value = delay.operands[delay.results.index(value)]
     owner = value.owner
     return (

@@ -1,4 +1,4 @@
-"""Buffer assignment of XLA:CPU: live ranges of stored values, and which values share memory.
+"""Buffer assignment of XLA:CPU: the live ranges of stored values, and the values that share memory.
 
 As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes through a barrier or a loop
 stays in place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of

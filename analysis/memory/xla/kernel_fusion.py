@@ -231,7 +231,7 @@ class _Rules:
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
     def may_fuse(self, producer: int, reader: int) -> bool:
-        """Return whether this use permits fusion, regardless of the producer's other readers."""
+        """Return whether the reader may absorb the producer, regardless of the producer's other readers."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
         if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
@@ -253,8 +253,8 @@ class _Rules:
         return self._common_kernel(producer) >= 0
 
     def kernel(self, op: int) -> int:
-        """Return the kernel that computes an operation: itself, or the kernel that it is fused into; `_NOWHERE` or
-        `_SEVERAL` if it is not fused into exactly one."""
+        """Return the kernel that computes an operation: itself, or the kernel into which it is fused; `_NOWHERE` or
+        `_SEVERAL` if it is not fused into exactly one kernel."""
         kernel = self.computed_in.get(op)
         if kernel is None:
             # Set this entry before visiting the readers, since a reader may look it up.
@@ -334,8 +334,8 @@ class _Rules:
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
-        """Return the stored values that the kernel of `op` reads, including operands of operations that are fused into
-        it."""
+        """Return the stored values that the kernel of `op` reads, including the operands of operations that are fused
+        into it."""
         program, stored = self.program, dict[int, None]()
         pending, visited = [op], {op}
         root, reads, constants, makers = program.root, program.reads, program.constants, program.maker

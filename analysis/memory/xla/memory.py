@@ -1,10 +1,10 @@
 """Peak bytes of temporaries of a function on XLA:CPU, unchanged or under a plan.
 
 This is the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result and runs in
-program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules breadth
-first
-(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`) and assigns several values
-to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states its accuracy.
+program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules kernels
+breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`), and assigns
+several values to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states
+its accuracy.
 """
 
 from __future__ import annotations

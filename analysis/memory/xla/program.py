@@ -32,7 +32,10 @@ class ColumnFields(TypedDict):
 
 @dataclass
 class Columns:
-    """The columns of a `KernelProgram` under construction; the index of an operation is its number."""
+    """The columns of a `KernelProgram` under construction.
+
+    Operations and values are numbered in the order in which they are added.
+    """
 
     names: list[str] = field(default_factory=list[str])
     traits: list[Traits] = field(default_factory=list[Traits])
@@ -250,7 +253,7 @@ class NewOperation:
 
 @dataclass
 class Draft:
-    """Builder of the rewritten form of `program`, whose values keep their indices."""
+    """Builder of the rewritten form of `program`. The values of `program` keep their indices."""
 
     program: SourceProgram
     origin: list[int] = field(default_factory=list[int])

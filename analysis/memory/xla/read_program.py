@@ -273,7 +273,7 @@ class _ProgramReader:
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
         """Add a result and return its index.
 
-        `source`: the operand whose memory it shares; None if it has its own.
+        `source`: the operand whose memory it shares; None if it has its own memory.
         """
         root = None if source is None else self.columns.root[self.number[id(source)]]
         made = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)

@@ -169,7 +169,7 @@ def test_fit_search_ends_after_its_time_limit(
         limits.append(seconds)
         yield lambda: True
 
-    monkeypatch.setattr(planned_step, "stopping", stopped)
+    monkeypatch.setattr(planned_step, "stop_predicate", stopped)
     main([step, "--fit", "28KiB"])
     main([step, "--fit", "28KiB", "--time-limit", "7"])
     assert limits == [FIT_SECONDS, 7.0]
