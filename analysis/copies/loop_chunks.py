@@ -33,7 +33,10 @@ from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, DroppedStacks, MayRepeat
 OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks runs {reader} times"
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
 NOT_AGAIN = "the values that the later loop reads depend on {name}, which must not run again"
-FORWARDS = "the later loop must read the slices in reverse order for slots, but it reads them in the order of writing"
+FORWARDS = (
+    "slots require that the later loop reads the slices in reverse order, but it reads them in the order in which they "
+    "were written"
+)
 NOT_LESS = "{words} and the slices recomputed from them need {after}, but its stacks need only {before}"
 
 

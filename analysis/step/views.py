@@ -60,7 +60,7 @@ def value_bytes(value: SSAValue) -> int:
     unknown = f"the size in bytes of {value.type} is unknown"
     if is_shaped(value.type):
         raise DynamicShape(_maker(value), f"{unknown}; recomputation needs static shapes")
-    raise Refusal(_maker(value), f"{unknown}; declare them with recompute.rules.register_type")
+    raise Refusal(_maker(value), f"{unknown}; declare it with recompute.rules.register_type")
 
 
 def _maker(value: SSAValue) -> Operation:

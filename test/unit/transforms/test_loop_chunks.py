@@ -44,7 +44,7 @@ def test_loops_keep_carries_in_chunks(text: str, every: int) -> None:
 
 
 def test_slots_need_a_loop_that_reads_in_reverse() -> None:
-    assert "slots need the reverse order" in loop_remarks(SAME_DIRECTION, "binomial(4)")
+    assert "slots require that the later loop reads the slices in reverse order" in loop_remarks(SAME_DIRECTION, "binomial(4)")
 
 
 def test_loops_of_different_lengths_are_unchanged() -> None:
