@@ -77,7 +77,7 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
     interrupts = Interrupt.count
     with shown_progress(options, name) as line, stop_predicate(seconds) as stop:
-        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.at)
+        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.set_phase)
     print_lines(_lines_of(answer, options.memory_model, name))
     if answer.verdict is Verdict.NOT_FOUND:
         return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
@@ -109,7 +109,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
             solver=options.solver,
             effort=effort_of(options),
             seconds=options.time_limit,
-            progress=line.at,
+            progress=line.set_phase,
             stop=interrupt.is_set,
         )
         steps = swept_steps(module, sweep)
@@ -123,7 +123,7 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) ->
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
     with shown_progress(options, name) as line, Interrupt() as interrupt:
-        curve = swept_by_model(module, sweep_count(options), line.at, interrupt.is_set)
+        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]

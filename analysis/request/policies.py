@@ -74,7 +74,6 @@ NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_
 class UnknownPolicy(BadSelection):
     """Raised for an unknown policy name."""
 
-
     def __init__(self, name: str):
         super().__init__(f"unknown policy '{name}'{suggestion(name, SAVEABLE)}")
 

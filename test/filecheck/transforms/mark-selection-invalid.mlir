@@ -48,8 +48,8 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // IGNORED-DAG: remark: checkpoint 'g' is ignored: it is computed in the backward pass
 // SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip: the step has 1 segment, numbered from 0: segment0
 // NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no segment -1 to skip
-// MANY:     mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments: block0, block1, head into 4 segments
-// FEW:      mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments: block0, block1, head into -2 segments
+// MANY:     mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments (block0, block1, head) into 4 segments
+// FEW:      mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments (block0, block1, head) into -2 segments
 // REGION:   mark-selection-invalid.mlir:19:1: error: no segment matches 'block9'
 // POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
 // POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; expected one of nothing_saveable, everything_saveable, dots_saveable

@@ -200,7 +200,7 @@ def test_progress_is_one_line_that_names_the_budget(
     def record(line: ProgressLine, phase: str, share: float | None = None) -> None:
         shown.append(phase)
 
-    monkeypatch.setattr(ProgressLine, "at", record)
+    monkeypatch.setattr(ProgressLine, "set_phase", record)
     assert main([step, "--sweep", "3"]) == PLANNED
     assert "budget 1 of 3, 6.7 KiB: solving" in shown and "budget 3 of 3, 20.0 KiB: solving" in shown
     shown.clear()
