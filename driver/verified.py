@@ -20,7 +20,7 @@ from ..rules.effects import HIDDEN_STATE
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
-from ..support.interface import by_interface, option
+from ..support.interface import interface_wording, option
 from ..support.operations import name_of
 from ..support.timing import part
 from ..transforms.verify import verify_input
@@ -155,8 +155,8 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
     """
     proof = prove(before, after, assumptions.proof_options(before))
     if not proof.proved:
-        consequence = by_interface("nothing is written", "nothing is returned")
-        remedy = by_interface("--no-proof writes it anyway", "proof=False returns it anyway")
+        consequence = interface_wording("nothing is written", "nothing is returned")
+        remedy = interface_wording("--no-proof writes it anyway", "proof=False returns it anyway")
         raise NotProved(
             proof,
             f"{consequence}: the result is not proved equal to the input: {proof.reason} "

@@ -10,9 +10,9 @@ from itertools import chain
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.copying import unrepeatable
+from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.memory.peaks import Forecast, Peaks
-from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
 from ..options.recompute_options import RecomputeOptions
@@ -157,9 +157,9 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
     """Yield one remark for each reason why operations with collectives are not recomputed."""
     reported = set[str]()
-    for number in sorted(unrepeatable(step, permission)):
+    for number in sorted(unrepeatable_operations(step, permission)):
         op = step.operation(number)
-        reason = why_not_again(op, permission)
+        reason = why_not_repeatable(op, permission)
         if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
             reported.add(reason)
             topic = Topic.COLLECTIVES if reason == WITH_COLLECTIVES else Topic.COLLECTIVES_UNEQUAL

@@ -7,6 +7,7 @@
 
 The resulting module is inlined and flattened, and its loops are cut as in the plan. The marks show which operations are
 recomputed. The plan file applies to the original module, and also lists the positions, numbers and gates of the copies.
+Without a budget and without segment budgets, the budget is `min`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, tell
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
@@ -92,7 +93,7 @@ def _copy_remarks(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         yield Remark(
             function,
             f"operations run again in {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
-            f"{by_interface('--emit-plan lists', 'the plan has')} all of them",
+            f"{interface_wording('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )
 
@@ -134,17 +135,9 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
 @has_options(RecomputeOptions, EntryPoint.PLAN_PASS, first=("budget", "memory_model"))
 class PlanPass(ModulePass):
     """
-    budget: a memory limit: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`. The plan with the least
-    extra work is chosen; an error is reported if none meets the limit. The default is `min`, unless there are segment
-    budgets.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.
-    target: the target of the plan, `stablehlo` or `none`, as in recompute-lower.
     stagger: whether recompute-stagger will run.
     attempts: number of distinct segment plans for a step that are tried in addition to the plans of the solvers.
-    loops: recompute values that a loop stacks for a later loop, as in recompute-loops.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
-    offload: values that may be offloaded to the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
     """
 
     name = "recompute-plan"

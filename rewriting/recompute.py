@@ -1,7 +1,7 @@
 """recompute: the whole pipeline, which rewrites a training step from a framework so that it needs less memory.
 
-take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -> mark -> clone -> shard-kept -> cse
--> lower -> stagger -> verify -> restore calls (`transforms/calls`)
+take-marks -> inline -> inline-gradient -> inline-segments -> phase -> loops -> mark -> clone -> shard-kept -> cse ->
+lower -> stagger -> verify; then calls are restored (`transforms/calls`)
 
     %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
     %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
@@ -37,21 +37,13 @@ from .rewrite import rewrite_in_place
 class RecomputePass(ModulePass):
     """
     copies: maximum number of copies of an operation, as in recompute-clone.
-    target: `stablehlo` or `none`, as in recompute-lower.
     stagger: also delay early operations of the forward pass, as in recompute-stagger.
     calls: restore the calls of unchanged functions, also in copies of whole calls; with `target=none`, only if this
     does not raise the peak. If false, all calls stay inlined.
     plan: a plan file, from an earlier run (`recompute-opt --emit-plan`) or another tool, to apply without a search.
-    budget: a memory limit: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`. The plan with the least
-    extra work is chosen; an error is reported if none meets the limit.
     time_limit: seconds after which the search under a budget ends with the best plan so far, as Ctrl-C does.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     strict: report as errors an unchanged step, and a marked operation that must not run twice.
     attempts: number of distinct segment plans to simulate; the best is chosen by trust in its segments, then by memory.
-    loops: recompute values that a loop stacks for a later loop; the schedules are those of recompute-loops.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; remarks state it.
-    offload: `marked` moves values with the mark `offload` to the host; with a budget, `auto` or `"25GB/s"` also moves
-    other values.
     """
 
     name = "recompute"

@@ -32,7 +32,7 @@ from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..support.diagnostics import Refusal
-from ..support.interrupts import stopping
+from ..support.interrupts import stop_predicate
 from ..support.timing import part
 from ..transforms.calls.call_attributes import functions_with_attributes, keep_whole, remove_whole_marks
 from ..transforms.outline_gradient import outline_gradient
@@ -75,7 +75,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
     if seconds is None and not is_compiled():
         seconds = SECONDS_AS_PYTHON
         _LOG.warning("%s", SLOW.format(seconds=seconds))
-    with stopping(seconds) as stop:
+    with stop_predicate(seconds) as stop:
         return rewrite_within(module, budget, options, stop)
 
 

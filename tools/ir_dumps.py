@@ -19,18 +19,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..driver.scheduled_pass import ScheduledPass
 from ..mlir_io.printer import print_module
+from ..universe import RECOMPUTE_PASSES
 from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
 WHOLE_PASS = "recompute"
-"""The pass that combines the other passes of this project."""
-SINGLE_PASSES = (
-    "recompute-take-marks,recompute-inline,recompute-inline-gradient,recompute-inline-segments,recompute-phase,"
-    "recompute-loops,recompute-mark,recompute-clone,recompute-shard-kept,recompute-cse,recompute-lower,"
-    "recompute-stagger,recompute-verify"
-)
-"""The passes that together do the work of `recompute`, except for its choice among several ways to mark, and for
-restoring calls."""
+"""The pass that combines several other passes."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -68,7 +62,7 @@ class DumpRequest:
         running = frozenset(passes)
         inside = (
             f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
-            f"its choice between several ways to mark: -pass-pipeline='builtin.module({SINGLE_PASSES})'"
+            f"its choice between several ways to mark: -pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'"
         )
         inside = inside if WHOLE_PASS in running else ""
         return [

@@ -18,7 +18,7 @@ from ..mlir_io.parser import parse_module
 from ..options.memory_model import ORDER
 from ..reports.curve import Point, SegmentRecomputation
 from ..support.counted import counted
-from ..support.interrupts import Interrupt, stopping
+from ..support.interrupts import Interrupt, stop_predicate
 from ..support.units import readable_bytes
 from ..transforms.take_marks import take_marks
 from .curve_files import write_curves
@@ -76,8 +76,8 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
     seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
     interrupts = Interrupt.count
-    with progress_line(options, name) as line, stopping(seconds) as stop:
-        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.at)
+    with progress_line(options, name) as line, stop_predicate(seconds) as stop:
+        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.set_phase)
     print_lines(_lines_of(answer, options.memory_model, name))
     if answer.verdict is Verdict.NOT_FOUND:
         return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
@@ -109,7 +109,7 @@ def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
             solver=options.solver,
             effort=effort_of(options),
             seconds=options.time_limit,
-            progress=line.at,
+            progress=line.set_phase,
             stop=interrupt.is_set,
         )
         steps = swept_steps(module, sweep)
@@ -125,7 +125,7 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) ->
             "--solver and --time-limit apply only to --memory-model order: the model xla uses its own search"
         )
     with progress_line(options, name) as line, Interrupt() as interrupt:
-        curve = swept_by_model(module, sweep_count(options), line.at, interrupt.is_set)
+        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]

@@ -83,7 +83,11 @@ class _GraphTask:
         """Return the best plan within a budget in bytes. `prefix`: the beginning of each progress message."""
         options, views = self.options, self.options.view_copies == "on"
         best = Incumbent(
-            self.problem, budget, options.time_limit, lambda text: self.line.at(prefix + text), self.interrupt.is_set
+            self.problem,
+            budget,
+            options.time_limit,
+            lambda text: self.line.set_phase(prefix + text),
+            self.interrupt.is_set,
         )
         solver = WITH_VIEWS if views else options.solver
         # With copies of views, operation indices differ between plans, so a plan cannot be the start of another search.
@@ -184,7 +188,7 @@ def _sweep(task: _GraphTask) -> int:
     def solve_budget(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
         place = budgets.index(budget)
         words = f"budget {place + 1} of {count}, {format_bytes(budget)}"
-        task.line.at(words, place / count)
+        task.line.set_phase(words, place / count)
         return task.solve(budget, starts, f"{words}: ")
 
     outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)

@@ -32,7 +32,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import ON_REQUEST, BadRequest, Refusal, Remark, RemarkKind, position_of, repetition
+from ..support.diagnostics import ON_REQUEST, BadRequest, Refusal, Remark, RemarkKind, position_of, repetition_suffix
 from ..support.locations import name_without_position, source_position
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
@@ -73,7 +73,7 @@ class Diagnostic:
     others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.position}: {self.kind}: {self.message}{repetition(self.count, self.others)}"
+        return f"{self.position}: {self.kind}: {self.message}{repetition_suffix(self.count, self.others)}"
 
     @property
     def position(self) -> str:
@@ -277,7 +277,7 @@ def to_yaml(diagnostic: Diagnostic) -> str:
         "Function": _quote(diagnostic.function or "<module>"),
     }
     lines = [f"{f'{key}:':<16} {value}" for key, value in entries.items()]
-    message = f"{diagnostic.message}{repetition(diagnostic.count, diagnostic.others)}"
+    message = f"{diagnostic.message}{repetition_suffix(diagnostic.count, diagnostic.others)}"
     amounts = {_key(name): str(amount) for name, amount in diagnostic.amounts}
     arguments = [f"  - {f'{key}:':<16} {_quote(text)}" for key, text in {"String": message, **amounts}.items()]
     return "\n".join([f"--- !{category.title()}", *lines, "Args:", *arguments, "..."])

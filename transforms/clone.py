@@ -31,10 +31,10 @@ from ..analysis.copies.copying import (
     DEFAULT_COPYING,
     CloneOptions,
     ineffective_marks,
-    kept_results,
+    marked_results_kept,
     plan_of_marks,
     refused_marks,
-    unrepeatable,
+    unrepeatable_operations,
 )
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step, Steps
@@ -238,7 +238,7 @@ def _apply(function: FuncOp, step: Step, plan: Plan, numbers: FreeNumbers) -> Cl
 
 
 def _require_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
-    for violation in violations(step.graph, plan, unrepeatable(step, permission)):
+    for violation in violations(step.graph, plan, unrepeatable_operations(step, permission)):
         raise Refusal(function, f"the plan cannot be carried out: {violation}")
 
 
@@ -253,7 +253,7 @@ def _remarks_on_kept_values(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each marked value that is kept, and correct the mark if other results of its operation are
     copied."""
     yield from ineffective_marks(step, plan)
-    for op, index, reason in list(kept_results(step, plan)):
+    for op, index, reason in list(marked_results_kept(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
         yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")
 

@@ -25,7 +25,7 @@ from xdsl.traits import IsTerminator
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import scope_of
 from ..analysis.step.order import functions_of, single_block
-from ..analysis.step.phases import Phases, phases, phases_now
+from ..analysis.step.phases import Phases, phases, updated_phases
 from ..dialects.dead_code import drop_dead_code, erase_unread
 from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
@@ -125,7 +125,7 @@ def cse(
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
-        classified = phases_now(phases_of[function]) if function in phases_of else phases(function)
+        classified = updated_phases(phases_of[function]) if function in phases_of else phases(function)
         # Merged twins have the same operands, so merging them makes no operation dead and changes no phase.
         kinds = _merge_twins(block, _merge_phase_of(classified), call_of)
         if classified is not None:

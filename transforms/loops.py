@@ -32,7 +32,7 @@ from ..analysis.copies.loop_cuts import (
     loops_recomputed_whole,
 )
 from ..analysis.explain.executed_flops import runs_of
-from ..analysis.request.in_loops import repeatable
+from ..analysis.request.in_loops import repetition_predicate
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.stacks import LoopPair
@@ -99,7 +99,7 @@ def recompute_loops(
     if (schedule := schedule_of(loops)).kind == "none":
         return NO_LOOP_RECOMPUTATION
     drop_stack_constraints(module)
-    cutter = _Cutter(selection, schedule, repeatable(module, selection), FreeNumbers.free_in(module))
+    cutter = _Cutter(selection, schedule, repetition_predicate(module, selection), FreeNumbers.free_in(module))
     for function in functions_of(module):
         cutter.cut_function(function)
     return LoopRecomputation(cutter.copies, cutter.extra_flops, tuple(cutter.remarks), cutter.replaced)

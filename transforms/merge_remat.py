@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..analysis.step.direction import Direction
-from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
+from ..analysis.step.jax_paths import forward_path, path_of, scope_of, split_path
 from ..analysis.step.order import functions_of, producers, single_block
 from ..dialects.cloning import clone_of
 from ..dialects.stablehlo.control import OptimizationBarrierOp
@@ -146,7 +146,7 @@ class _Positions:
 
 def _write_forward_location(op: Operation) -> None:
     if isinstance(op.location, NameLoc):
-        op.location = NameLoc(StringAttr(as_forward(path_of(op.location))), op.location.location)
+        op.location = NameLoc(StringAttr(forward_path(path_of(op.location))), op.location.location)
 
 
 def _remove_barrier(barrier: Operation) -> None:

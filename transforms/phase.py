@@ -31,7 +31,7 @@ from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
 from ..support.counted import counted
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, tell
-from ..support.interface import by_interface, option
+from ..support.interface import interface_wording, option
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
 from ..support.timing import part
@@ -114,7 +114,7 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
     if forward:
         return NoGradient(place, FORWARD_ONLY.format(forward=counted(forward, "operation")))
     reason = NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
-    here = by_interface("; here: --print-debuginfo", "")
+    here = interface_wording("; here: --print-debuginfo", "")
     return NoGradient(place, reason.format(here=here, results=option("primal-results")))
 
 

@@ -27,7 +27,7 @@ from ..analysis.request.segments import NoSuchSegment, find_segments
 from ..analysis.step.graph_of import NumberedGraph
 from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
-from ..analysis.step.phases import Phases, phases_now
+from ..analysis.step.phases import Phases, updated_phases
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
@@ -56,7 +56,9 @@ def stagger(
     """
     early = list[EarlyPart]()
     steps = (
-        ((function, phases_now(before)) for function, before in phases_of.items()) if phases_of else steps_of(module)
+        ((function, updated_phases(before)) for function, before in phases_of.items())
+        if phases_of
+        else steps_of(module)
     )
     for function, phases in steps:
         try:

@@ -99,7 +99,7 @@ class Jitted(Generic[P, R]):
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
             with progress(f"{self._package}: {self._name}") as line:
-                line.at("tracing")
+                line.set_phase("tracing")
                 lowered = self.lower_quietly(*args, **kwargs)
                 choice = lowered.choice
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
@@ -198,7 +198,7 @@ class Jitted(Generic[P, R]):
         The report also lists the saved values, with reasons, and the recomputed operations.
         """
         with progress(f"{self._package}: {self._name}") as line:
-            line.at("tracing")
+            line.set_phase("tracing")
             return report(self.lower_quietly(*args, **kwargs))
 
     @shortened

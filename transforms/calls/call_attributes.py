@@ -33,7 +33,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from ...analysis.step.jax_paths import as_backward, path_of
+from ...analysis.step.jax_paths import backward_path, path_of
 from ...analysis.step.marks import asks_to_recompute, is_copy
 from ...dialects.making import name_location
 from ...dialects.names import Names
@@ -135,7 +135,7 @@ def _location(instance: InlinedCall) -> LocationAttr:
 
 def _backward(location: LocationAttr) -> LocationAttr:
     position = location.location if isinstance(location, NameLoc) else location
-    return name_location(as_backward(path_of(location) or "call"), position)
+    return name_location(backward_path(path_of(location) or "call"), position)
 
 
 def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr:

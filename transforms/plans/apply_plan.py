@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, NameLoc, 
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.step.jax_paths import as_backward, as_read_by, path_of, split_path
+from ...analysis.step.jax_paths import backward_path, backward_path_in_loop, path_of, split_path
 from ...analysis.step.step import Step
 from ...dialects.channels import free_channels, take_channels
 from ...dialects.cloning import Cloner
@@ -63,7 +63,7 @@ def copy_of_original(
     copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT, Names.NEED_CSE: _UNIT}
     for inner in every_operation(copy):
         path = path_of(inner.location) or name_of(inner)
-        inner.location = _at(inner.location, as_read_by(path, reader) if reader else as_backward(path))
+        inner.location = _at(inner.location, backward_path_in_loop(path, reader) if reader else backward_path(path))
     return copy
 
 
@@ -72,7 +72,7 @@ def token_location(location: LocationAttr, word: str) -> LocationAttr:
 
     `word`: the last component of the path.
     """
-    return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
+    return _at(location, backward_path("/".join([*split_path(path_of(location))[:-1], word])))
 
 
 def _at(location: LocationAttr, path: str) -> LocationAttr:

@@ -29,7 +29,7 @@ from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
 from ....search.pool_cache import pool_of
 from ....support.diagnostics import Refusal
-from ....support.interrupts import Interrupt, stopping
+from ....support.interrupts import Interrupt, stop_predicate
 from ....support.progress import ProgressLine
 from ....support.units import format_bytes, readable_bytes
 from ....transforms.merge_remat import merge_remat
@@ -113,8 +113,8 @@ def compile_within(
     """
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
-    with stopping(first.time_limit) as stop:
-        line.at("compiling the plain step")
+    with stop_predicate(first.time_limit) as stop:
+        line.set_phase("compiling the plain step")
         plain = compilers.compile_plain()
         plain_bytes = reported_bytes(module, plain, "a budget")
         limit_bytes = limit_of_step(module, budget, plain)
@@ -295,7 +295,9 @@ class _CompilerSearch:
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
         """Rewrite by a candidate and compile the result; None if the plans do not apply."""
         compiles, most = len(self.rounds), self.most_compiled
-        self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
+        self.line.set_phase(
+            f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most
+        )
         try:
             rewritten = self._rewrite(candidate)
         except (Refusal, NotProved):

@@ -83,7 +83,7 @@ class Lowered:
         """The variant that a call runs; it is compiled once. With `strict`, raises `Refusal` if the plain step needs
         less."""
         with progress(f"recompute.jax: {self.name}") as line:
-            line.at("compiling")
+            line.set_phase("compiling")
             choice = choose_variant(self)
             if self.within is None:
                 line.result = _result_of(choice)
@@ -111,7 +111,7 @@ class Lowered:
     def comparison(self) -> Report:
         """The report on the step, which is made once."""
         with progress(f"recompute.jax: {self.name}") as line:
-            line.at("compiling the plain step for the report")
+            line.set_phase("compiling the plain step for the report")
             return compare(self)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:

@@ -89,7 +89,7 @@ def test_undeclared_type_is_rejected_with_remedy() -> None:
     with pytest.raises(
         Refusal,
         match=r"the size in bytes of !acme.tile<64x64> is unknown; "
-        "declare them with recompute",
+        "declare it with recompute",
     ):
         rewrite_in_place(step(), RecomputeOptions(target="none"))
 

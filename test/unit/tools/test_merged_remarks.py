@@ -9,7 +9,7 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
 from recompute.driver.stored_rewrite import remark_from_json, remark_to_json
-from recompute.support.diagnostics import Remark, RemarkKind, Topic, lines_of, repetition
+from recompute.support.diagnostics import Remark, RemarkKind, Topic, lines_of, repetition_suffix
 from recompute.tools.reporting import Diagnostic, merge_remarks, to_yaml
 
 
@@ -30,7 +30,7 @@ def remark_at(line: int, reason: str = "func.call is not recomputed") -> Remark:
     ],
 )
 def test_repetition_states_number_and_places(count: int, places: list[str], words: str) -> None:
-    assert repetition(count, places) == words
+    assert repetition_suffix(count, places) == words
 
 
 def test_repeated_remarks_are_one_line() -> None:

@@ -169,7 +169,7 @@ def test_fit_search_ends_after_its_time_limit(
         limits.append(seconds)
         yield lambda: True
 
-    monkeypatch.setattr(planned_step, "stopping", stopped)
+    monkeypatch.setattr(planned_step, "stop_predicate", stopped)
     main([step, "--fit", "28KiB"])
     main([step, "--fit", "28KiB", "--time-limit", "7"])
     assert limits == [FIT_SECONDS, 7.0]
@@ -200,7 +200,7 @@ def test_progress_is_one_line_that_names_the_budget(
     def record(line: ProgressLine, phase: str, share: float | None = None) -> None:
         shown.append(phase)
 
-    monkeypatch.setattr(ProgressLine, "at", record)
+    monkeypatch.setattr(ProgressLine, "set_phase", record)
     assert main([step, "--sweep", "3"]) == PLANNED
     assert "budget 1 of 3, 6.7 KiB: solving" in shown and "budget 3 of 3, 20.0 KiB: solving" in shown
     shown.clear()

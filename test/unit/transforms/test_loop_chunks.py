@@ -44,7 +44,9 @@ def test_loops_keep_carries_in_chunks(text: str, every: int) -> None:
 
 
 def test_slots_need_a_loop_that_reads_in_reverse() -> None:
-    assert "slots need the reverse order" in loop_remarks(SAME_DIRECTION, "binomial(4)")
+    assert "slots require that the later loop reads the slices in reverse order" in loop_remarks(
+        SAME_DIRECTION, "binomial(4)"
+    )
 
 
 def test_loops_of_different_lengths_are_unchanged() -> None:
@@ -65,4 +67,4 @@ def test_saved_values_are_not_recomputed() -> None:
         "%next0 = stablehlo.sine %p {recompute.recompute = false} : tensor<5xf32>\n"
         "    %next = stablehlo.negate %next0 : tensor<5xf32>",
     )
-    assert "stablehlo.sine must not run again" in loop_remarks(kept, "periodic(5)")
+    assert "stablehlo.sine, which must not run again" in loop_remarks(kept, "periodic(5)")

@@ -314,7 +314,7 @@ def test_refusal_proposes_more_time_only_if_the_search_was_cut_short(monkeypatch
         yield lambda: bool(is_late)
 
     monkeypatch.setattr(Rounds, "best", late)
-    monkeypatch.setattr(budgets, "stopping", limited)
+    monkeypatch.setattr(budgets, "stop_predicate", limited)
     with pytest.raises(Refusal, match=r"no plan is within the budget 0\.05") as refused:
         recompute.jax.jit(STEP, budget=0.05, time_limit=1).lower(weights(), batch())
     assert is_late and "time_limit" not in refused.value.reason
