@@ -11,8 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 
 @dataclass(frozen=True)

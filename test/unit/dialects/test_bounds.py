@@ -11,8 +11,7 @@ from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.diagnostics import Refusal
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 BOUNDED = "tensor<3x?xf32, #stablehlo.bounds<?, 4>>"
 RESHAPE = "%r = stablehlo.reshape %a : (tensor<3xf32>) -> tensor<?x1xf32"

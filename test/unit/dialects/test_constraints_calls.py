@@ -6,9 +6,9 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 CALL = Template(
     '%r:2 = "stablehlo.custom_call"(%0, %1) <{call_target_name = "f" {more}}>'

@@ -6,9 +6,9 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 GATHER = Template(
     '%r = "stablehlo.all_gather"(%0) <{all_gather_dim = {dim} : i64, replica_groups = {groups}{more}}>'

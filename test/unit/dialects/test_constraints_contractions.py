@@ -7,9 +7,9 @@ import pytest
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 DOT = Template(
     "%r = stablehlo.dot_general %0, %1, batching_dims = {batch} x {batches}, contracting_dims = {sum} x {sums}{more}"

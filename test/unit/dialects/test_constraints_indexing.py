@@ -6,9 +6,9 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 GATHER = Template(
     '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = {offsets},'

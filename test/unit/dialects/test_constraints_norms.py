@@ -7,9 +7,9 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 ROW = "tensor<8xf32>"
 NORM = "<{epsilon = {epsilon}, feature_index = {index} : i64}>"

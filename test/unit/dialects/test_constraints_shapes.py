@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.test.mlir_judge import Judge
+
 from .constraints import Template
-from .judge import Judge
 
 BROADCAST = Template(
     "{shape}%r = stablehlo.dynamic_broadcast_in_dim %0, {name}, dims = {dims}{more}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.test.mlir_judge import Judge
+
 from .constraints import Template
-from .judge import Judge
 
 CONVOLUTION = Template(
     "%r = stablehlo.convolution(%0, %1) dim_numbers = {labels}, window = {stride = {stride}, pad = {pad},"

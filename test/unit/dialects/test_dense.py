@@ -27,8 +27,7 @@ from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.mlir_io.parser import ModuleParser, parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.type_guards import is_standard_dense
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 FLOAT_NAMES = (
     "f64 f32 f16 bf16 f8E5M2 f8E4M3 f8E4M3FN f8E5M2FNUZ f8E4M3FNUZ f8E4M3B11FNUZ f8E3M4 f8E8M0FNU f6E2M3FN f6E3M2FN"

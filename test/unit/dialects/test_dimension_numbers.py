@@ -7,8 +7,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 NUMBERS = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 IMAGE, KERNEL = "tensor<2x8x8x3xf32>", "tensor<3x3x3x4xf32>"

@@ -13,8 +13,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax

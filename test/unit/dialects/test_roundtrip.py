@@ -17,8 +17,8 @@ from recompute.dialects.stablehlo import STABLEHLO
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE, original
+from recompute.test.mlir_judge import Judge
 
-from .judge import Judge
 from .test_stablehlo_forms import LINES
 
 ROOT = Path(__file__).parents[3]

@@ -12,8 +12,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 EDGES = "sdy.propagation_edges = #sdy.propagation_edges"
 ENTRY = '[{"x" = operand-0 -> [result-0]}]'

@@ -18,8 +18,7 @@ from recompute.dialects.context import make_context
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.rules.effects import why_impure
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 SHARDING = '<@mesh, [{"a"}, {}]>'

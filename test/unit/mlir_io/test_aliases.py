@@ -11,8 +11,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 FUNCTION = """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.custom_call @foo(%x) {mhlo.k = VALUE} : (tensor<4xf32>) -> tensor<4xf32>

@@ -21,8 +21,7 @@ from xdsl.utils.exceptions import ParseError
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import file_range, source_position
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 
 def file_location(file: str, line: int, column: int) -> FileLineColLoc:

@@ -15,8 +15,7 @@ from xdsl.utils.exceptions import ParseError
 from recompute.mlir_io.numbers import PAYLOAD_BITS, bits_of, decode_float
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 BITS = {
     "f64": 64,
