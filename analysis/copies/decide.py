@@ -276,11 +276,3 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
         kept = f"keeps {readable_bytes(pinned)} alive in their place"
         return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {kept}"
     return None
-
-
-def explicit_mark(op: Operation) -> bool | None:
-    """Return True if the user's mark recomputes the operation, False if it keeps the operation, None without a mark."""
-    if Names.RECOMPUTE not in op.attributes:
-        return None
-    marks = [mark for result in op.results if (mark := mark_of(result)) is not None]
-    return any(mark.recomputes for mark in marks) if marks else None

@@ -17,8 +17,8 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.copies.decide import explicit_mark
 from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.marks import explicit_mark
 from recompute.analysis.step.order import constants_only, read_values, single_block
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
