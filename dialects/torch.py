@@ -182,7 +182,7 @@ def _verify_read(op: Operation) -> None:
 
 
 def _verify_draw(op: Operation) -> None:
-    if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
+    if not _is_source_with_name(op):
         raise VerifyException(
             f"the operation must have no operands and one result, a state; '{OF}' must name the operation that "
             "draws from it"
@@ -190,10 +190,14 @@ def _verify_draw(op: Operation) -> None:
 
 
 def _verify_get_attr(op: Operation) -> None:
-    if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
+    if not _is_source_with_name(op):
         raise VerifyException(
             f"the operation must have no operands, one result, and the path of the attribute in '{OF}'"
         )
+
+
+def _is_source_with_name(op: Operation) -> bool:
+    return not op.operands and len(op.results) == 1 and isinstance(op.attributes.get(OF), StringAttr)
 
 
 _VERIFIERS = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}

@@ -149,7 +149,12 @@ class CustomFormatOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
-        return cls.parse_rest(parser, parse_operands(parser, cls.ARITY), start)
+        return cls.parse_rest(parser, cls.parse_operand_names(parser), start)
+
+    @classmethod
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        """Parse the operands: `ARITY` of them, separated by commas, unless a subclass overrides this method."""
+        return parse_operands(parser, cls.ARITY)
 
     @classmethod
     def parse_rest(cls, parser: Parser, operands: Sequence[UnresolvedOperand], start: int) -> Self:
@@ -202,3 +207,16 @@ class FunctionTypeOp(CustomFormatOp):
 
     def print_types(self, printer: Printer) -> None:
         print_function_type(printer, self)
+
+
+class ResultTypeOp(CustomFormatOp):
+    """Base of operations without operands, which print the type of their result: `: type`."""
+
+    ARITY: ClassVar[int] = 0
+
+    @classmethod
+    def parse_types(cls, parser: Parser, count: int) -> Types:
+        return [], [parser.parse_type()]
+
+    def print_types(self, printer: Printer) -> None:
+        printer.print_attribute(self.results[0].type)

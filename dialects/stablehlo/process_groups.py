@@ -14,20 +14,17 @@ Groups that are given as axes of a mesh are not checked.
 from __future__ import annotations
 
 import re
-from typing import Self
 
 from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, TensorType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import irdl_op_definition, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import AnyDense, is_standard_dense
 from ..dense import to_numpy
 from .checks import check_types
-from .formats import parse_attributes, print_attributes
+from .formats import ResultTypeOp
 
 DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
 """The types of channels."""
@@ -137,7 +134,7 @@ def check_pairs_not_negative(pairs: Attribute | None) -> None:
 NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])
 
 
-class DeviceNumberOp(IRDLOperation):
+class DeviceNumberOp(ResultTypeOp):
     """An id that differs between devices."""
 
     result = result_def(TensorType)
@@ -146,17 +143,6 @@ class DeviceNumberOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_types("the result", self.result.type, NUMBER)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        _, attributes = parse_attributes(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        print_attributes(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
 
 
 @irdl_op_definition

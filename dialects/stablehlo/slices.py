@@ -10,7 +10,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -135,9 +135,8 @@ class ConcatenateOp(FunctionTypeOp):
             raise VerifyException(f"C6: the operands add up to {total} along dimension {along}, {words}")
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConcatenateOp:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_operands_before_field(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_operands_before_field(parser)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -182,9 +181,8 @@ class DynamicSliceOp(FunctionTypeOp):
         check_shape("C5: the result", shape_of(self.result), sizes)
 
     @classmethod
-    def parse(cls, parser: Parser) -> DynamicSliceOp:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_operands_before_field(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_operands_before_field(parser)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -219,9 +217,8 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
         check_types("C1: the result", self.result.type, self.operand.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> DynamicUpdateSliceOp:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_all_operands(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_all_operands(parser)
 
 
 def check_starts(

@@ -8,8 +8,6 @@ StableHLO prints the other operations in generic form.
 
 from __future__ import annotations
 
-from typing import Self
-
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
@@ -26,7 +24,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
@@ -35,7 +33,7 @@ from xdsl.utils.hints import isa
 from ...support.type_guards import is_tensor
 from .checks import Constraint, verify_constraints
 from .control import ReturnOp, check_all, returned_types
-from .formats import SameTypeOp, parse_all_operands, parse_attributes, print_attributes
+from .formats import ResultTypeOp, SameTypeOp, parse_all_operands
 from .process_groups import check_channel_type, check_distinct_pairs, check_pairs_have_two_columns
 
 
@@ -69,7 +67,7 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_op_definition
-class CreateTokenOp(IRDLOperation):
+class CreateTokenOp(ResultTypeOp):
     """A token that waits for no other operation."""
 
     name = "stablehlo.create_token"
@@ -77,17 +75,6 @@ class CreateTokenOp(IRDLOperation):
     output = result_def(StableTokenType)
 
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        _, attributes = parse_attributes(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        print_attributes(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.output.type)
 
 
 @irdl_op_definition
@@ -102,9 +89,8 @@ class AfterAllOp(SameTypeOp):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_all_operands(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_all_operands(parser)
 
 
 def _check_received(op: InfeedOp | RecvOp) -> None:
