@@ -227,7 +227,7 @@ class NumberLiteral:
 
     def _bit_pattern(self, bits: int, kind: AnyFloat) -> int:
         if not self.hexadecimal:
-            raise ValueError(f"'{bits}' is not a float: write a decimal point, or the bit pattern in hexadecimal")
+            raise ValueError(f"'{bits}' is not a float: add a decimal point, or write the bit pattern in hexadecimal")
         if self.negative:
             raise ValueError("a hexadecimal float is a bit pattern and must not have a minus sign")
         if bits >> kind.bitwidth:

@@ -107,7 +107,7 @@ def test_complex_literals_have_the_expected_bits():
 @pytest.mark.parametrize(
     ("literal", "type", "words"),
     [
-        ("1", "tensor<f32>", "not a float: write a decimal point"),
+        ("1", "tensor<f32>", "not a float: add a decimal point"),
         ("-0x1", "tensor<f32>", "not a float"),
         ("0x100000000", "tensor<f32>", "does not fit in the 32 bits"),
         ("0x40", "tensor<f6E2M3FN>", "does not fit in the 6 bits"),
@@ -293,7 +293,7 @@ def test_small_integers_of_other_dialects_are_exact(literal: str, type: str, exp
 
 
 def test_data_of_wrong_size_is_rejected():
-    with pytest.raises(VerifyException, match="cannot have 3 bytes of data"):
+    with pytest.raises(VerifyException, match="has 3 bytes of data, expected"):
         DenseAttr.get(TensorType(f32, [4]), b"abc")
 
 

@@ -157,7 +157,7 @@ def test_nan_with_oversized_payload_stays_nan():
         ("0x10 : f4E2M1FN", "does not fit in the 4 bits"),
         ("0x40 : f6E2M3FN", "does not fit in the 6 bits"),
         ("-0x1 : f32", "a bit pattern and must not have a minus sign"),
-        ("1 : f32", "'1' is not a float: write a decimal point"),
+        ("1 : f32", "'1' is not a float: add a decimal point"),
         ("-1.0 : f8E8M0FNU", "f8E8M0FNU has no negative values"),
         (
             "0x3FFF8000000000000000 : f80",
@@ -165,7 +165,7 @@ def test_nan_with_oversized_payload_stays_nan():
         ),
         ("1.0e400 : f128", "the number is out of range"),
         ("1.0e400 : f4E2M1FN", "the number is out of range"),
-        ("dense<1.0e400> : tensor<f4E2M1FN>", "in which literals are read, and the element type has no infinity"),
+        ("dense<1.0e400> : tensor<f4E2M1FN>", "in which literals are parsed, and the element type has no infinity"),
         ("array<f80: 1.0>", "an array cannot represent the bits of f80"),
         ("array<f32: 1>", "'1' is not a float"),
         ("array<f32: -0x1>", "must not have a minus sign"),
