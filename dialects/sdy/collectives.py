@@ -4,8 +4,8 @@
     %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
     %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
-Operand and result have the type of the whole value. The sharding of the result is determined by the sharding of the
-operand and the axes; `out_sharding` repeats it. Assembly, properties and constraints follow Shardy's `ops.td` and
+The operand and the result have the type of the whole value. The sharding of the operand and the axes determine the
+sharding of the result, which `out_sharding` repeats. Assembly, properties and constraints follow Shardy's `ops.td` and
 `verifiers.cc`. Shardy declares none of these operations `Pure`.
 """
 
@@ -50,13 +50,13 @@ from .axes import (
     check_sharding,
     check_unreduced,
     gather_axes,
-    in_mesh_order,
     is_in_module,
     merge_axes,
     mesh_of,
     parse_axis_list,
     parse_sharding,
     sharding_of,
+    sort_axes,
 )
 from .shardings import ShardingAttr
 
@@ -77,7 +77,7 @@ class AxisListAttr(Data[Axes], OpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class AxisListsAttr(Data[tuple[Axes, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<list_of_axis_ref_lists[{}, {"x"}]>`, one list for each dimension."""
+    """`#sdy<list_of_axis_ref_lists[{}, {"x"}]>`: one list of axes for each dimension."""
 
     name = "sdy.list_of_axis_ref_lists"
 
@@ -127,10 +127,10 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class CollectiveOp(IRDLOperation):
-    """Base of Shardy's collectives. Form: `axes %operand out_sharding=<…> : type`."""
+    """Base of Shardy's collectives, printed as `name axes %operand out_sharding=<…> : type`."""
 
     AXES: ClassVar[str] = ""
-    """The property that holds the axes; empty if there is none."""
+    """The name of the property that contains the axes; empty if there is none."""
     AXES_TYPE: ClassVar[type[AxisListAttr | AxisListsAttr | MovesAttr]] = AxisListsAttr
     MAY_LACK_SHARDING: ClassVar[bool] = False
     """Whether an operand without a sharding counts as replicated."""
@@ -160,8 +160,8 @@ class CollectiveOp(IRDLOperation):
         self.check_axes(operand, result, mesh)
 
     def _operand_sharding(self, result: Sharding) -> Sharding | None:
-        """Return the sharding of the operand; None for a region's argument, whose sharding may be attached to another
-        operation."""
+        """Return the sharding of the operand; None for an argument of a region, whose sharding may be attached
+        elsewhere."""
         if (sharding := sharding_of(self.tensor)) is not None:
             return sharding
         if type(self).MAY_LACK_SHARDING:
@@ -170,11 +170,12 @@ class CollectiveOp(IRDLOperation):
         parent = owner.parent_op() if isinstance(owner, Block) else None
         if parent is not None and parent.name != "func.func":
             return None
-        raise VerifyException("collective on operand without sharding")
+        raise VerifyException("the operand of a collective must have a sharding")
 
     @abstractmethod
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
-        """Raise `VerifyException` unless the operand's sharding and the axes give the sharding of the result."""
+        """Raise `VerifyException` unless the sharding of the result follows from the operand's sharding and the
+        axes."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -198,7 +199,7 @@ class CollectiveOp(IRDLOperation):
 
     @classmethod
     def parse_reduction(cls, parser: Parser) -> Properties:
-        """Parse the part before the axes."""
+        """Parse the kind of the reduction, which precedes the axes; parse nothing for a collective without one."""
         return {}
 
     def print(self, printer: Printer) -> None:
@@ -229,7 +230,7 @@ def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:
 
 
 class AxesPerDimensionOp(CollectiveOp):
-    """A collective with a list of axes for each dimension."""
+    """Base of collectives with a list of axes for each dimension."""
 
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         lists = self.properties[type(self).AXES]
@@ -245,7 +246,7 @@ class AxesPerDimensionOp(CollectiveOp):
 
     @abstractmethod
     def apply_axes(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
-        """Return the axes of a dimension of the result."""
+        """Return the axes that divide a dimension of the result, given those of the operand and of the collective."""
 
 
 class GatheringOp(AxesPerDimensionOp):
@@ -281,7 +282,7 @@ class AllSliceOp(SlicingOp):
 
 @irdl_op_definition
 class AllToAllOp(CollectiveOp):
-    """Move axes from dimensions to other dimensions."""
+    """Move axes from some dimensions to others."""
 
     name = "sdy.all_to_all"
     AXES: ClassVar[str] = "params"
@@ -334,7 +335,7 @@ class CollectivePermuteOp(CollectiveOp):
 
 
 class ReducingOp(CollectiveOp):
-    """A collective that combines the values of devices; the sum unless another reduction is given."""
+    """Base of collectives that combine the values of devices: by addition, unless another reduction is given."""
 
     reduction_op = opt_prop_def(I32_ATTR)
     MAY_LACK_SHARDING: ClassVar[bool] = True
@@ -353,7 +354,9 @@ class ReducingOp(CollectiveOp):
 
     def verify_(self) -> None:
         if self.reduction_op is not None and not 0 <= self.reduction_op.value.data < len(REDUCTIONS):
-            raise VerifyException(f"reduction_op is {self.reduction_op.value.data}, expected 0, 1 or 2")
+            raise VerifyException(
+                f"reduction_op is {self.reduction_op.value.data}, expected 0 (sum), 1 (max) or 2 (min)"
+            )
         super().verify_()
 
     @classmethod
@@ -401,7 +404,7 @@ def _check_disjoint(subject: str, axes: Axes, others: Axes, mesh: Mesh, name: st
 
 @irdl_op_definition
 class ReduceScatterOp(ReducingOp, SlicingOp):
-    """Combine the values of the devices along axes, and slice along them."""
+    """Combine the values of the devices along axes, and slice the result along these axes."""
 
     name = "sdy.reduce_scatter"
     AXES: ClassVar[str] = "reduce_scatter_axes"
@@ -415,14 +418,18 @@ class ReduceScatterOp(ReducingOp, SlicingOp):
 
 def _check_added_unreduced(operand: Sharding, result: Sharding, axes: Axes, mesh: Mesh) -> None:
     if result.reduction != "sum":
-        raise VerifyException("out_sharding reduction_op must be SUM")
-    if in_mesh_order((*operand.unreduced, *axes), mesh) != result.unreduced:
-        raise VerifyException("out_unreduced_axes should be in_unreduced_axes and the axes of the operation")
+        raise VerifyException(f"the reduction of out_sharding is '{result.reduction}', expected 'sum'")
+    expected = sort_axes((*operand.unreduced, *axes), mesh)
+    if expected != result.unreduced:
+        raise VerifyException(
+            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected those of the operand and of "
+            f"the operation: {axes_text(expected)}"
+        )
 
 
 @irdl_op_definition
 class ShardedToUnreducedOp(GatheringOp):
-    """Turn axes that divide the value into unreduced ones: each device pads its part with zeros."""
+    """Convert axes that divide the value to unreduced axes: each device pads its part of the value with zeros."""
 
     name = "sdy.sharded_to_unreduced"
     AXES: ClassVar[str] = "axes"
@@ -437,7 +444,8 @@ class ShardedToUnreducedOp(GatheringOp):
 
 @irdl_op_definition
 class ReplicatedToUnreducedOp(CollectiveOp):
-    """Turn replicated axes into unreduced ones: one device along them keeps the value, the others have zeros."""
+    """Convert replicated axes to unreduced axes: along these axes, one device retains the value and all others
+    contribute zeros."""
 
     name = "sdy.replicated_to_unreduced"
     AXES: ClassVar[str] = "axes"

@@ -1,4 +1,4 @@
-"""Propagation edges: a record of the steps in which Shardy has propagated axes between the values of an operation.
+"""Propagation edges: a record, step by step, of how Shardy propagated axes between the values of an operation.
 
     %1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges} : tensor<8xf32>
 
@@ -41,7 +41,7 @@ class ValueRef:
 
 @dataclass(frozen=True)
 class AxisEdges:
-    """The propagation edges of one axis: a source value, and the values that received the axis from it."""
+    """The propagation edges of one axis: a source value, and the values to which the axis was propagated from it."""
 
     axis: Axis
     source: ValueRef
@@ -131,10 +131,10 @@ class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
 
 
 def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
-    """Raise `VerifyException` unless the attribute has edges between values of the operation, along axes of their
-    mesh."""
+    """Raise `VerifyException` unless the attribute contains only edges between values of the operation, along axes of
+    the mesh of these values."""
     if not isinstance(attribute, PropagationEdgesAttr):
-        raise VerifyException(f"{PROPAGATION_EDGES} is {attribute}, expected one of the form #sdy.propagation_edges<…>")
+        raise VerifyException(f"{PROPAGATION_EDGES} is {attribute}, expected the form #sdy.propagation_edges<…>")
     if not is_in_module(op):
         return
     edges = [edge for step in attribute.data for edge in step.edges]
@@ -146,9 +146,9 @@ def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
     if any(mesh.sizes != meshes[0].sizes for mesh in meshes):
         raise VerifyException("the propagation edges refer to values with shardings over different meshes")
     for edge in edges:
-        # A mesh that the module lacks is accepted, as everywhere.
+        # As for all shardings, the module may lack the mesh.
         if meshes and edge.axis.name not in meshes[0].sizes:
-            raise VerifyException(f"axis '{edge.axis.name}' of the propagation edges is in none of the meshes")
+            raise VerifyException(f"axis '{edge.axis.name}' of the propagation edges does not belong to the mesh")
         for ref in (edge.source, *edge.targets):
             _check_index(op, ref)
 
@@ -169,7 +169,7 @@ def _value_of(op: Operation, ref: ValueRef) -> SSAValue | None:
 
 
 def _check_index(op: Operation, ref: ValueRef) -> None:
-    # The values at the ends of such an edge belong to another function.
+    # The values that such an operation connects belong to another function.
     if op.name == "sdy.func_data_flow_edge" or _value_of(op, ref) is not None:
         return
     article = "an" if ref.role == "operand" else "a"

@@ -2,9 +2,9 @@
 
     %1 = stablehlo.reshape %0 {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>} : …
 
-A dimension is a product of factors, the major one first; a factor that several tensors have is sharded in the same way
-in all of them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints follow Shardy's `parsers.cc`
-and `verifiers.cc`.
+A dimension is a product of factors, in major-to-minor order. A factor that occurs in more than one tensor is sharded in
+the same way in all of them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints follow Shardy's
+`parsers.cc` and `verifiers.cc`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ShardingRule:
     results: tuple[TensorMapping, ...]
     sizes: tuple[int, ...] = ()
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """The groups of factors with special treatment: the name of the group in `GROUPS`, and its factors."""
+    """Groups of factors with special treatment, as pairs of the group's name in `GROUPS` and its factors."""
     is_custom: bool = False
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ def _parse_mapping(parser: AttrParser) -> TensorMapping:
     """Parse `[i, jk]`."""
 
     def dimension() -> tuple[int, ...]:
-        # The verifier refuses a dimension without factors, as Shardy's does.
+        # The verifier rejects a dimension without factors, as Shardy's verifier does.
         word = parser.parse_optional_identifier()
         return () if word is None else _factors(parser, word)
 
@@ -149,7 +149,7 @@ def _parse_group(parser: AttrParser, name: str) -> tuple[int, ...]:
 def check_sharding_rule(op: Operation, attribute: Attribute) -> None:
     """Raise `VerifyException` unless the attribute is a valid sharding rule for the operation."""
     if not isinstance(attribute, OpShardingRuleAttr):
-        raise VerifyException(f"{SHARDING_RULE} is {attribute}, expected one of the form #sdy.op_sharding_rule<…>")
+        raise VerifyException(f"{SHARDING_RULE} is {attribute}, expected the form #sdy.op_sharding_rule<…>")
     rule = attribute.data
     in_operands = _check_mappings("operand", op.operand_types, rule.operands, rule.sizes)
     in_results = _check_mappings("result", op.result_types, rule.results, rule.sizes)
@@ -172,7 +172,7 @@ def check_sharding_rule(op: Operation, attribute: Attribute) -> None:
 def _check_mappings(
     role: str, types: Sequence[Attribute], mappings: Sequence[TensorMapping], sizes: Sequence[int]
 ) -> set[int]:
-    """Return the factors of the operands or results. Raises `VerifyException` for the first invalid mapping."""
+    """Return the factors of all operands, or of all results. Raises `VerifyException` for the first invalid mapping."""
     if len(types) != len(mappings):
         raise VerifyException(f"number of {role}s and mappings must match: {len(types)} != {len(mappings)}")
     if not mappings:
@@ -189,7 +189,7 @@ def _check_mappings(
 
 
 def _check_mapping(subject: str, mapping: TensorMapping, sizes: Sequence[int]) -> set[int]:
-    """Return the factors of a tensor."""
+    """Return the factors of a tensor. Raises `VerifyException` if its mapping is invalid."""
     used = set[int]()
     for factors in mapping:
         if not factors:

@@ -13,7 +13,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The module must define the mesh of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{unknown mesh, @other}}
+  // expected-error@+1 {{names the mesh @other, which the module does not define}}
   %0 = sdy.reshard %a <@other, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -83,7 +83,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A reshard must not change the reduction of axes that stay unreduced.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot change the reduction operator of kept unreduced axes from max to sum}}
+  // expected-error@+1 {{cannot change the reduction of the unreduced axes that operand and result share from 'max' to 'sum'}}
   %0 = sdy.reshard %m <@mesh, [{}, {}], unreduced={"x"}> : tensor<16x8xf32>
   func.return
 }
@@ -113,7 +113,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The operand of a collective must have a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
-  // expected-error@+1 {{collective on operand without sharding}}
+  // expected-error@+1 {{the operand of a collective must have a sharding}}
   %0 = sdy.all_gather [{}, {}] %p out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -204,7 +204,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The reduction must be that of the unreduced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
+  // expected-error@+1 {{the removed unreduced axes have the reduction 'max', expected 'sum'}}
   %0 = sdy.all_reduce {"x"} %m out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -224,7 +224,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // The unreduced axes of the result must be those of the operand and of the operation.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{out_unreduced_axes should be in_unreduced_axes and the axes of the operation}}
+  // expected-error@+1 {{the unreduced axes of the result are {}, expected those of the operand and of the operation: }}
   %0 = sdy.sharded_to_unreduced [{"y"}, {}] %a out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -304,12 +304,12 @@ sdy.mesh @mesh = <["x"=2, "x"=2]>
 
 // -----
 
-// expected-error@+1 {{device ids [1, 1] must be the integers from 0 to 1}}
+// expected-error@+1 {{the device ids are [1, 1], expected each id from 0 to 1 once}}
 sdy.mesh @mesh = <["x"=2], device_ids=[1, 1]>
 
 // -----
 
-// expected-error@+1 {{the axis sizes have the product 2, but there are 1 device ids}}
+// expected-error@+1 {{the product of the axis sizes is 2, but there are 1 device ids}}
 sdy.mesh @mesh = <["x"=2], device_ids=[0]>
 
 // -----
@@ -321,7 +321,7 @@ sdy.mesh @mesh = <[], device_ids=[0, 1]>
 
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%x: tensor<16x8xf32>) {
-  // expected-error@+1 {{in_shardings 0: the region has shape [16, 8], expected local shape [8, 8]}}
+  // expected-error@+1 {{in_shardings 0: the value in the region has shape [16, 8], expected [8, 8]}}
   sdy.manual_computation(%x) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<16x8xf32>) {
     sdy.return
   } : (tensor<16x8xf32>) -> ()

@@ -56,7 +56,7 @@ def test_sharding_count_and_kind_are_checked() -> None:
     with pytest.raises(Refusal, match="there are 2 shardings for 1 results"):
         _verify(value=f"<@mesh, {GOOD}>, <@mesh, {GOOD}>")
     text = "func.func @f(%0: tensor<8xf32> {sdy.sharding = ATTRIBUTE}) { return }"
-    with pytest.raises(Refusal, match=r"the sharding of argument 0 is .* expected one of the form #sdy.sharding<"):
+    with pytest.raises(Refusal, match=r"the sharding of argument 0 is .* expected the form #sdy.sharding<"):
         verify_module(parse_module(text.replace("ATTRIBUTE", '"x"')))
 
 

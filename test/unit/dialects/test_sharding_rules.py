@@ -158,10 +158,10 @@ def test_contradictory_edges_are_rejected(edges: str, words: str) -> None:
         ),
         (f'{EDGES}<[{{step-1 = [{{"z" = operand-1 -> [result-0]}}]}}]>, {SHARDING}', "axis 'z' of the propagation"),
         (f'{EDGES}<[{{step-1 = [{{"x" = operand-1 -> [result-0]}}]}}]>', "refer to no value with a sharding"),
-        ("sdy.propagation_edges = 64", "expected one of the form #sdy.propagation_edges<…>"),
+        ("sdy.propagation_edges = 64", "expected the form #sdy.propagation_edges<…>"),
         ("sdy.result_propagation_edges = 64", "expected an array of #sdy.propagation_edges<…>"),
         ("sdy.block_arg_propagation_edges = [1]", "expected an array of #sdy.propagation_edges<…>"),
-        ("sdy.sharding_rule = 1", "expected one of the form #sdy.op_sharding_rule<…>"),
+        ("sdy.sharding_rule = 1", "expected the form #sdy.op_sharding_rule<…>"),
     ],
 )
 def test_edges_that_do_not_fit_the_operation_are_rejected(attributes: str, words: str) -> None:
