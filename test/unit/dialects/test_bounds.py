@@ -43,7 +43,7 @@ def test_bounds_are_read_as_by_jaxlib(line: str, type_: str, judge: Judge) -> No
     ("line", "types", "words"),
     [
         ("", ["tensor<?x?xf32, #stablehlo.bounds<3>>"], "has 1 bounds, expected one for each of 2 dimensions"),
-        ("", ["tensor<3xf32, #stablehlo.bounds<4>>"], "has the bound 4 for the extent 3, which is static"),
+        ("", ["tensor<3xf32, #stablehlo.bounds<4>>"], "has the bound 4 for the static extent 3"),
         (
             f"%r = stablehlo.negate %a : ({BOUNDED}) -> tensor<3x5xf32>",
             [BOUNDED],
@@ -58,7 +58,7 @@ def test_bounds_are_read_as_by_jaxlib(line: str, type_: str, judge: Judge) -> No
             f"%r = stablehlo.pad %a, %b, low = [0, -5], high = [0, 0], interior = [0, 0] : ({BOUNDED}, tensor<f32>)"
             " -> tensor<3x?xf32>",
             [BOUNDED, "tensor<f32>"],
-            "the padded shape would be [3, -1]",
+            "the padded shape has a negative extent: [3, -1]",
         ),
         (f"{RESHAPE}>", ["tensor<3xf32>"], "expected a static shape, or one dynamic extent with a bound"),
         (

@@ -48,8 +48,8 @@ RAW = (
     [
         (convolution(window="pad = [[0, 0], [0, 0]], pad = [[0, 0], [0, 0]]"), "pad is given twice"),
         (convolution(window="stride = [1, 1], stride = [1, 1]"), "stride is given twice"),
-        (convolution(window="pad = [[0, 0], [0]]"), r"expected the padding before and after, \[0, 0\]"),
-        (convolution(window="pad = [[0, 0], [0, 0, 0]]"), "expected the padding before and after"),
+        (convolution(window="pad = [[0, 0], [0]]"), r"expected two numbers, the padding before and after: \[0, 0\]"),
+        (convolution(window="pad = [[0, 0], [0, 0, 0]]"), "expected two numbers, the padding before and after"),
         (convolution(window="pad = [0, 0]"), r"'\[' expected"),
         (convolution(window="pat = [0]"), "expected one of stride, pad, lhs_dilate, rhs_dilate, reverse"),
         (convolution(window="stride = [1, 1] stride"), "Expected '}'"),
