@@ -88,7 +88,7 @@ def _check_scales_kept(operand: SSAValue, result: SSAValue) -> None:
 
 @irdl_op_definition
 class BitcastConvertOp(ViewOp):
-    """Reinterpret the bits of the operand in another element type; a trailing dimension absorbs differences in width."""
+    """Reinterpret the bits of the operand in another element type; a trailing dimension absorbs a change of width."""
 
     name = "stablehlo.bitcast_convert"
 

@@ -108,7 +108,7 @@ def test_all_patterns_of_sixteen_bits(kind: Float16Type | BFloat16Type):
 @pytest.mark.parametrize("name", [name for name in BITS if name != "tf32"])
 def test_arrays_hold_bits(name: str, judge: Judge):
     if BITS[name] % 8:
-        with pytest.raises(ParseError, match="the elements of an array must be whole bytes"):
+        with pytest.raises(ParseError, match="expected a type of whole bytes"):
             attribute(f"array<{name}: 0x1>")
         return
     patterns = some_bits(name)
@@ -161,7 +161,7 @@ def test_nan_with_oversized_payload_stays_nan():
         ("-1.0 : f8E8M0FNU", "f8E8M0FNU has no negative values"),
         (
             "0x3FFF8000000000000000 : f80",
-            "hexadecimal f80 is not supported, since its bits would be lost: write a decimal number",
+            "a hexadecimal number of type f80 is not supported, because xDSL would lose bits of it: write a decimal",
         ),
         ("1.0e400 : f128", "the number is out of range"),
         ("1.0e400 : f4E2M1FN", "the number is out of range"),
@@ -171,24 +171,24 @@ def test_nan_with_oversized_payload_stays_nan():
         ("array<f32: -0x1>", "must not have a minus sign"),
         ("array<f32: >", "expected a float"),
         ("array<f32: true>", "expected a float"),
-        ("array<i4: 1>", "whole bytes, not i4"),
-        ("1.0 : i32", "expected an integer for type i32, found a float"),
+        ("array<i4: 1>", "elements of type i4, expected a type of whole bytes"),
+        ("1.0 : i32", "a number of type i32 must be an integer, not a float"),
         ("256 : i8", "Integer value 256 is out of range"),
         ("18446744073709551615 : index", "does not fit in the 64 bits of an index"),
         ("1 : none", "none is not a numeric type"),
         ("1.0 : tensor<2xf32>", "is not a numeric type"),
         ("- : i32", "Expected integer or float literal after '-'"),
-        ("0 : i16777216", "an integer must have at most 16777215 bits"),
-        ("0 : i4294967296", "an integer must have at most 16777215 bits"),
-        ("0 : i" + "9" * 5000, "an integer must have at most 16777215 bits"),
+        ("0 : i16777216", "an integer type must have at most 16777215 bits"),
+        ("0 : i4294967296", "an integer type must have at most 16777215 bits"),
+        ("0 : i" + "9" * 5000, "an integer type must have at most 16777215 bits"),
         ("1_0 : i32", "'}' expected"),
         ("1_0.0 : f32", "'}' expected"),
         ("0X1 : i32", "'}' expected"),
         ("+1.0 : f32", "attribute expected"),
         (".5 : f32", "three consecutive"),
-        ("५ : i32", "Unexpected character"),
-        ("1५ : i32", "Unexpected character"),
-        ("५.0 : f32", "Unexpected character"),
+        ("५ : i32", "[Uu]nexpected character"),
+        ("1५ : i32", "[Uu]nexpected character"),
+        ("५.0 : f32", "[Uu]nexpected character"),
         ("1.0e५ : f32", "'}' expected"),
         ("i५", "attribute expected"),
         ("dense<1_0.0> : tensor<f32>", "'1_0.0' is not a float"),
@@ -204,8 +204,8 @@ def test_nan_with_oversized_payload_stays_nan():
         ("dense<inf.> : tensor<f32>", "'inf.' is not a float"),
         ("dense<(1.0,+2.0)> : tensor<complex<f32>>", "'\\+2.0' is not a float"),
         ('dense<"0x५५"> : tensor<i8>', "expected a string of hexadecimal digits"),
-        ("affine_map<(d0) -> (d0 + ५)>", "Unexpected character"),
-        ("array<i32: ५>", "Unexpected character"),
+        ("affine_map<(d0) -> (d0 + ५)>", "[Uu]nexpected character"),
+        ("array<i32: ५>", "[Uu]nexpected character"),
         ("array<i32: 1_0>", "'>' expected"),
     ],
 )
