@@ -111,5 +111,5 @@ class Cloner:
 
 @lru_cache(maxsize=10_000)
 def _cloned_name(name: str) -> str | None:
-    """Return the name that xDSL gives to the clone of a value: the name without a trailing number, `x` for `x_1`."""
+    """Return the name that xDSL gives to the clone of a value: the name without a trailing number, so `x` for `x_1`."""
     return IRWithName.extract_valid_name(name)

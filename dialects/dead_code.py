@@ -20,15 +20,15 @@ def drop_dead_code(region: Region) -> None:
 
 
 def erase_unread(op: Operation) -> None:
-    """Erase an operation whose results have no uses, without creating a placeholder for each result, as xDSL does."""
+    """Erase an operation whose results have no uses. Unlike xDSL, this creates no placeholder for each result."""
     op.detach()
     op.drop_all_references()
 
 
 def has_dead_code(root: Operation) -> bool:
-    """Return whether `drop_dead_code` would erase an operation inside of `root`.
+    """Return whether `drop_dead_code` would erase an operation inside `root`.
 
-    In that case at least one operation has no uses at all, so only uses are checked, not their liveness.
+    In that case, at least one of the operations to erase has no uses, so it suffices to look for such an operation.
     """
     return any(_is_dead(op) for op in every_operation(root)[1:])
 

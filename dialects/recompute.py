@@ -35,7 +35,7 @@ from .structured import GradientOp, GroupOp, SegmentOp, YieldOp
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """`!recompute.token`: an ordering dependency without data."""
+    """The type of tokens, `!recompute.token`: an ordering dependency without data."""
 
     name = "recompute.token"
 

@@ -12,7 +12,7 @@
 The operations in the regions run in place, and use values from outside directly. The passes work on the flat form.
 `recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert between the forms. The
 attributes of a segment apply to its operations. Its name becomes their `recompute.segment`. With `recompute.recompute`
-set to false, their results are saved. With `recompute.output_recompute`, the outputs are recomputed as well.
+set to false, their results are saved. With `recompute.output_recompute`, the outputs are also recomputed.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ _OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
 
 @irdl_attr_definition
 class NoneType(ParametrizedAttribute, TypeAttribute):
-    """`!torch.none`: a result that the operation does not compute, such as the gradient of a frozen parameter."""
+    """The type `!torch.none` of a result that an operation does not compute, such as the gradient of a frozen
+    parameter."""
 
     name = "torch.none"
 
@@ -218,7 +219,7 @@ _VERIFIERS = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr
 
 @cache
 def operation_class(name: str) -> type[TorchOp]:
-    """Return the class of the operations with this name, which must start with `torch.`."""
+    """Return the class of the operations called `name`, which must start with `torch.`."""
     assert name.startswith(PREFIX), f"the name {name} must start with {PREFIX}"
     traits = traits_def(Pure()) if name in _FUNCTIONAL else traits_def()
     return type("TorchOp", (TorchOp,), {"name": name, "traits": traits, "__module__": __name__})

@@ -113,7 +113,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         self._has_operations = False
         """Whether the text contains anything except aliases and resources."""
         self._first_uses: dict[str, Span] = {}
-        """The first use of each value that is used before its definition."""
+        """For each value that is used before its definition, the span of its first use."""
         self._types: dict[str, TypeAttribute] = {}
         self._resources: dict[tuple[str, str], str] = {}
         """The name of each resource in this text. It is unique among the resources of all parsed texts."""

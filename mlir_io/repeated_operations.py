@@ -29,14 +29,14 @@ are rarely repeated, and have no key."""
 
 
 class VerifiedOperations:
-    """The keys of operations that are known to be valid. They can be shared by the verification of many modules."""
+    """The keys of operations that are known to be valid. An instance can verify more than one module."""
 
     def __init__(self) -> None:
         self._verified = set[tuple[object, ...]]()
         self._numbers: dict[int, int] = {}
         """The index of each type and property, by its id."""
         self._equal: dict[Attribute, int] = {}
-        """The index of each type and property, by its value, since parsing creates equal objects more than once."""
+        """The index of each type and property, by its value: parsing may create more than one object for a value."""
         self._alive = list[Attribute]()
         """The objects whose ids are keys. This list keeps them alive."""
 

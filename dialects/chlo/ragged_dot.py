@@ -39,14 +39,14 @@ from ..stablehlo.checks import check_count, check_dimensions, check_shape, eleme
 
 @irdl_attr_definition
 class ChloPrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
-    """`#chlo<precision DEFAULT>`"""
+    """The precision of an operand of `chlo.ragged_dot`: `#chlo<precision DEFAULT>`"""
 
     name = "chlo.precision"
 
 
 @dataclass(frozen=True)
 class RaggedDotDimensions:
-    """The roles of the dimensions of both operands."""
+    """The roles of the dimensions of both operands of a ragged dot."""
 
     lhs_batching_dimensions: Dimensions = ()
     rhs_batching_dimensions: Dimensions = ()

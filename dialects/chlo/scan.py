@@ -115,7 +115,7 @@ class ScanOp(IRDLOperation):
             check_types("a carry", actual, expected)
 
     def _slice(self, type_: Attribute) -> Attribute:
-        """Return the type of a slice of a tensor along the scan dimension, which the slice lacks."""
+        """Return the type of one slice of a tensor. The slice lacks the scan dimension."""
         assert is_tensor(type_), "the definition of the operation requires a tensor"
         shape = type_.get_shape()
         return TensorType(type_.element_type, [*shape[: self.axis], *shape[self.axis + 1 :]], type_.encoding)

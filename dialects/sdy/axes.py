@@ -449,7 +449,7 @@ def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
 def check_unreduced(
     operand: Sharding, result: Sharding, mesh: Mesh, introduced: str | None, removed: str | None
 ) -> None:
-    """Raise `VerifyException` unless the operation adds and removes unreduced axes only as it may.
+    """Raise `VerifyException` if the operation adds or removes unreduced axes, and the arguments do not permit this.
 
     Args:
         operand: The sharding of the operand.

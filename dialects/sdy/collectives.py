@@ -63,7 +63,7 @@ from .shardings import ShardingAttr
 
 @irdl_attr_definition
 class AxisListAttr(Data[Axes], OpaqueSyntaxAttribute):
-    """`#sdy<axis_ref_list{"x", "y"}>`"""
+    """A list of axes: `#sdy<axis_ref_list{"x", "y"}>`"""
 
     name = "sdy.axis_ref_list"
 
@@ -77,7 +77,7 @@ class AxisListAttr(Data[Axes], OpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class AxisListsAttr(Data[tuple[Axes, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<list_of_axis_ref_lists[{}, {"x"}]>`: one list of axes for each dimension."""
+    """A list of axes for each dimension: `#sdy<list_of_axis_ref_lists[{}, {"x"}]>`"""
 
     name = "sdy.list_of_axis_ref_lists"
 
@@ -111,7 +111,7 @@ def _parse_move(parser: AttrParser) -> Move:
 
 @irdl_attr_definition
 class MovesAttr(Data[tuple[Move, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<all_to_all_param_list[{"x"}: 0->1]>`"""
+    """The moves of an all-to-all: `#sdy<all_to_all_param_list[{"x"}: 0->1]>`"""
 
     name = "sdy.all_to_all_param_list"
 
@@ -246,7 +246,10 @@ class AxesPerDimensionOp(CollectiveOp):
 
     @abstractmethod
     def apply_axes(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
-        """Return the axes that divide a dimension of the result, given those of the operand and of the collective."""
+        """Return the axes that divide a dimension of the result.
+
+        `operand`: the axes that divide the dimension of the operand. `axes`: the axes of the collective.
+        """
 
 
 class GatheringOp(AxesPerDimensionOp):

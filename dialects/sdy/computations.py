@@ -1,4 +1,4 @@
-"""Shardy's operations with a region that is isolated from above.
+"""Shardy's operations with a region, which cannot use values from outside.
 
     %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
         (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>

@@ -100,7 +100,7 @@ def _parse_step(parser: AttrParser) -> PropagationStep:
 
 @irdl_attr_definition
 class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
-    """`#sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [result-0]}]}]>`"""
+    """The edges of all steps: `#sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [result-0]}]}]>`"""
 
     name = "sdy.propagation_edges"
 

@@ -62,7 +62,7 @@ def _mapping_text(mapping: TensorMapping) -> str:
 
 @irdl_attr_definition
 class OpShardingRuleAttr(Data[ShardingRule]):
-    """`#sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>`"""
+    """The sharding rule of an operation: `#sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>`"""
 
     name = "sdy.op_sharding_rule"
 

@@ -88,7 +88,7 @@ def _skip_word(parser: AttrParser) -> bool:
 
 @irdl_attr_definition
 class MeshAttr(TextAttr):
-    """`#sdy.mesh<["data"=2]>`"""
+    """A mesh of devices: `#sdy.mesh<["data"=2]>`"""
 
     name = "sdy.mesh"
     WORDS: ClassVar[str] = "a mesh"
@@ -100,7 +100,7 @@ class MeshAttr(TextAttr):
 
 @irdl_attr_definition
 class ShardingAttr(TextAttr):
-    """`#sdy.sharding<@mesh, [{"data"}, {}]>`"""
+    """The sharding of one value: `#sdy.sharding<@mesh, [{"data"}, {}]>`"""
 
     name = "sdy.sharding"
     WORDS: ClassVar[str] = "a sharding"
@@ -108,7 +108,7 @@ class ShardingAttr(TextAttr):
 
 @irdl_attr_definition
 class ShardingPerValueAttr(Data[tuple[str, ...]]):
-    """`#sdy.sharding_per_value<[<…>, <…>]>`: the text of one sharding for each value."""
+    """The text of one sharding for each value: `#sdy.sharding_per_value<[<…>, <…>]>`"""
 
     name = "sdy.sharding_per_value"
 
@@ -133,7 +133,7 @@ class ShardingPerValueAttr(Data[tuple[str, ...]]):
 
 @irdl_attr_definition
 class ManualAxesAttr(Data[tuple[str, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<manual_axes{"a", "b"}>`"""
+    """The axes of a manual computation: `#sdy<manual_axes{"a", "b"}>`"""
 
     name = "sdy.manual_axes"
 

@@ -63,7 +63,7 @@ class ResultAccuracy:
 
 @irdl_attr_definition
 class ResultAccuracyAttr(Data[ResultAccuracy]):
-    """`#stablehlo.result_accuracy<…>`; tolerances of zero are not printed."""
+    """The required accuracy of results, `#stablehlo.result_accuracy<…>`. Tolerances of zero are not printed."""
 
     name = "stablehlo.result_accuracy"
 

@@ -293,7 +293,7 @@ class OutputOperandAlias:
 
 @irdl_attr_definition
 class DotAttr(RecordAttribute[DotDimensions]):
-    """`#stablehlo.dot<…>`, the dimension numbers of `dot_general`."""
+    """The dimension numbers of `dot_general`: `#stablehlo.dot<…>`"""
 
     name = "stablehlo.dot"
     RECORD: ClassVar[type] = DotDimensions
@@ -301,7 +301,7 @@ class DotAttr(RecordAttribute[DotDimensions]):
 
 @irdl_attr_definition
 class GatherAttr(RecordAttribute[GatherDimensions]):
-    """`#stablehlo.gather<…>`"""
+    """The dimension numbers of `gather`: `#stablehlo.gather<…>`"""
 
     name = "stablehlo.gather"
     RECORD: ClassVar[type] = GatherDimensions
@@ -309,7 +309,7 @@ class GatherAttr(RecordAttribute[GatherDimensions]):
 
 @irdl_attr_definition
 class ScatterAttr(RecordAttribute[ScatterDimensions]):
-    """`#stablehlo.scatter<…>`"""
+    """The dimension numbers of `scatter`: `#stablehlo.scatter<…>`"""
 
     name = "stablehlo.scatter"
     RECORD: ClassVar[type] = ScatterDimensions
@@ -317,7 +317,7 @@ class ScatterAttr(RecordAttribute[ScatterDimensions]):
 
 @irdl_attr_definition
 class DotAlgorithmAttr(OrderedRecordAttribute[DotAlgorithm]):
-    """`#stablehlo.dot_algorithm<…>`"""
+    """The algorithm of `dot_general`: `#stablehlo.dot_algorithm<…>`"""
 
     name = "stablehlo.dot_algorithm"
     RECORD: ClassVar[type] = DotAlgorithm
@@ -325,7 +325,7 @@ class DotAlgorithmAttr(OrderedRecordAttribute[DotAlgorithm]):
 
 @irdl_attr_definition
 class OutputOperandAliasAttr(OrderedRecordAttribute[OutputOperandAlias]):
-    """`#stablehlo.output_operand_alias<…>`"""
+    """An alias of a custom call's result and operand: `#stablehlo.output_operand_alias<…>`"""
 
     name = "stablehlo.output_operand_alias"
     RECORD: ClassVar[type] = OutputOperandAlias

@@ -47,7 +47,7 @@ def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
 
 Shape: TypeAlias = Sequence[int]
 ElementPredicate: TypeAlias = Callable[[Attribute], bool]
-"""Whether an operation is defined for an element type."""
+"""A predicate that accepts the element types for which an operation is defined."""
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Operations that more than one device runs together. StableHLO prints all of them in generic form.
+"""Collectives: operations that groups of devices run together. StableHLO prints all of them in generic form.
 
 `process_groups.py` defines device groups and channels.
 """

@@ -118,7 +118,7 @@ def _labels(subject: str, features: Sequence[str], numbers: Sequence[int]) -> tu
 
 @irdl_attr_definition
 class ConvolutionAttr(Data[ConvolutionDimensions]):
-    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
+    """The dimension numbers of a convolution: `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
 
     name = "stablehlo.conv"
 

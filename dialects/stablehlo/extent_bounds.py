@@ -31,7 +31,7 @@ def _text(bounds: Bounds) -> str:
 
 @irdl_attr_definition
 class BoundsAttr(Data[Bounds]):
-    """`#stablehlo.bounds<?, 4>`"""
+    """The bounds of the extents of a tensor: `#stablehlo.bounds<?, 4>`"""
 
     name = "stablehlo.bounds"
 
@@ -45,7 +45,7 @@ class BoundsAttr(Data[Bounds]):
 
 @irdl_attr_definition
 class TypeExtensionsAttr(Data[Bounds]):
-    """`#stablehlo.type_extensions<bounds = [?, 4]>`"""
+    """The bounds of the extents of a tensor, in an older spelling: `#stablehlo.type_extensions<bounds = [?, 4]>`"""
 
     name = "stablehlo.type_extensions"
 
@@ -97,8 +97,10 @@ def check_bounds(type_: Attribute) -> None:
 
 
 def check_static_or_bounded(subject: str, value: SSAValue) -> None:
-    """Check that at most one extent is dynamic, and that it has a bound, because the type determines the result
-    shape."""
+    """Check that at most one extent is dynamic, and that a dynamic extent has a bound.
+
+    The type of the result determines the shape that the operation computes.
+    """
     type_ = value.type
     assert is_tensor(type_), "by the definition of the operation"
     if type_.get_shape().count(DYNAMIC_INDEX) > 1 or DYNAMIC_INDEX in largest_shape(type_):

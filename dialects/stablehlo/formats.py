@@ -84,7 +84,7 @@ def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str]
 
 
 def parse_type_list(parser: Parser) -> list[Attribute]:
-    """Parse `: type, type`"""
+    """Parse a list of types after a colon: `: type, type`"""
     parser.parse_punctuation(":")
     return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
 
@@ -100,20 +100,20 @@ def print_operands(printer: Printer, operands: Sequence[SSAValue]) -> None:
 
 
 def parse_field(parser: Parser, keyword: str) -> I64Array:
-    """Parse `, keyword = [0, 1]`"""
+    """Parse a list of integers after a comma and a keyword: `, keyword = [0, 1]`"""
     parser.parse_punctuation(",")
     return parse_assigned(parser, keyword)
 
 
 def parse_assigned(parser: Parser, keyword: str) -> I64Array:
-    """Parse `keyword = [0, 1]`"""
+    """Parse a list of integers after a keyword: `keyword = [0, 1]`"""
     parser.parse_keyword(keyword)
     parser.parse_punctuation("=")
     return i64_array(parse_dimensions(parser))
 
 
 def print_field(printer: Printer, keyword: str, values: I64Array) -> None:
-    """Print `, keyword = [0, 1]`"""
+    """Print a list of integers after a comma and a keyword: `, keyword = [0, 1]`"""
     printer.print_string(f", {keyword} = {list(values.get_values())}")
 
 

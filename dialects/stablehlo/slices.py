@@ -1,6 +1,6 @@
 """Slices and concatenation of tensors, and slices at run-time indices.
 
-With the latter, a loop reads and writes the slice of a stack that belongs to one iteration.
+A loop uses slices at run-time indices to read and write the part of a stack that belongs to one iteration.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class StableTokenType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class FutureType(ParametrizedAttribute, TypeAttribute):
-    """`!stablehlo.future<tensor<4xf32>>`: the type of the results of a computation that may still be running."""
+    """The type of the results of a computation that may still be running: `!stablehlo.future<tensor<4xf32>>`"""
 
     name = "stablehlo.future"
 
