@@ -1,4 +1,4 @@
-"""Bounds of dynamic extents are read, printed and checked; so are the algorithms of products, and unknown types."""
+"""Bounds of dynamic extents, algorithms of products, and unknown types are read, printed and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants of every element type keep their exact bits in the text of this project and of JAX."""
+"""The texts of this project and of JAX preserve the exact bits of constants of every element type."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_splat_is_stored_as_one_element():
 
 
 def test_equal_bits_are_equal_attributes():
-    """Constants are equal if their bits are, whatever the notation; equal numbers may differ in bits."""
+    """Constants are equal if and only if their bits are equal, whatever the notation."""
     item = attribute("1.0", "tensor<2xf32>")
     assert item == attribute("[1.0, 0x3F800000]", "tensor<2xf32>") == attribute('"0x0000803F0000803F"', "tensor<2xf32>")
     assert hash(item) == hash(attribute("[1.0, 1.0]", "tensor<2xf32>"))

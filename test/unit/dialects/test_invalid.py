@@ -1,4 +1,4 @@
-"""Invalid operations are refused with messages that name the mismatch."""
+"""Invalid operations are rejected with messages that state the mismatch."""
 
 from __future__ import annotations
 

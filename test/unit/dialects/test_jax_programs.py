@@ -1,4 +1,4 @@
-"""Programs that JAX prints for functions beyond the examples, read and printed again byte for byte."""
+"""Programs that JAX prints for functions beyond the examples are read, and printed again byte for byte."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false

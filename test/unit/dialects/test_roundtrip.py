@@ -81,7 +81,7 @@ def test_we_read_jaxs_generic_text(example: Example, judge: Judge):
 
 @pytest.mark.slow("gpt_train")
 def test_attributes_stay_on_every_operation(example: Example, judge: Judge):
-    """Every custom format keeps a discardable attribute."""
+    """Every custom format preserves a discardable attribute."""
     marked = judge.print(example.text, mark=True)
     assert judge.print(print_module(parse_module(marked), debuginfo=True)) == marked
 
@@ -94,7 +94,7 @@ def test_our_own_text_is_a_fixed_point(example: Example):
 
 @pytest.mark.slow("gpt_train")
 def test_xdsls_own_parser_reads_the_custom_form(example: Example):
-    """Stock `xdsl-opt` reads everything but aliases."""
+    """Stock `xdsl-opt` reads everything except aliases."""
     assert print_module(Parser(make_context(), example.plain).parse_module()) == example.plain
 
 

@@ -1,4 +1,4 @@
-"""Sharding rules and propagation edges among the attributes of operations: read, printed, and verified as by Shardy."""
+"""Sharding rules and propagation edges on operations are read, printed, and verified as Shardy verifies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expansion of aliases is limited by the length of their text; locations remain aliases at any depth."""
+"""The expansion of aliases is limited by the length of the text; locations remain aliases at any depth."""
 
 from __future__ import annotations
 

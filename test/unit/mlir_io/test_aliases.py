@@ -1,4 +1,4 @@
-"""Aliases: defined once, read where they are used, and expanded wherever they would remain text."""
+"""Aliases are defined once, read where they are used, and expanded inside attributes that are stored as text."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_invalid_aliases_are_rejected(text: str, position: str, words: str):
 
 
 def test_functions_between_alias_definitions_are_read():
-    """All functions between two definitions are read, whatever the position of the definitions."""
+    """All functions between two definitions are read, wherever the definitions are."""
     text = "".join(f'#a{index} = {index} : i32\nfunc.func private @f{index}() loc("{index}")\n' for index in range(5))
     functions = [op for op in parse_module(f'{text}#l = loc("x")\n').walk() if isinstance(op, FuncOp)]
     assert [op.sym_name for op in functions] == [StringAttr(f"f{index}") for index in range(5)]
@@ -176,7 +176,7 @@ def test_known_attribute_may_contain_comments(judge: Judge):
 
 @pytest.mark.parametrize("value", ["#foo.bar<a\n   b\n\n  c>", "#foo<bar\n  [a,\n  b]>", "[!foo.bar<{\n}>]"])
 def test_opaque_attributes_keep_line_breaks(value: str):
-    """Line breaks in opaque attributes are kept at every depth, also when the text is printed repeatedly."""
+    """Line breaks in opaque attributes are preserved at every depth, even if the text is printed repeatedly."""
     assert printed_value(with_value(value)) == value
     nested = '"test.a"() ({\n  "test.b"() ({\n    "test.c"() {k = VALUE} : () -> ()\n  }) : () -> ()\n}) : () -> ()'
     text = print_module(parse_module(nested.replace("VALUE", value)))

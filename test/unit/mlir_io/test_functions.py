@@ -1,4 +1,4 @@
-"""Incomplete functions in generic form are refused at their position."""
+"""Malformed functions in generic form are rejected at their position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locations: every form of MLIR, aliases in any order, positions in the text itself, and printing."""
+"""Locations of every form, aliases in any order, and positions in the text itself are read and printed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FORMS: list[tuple[str, LocationAttr]] = [
 
 @pytest.mark.parametrize(("text", "location"), FORMS, ids=[text for text, _ in FORMS])
 def test_every_form_of_location_round_trips(text: str, location: LocationAttr, judge: Judge):
-    """Locations are read and printed as in MLIR, also as attributes."""
+    """Locations, including locations in attributes, are read and printed as in MLIR."""
     assert read(text) == location
     module = parse_module(f"func.func private @f() loc({text})")
     assert read("#loc", definitions=f"#loc = loc({text})") == location
@@ -88,7 +88,7 @@ def test_short_forms_of_mlir_are_read():
 
 
 def test_aliases_in_any_order():
-    """Aliases may be defined before or after their use, from earlier ones, and several on one line."""
+    """Aliases may be defined before or after their use, in terms of earlier ones, and more than one on a line."""
     text = """
 #third = loc("f.py":1:2) #first = loc("a"(#third))
 module {
@@ -114,7 +114,7 @@ def test_location_objects_are_shared():
 
 
 def test_aliases_in_strings_and_comments_are_ignored():
-    """Ignore aliases in strings and comments."""
+    """Aliases in strings and comments are ignored."""
     module = parse_module(
         '// #loc = loc("no")\nmodule attributes {a = "#loc = loc(\\22no\\22)"} {} loc(#loc)\n#loc = loc("yes")'
     )
@@ -203,7 +203,7 @@ def test_locations_are_omitted_without_debug_information():
 
 
 def test_source_position_is_that_of_the_callee():
-    """The position of a call site is that of the callee, not of the caller."""
+    """The position of a call site is the position of the callee, not the position of the caller."""
     deep = CallSiteLoc(named("tanh", file_range("model.py", (37, 27), (37, 49))), file_location("train.py", 5, 1))
     assert source_position(deep) == ("model.py", 37, 27)
     assert source_position(FusedLoc((named("a"), file_location("f.py", 1, 2)), NoneAttr())) == ("f.py", 1, 2)

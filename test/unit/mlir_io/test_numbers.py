@@ -67,7 +67,8 @@ def bits(text: str) -> list[int]:
 
 
 def some_bits(name: str) -> list[int]:
-    """Return all bit patterns of a narrow type; of a wide one NaNs, infinities, zeros, subnormals and random ones."""
+    """Return all bit patterns of a narrow type, or NaNs, infinities, zeros, subnormals and random patterns of a wide
+    type."""
     width, dice = BITS[name], random.Random(name)
     if width <= 8:
         return list(range(1 << width))
@@ -146,7 +147,7 @@ def test_floats_are_equal_if_their_bits_are():
 
 
 def test_nan_with_oversized_payload_stays_nan():
-    """A NaN from the Python API whose payload does not fit into f32 is still printed as a NaN."""
+    """A NaN from the Python API whose payload does not fit in f32 is still printed as a NaN."""
     assert bits_of(FloatAttr(decode_float(0xFFF0000000000001, f64), f32)) == 0xFFC00000
 
 

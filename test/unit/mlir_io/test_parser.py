@@ -123,7 +123,7 @@ def test_every_truncation_is_a_parse_error():
 
 
 def test_damaged_text_is_a_parse_error_or_a_program():
-    """A text with randomly removed, duplicated or replaced parts is a program or a `ParseError`."""
+    """A text with randomly removed, duplicated or replaced parts gives a program or a `ParseError`."""
     dice = random.Random(0)
     for _ in range(150):
         start = dice.randrange(len(SMALL))
@@ -134,7 +134,7 @@ def test_damaged_text_is_a_parse_error_or_a_program():
 
 
 def test_types_are_shared():
-    """Equal types are parsed to one object, since programs repeat few types."""
+    """Equal types are parsed to the same object."""
     text = "%0 = stablehlo.iota dim = 0 : tensor<4xf32>"
     first, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
     assert first.results[0].type is other.results[0].type

@@ -1,4 +1,4 @@
-"""Equal operations are verified once, and only equal ones."""
+"""Operations are verified only once if they are equal, and separately if they differ."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ func.func @f(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>, %i: tensor<f32>) -> (tens
 
 @pytest.fixture
 def verified_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the operations that xDSL verifies, in order."""
+    """Return the names of the operations that xDSL verifies, in order."""
     names, verify = list[str](), Operation.verify
 
     def recorded(self: Operation, verify_nested_ops: bool = True) -> None:
