@@ -198,14 +198,15 @@ def parse_mesh(text: str) -> Mesh:
     pairs = [(name[1:-1], int(size)) for name, size in _SIZE.findall(match[1])]
     devices = tuple(map(int, match[2].split(","))) if match[2] else ()
     mesh = Mesh(dict(pairs), devices)
-    if any(size < 1 for _, size in pairs):
-        raise VerifyException("axis size must be at least 1")
+    for name, size in pairs:
+        if size < 1:
+            raise VerifyException(f"axis '{name}' has size {size}, expected at least 1")
     if any(device < 0 for device in devices):
-        raise VerifyException("device id must be non-negative")
+        raise VerifyException(f"device id {min(devices)} must not be negative")
     if len(mesh.sizes) != len(pairs):
-        raise VerifyException("duplicate axis name")
+        raise VerifyException(f"the axis names of the mesh must be distinct: {match[1]}")
     if not pairs and len(devices) > 1:
-        raise VerifyException("axes is empty and device_ids has more than one element")
+        raise VerifyException(f"a mesh without axes has {len(devices)} device ids, expected at most one")
     if pairs and devices:
         _check_devices(devices, prod(mesh.sizes.values()))
     return mesh
@@ -326,10 +327,10 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
         return check_unsharded(subject, sharding)
     shape = type_.get_shape()
     if len(shape) != len(sharding.dimensions):
-        raise VerifyException(f"{subject} doesn't match tensor rank: {len(sharding.dimensions)} != {len(shape)}")
+        raise VerifyException(f"{subject} has rank {len(sharding.dimensions)}, but the tensor has rank {len(shape)}")
     for index, dimension in enumerate(sharding.dimensions):
         if dimension.priority is not None and not dimension.is_open and not dimension.axes:
-            raise VerifyException(f"{subject}: dim {index} is empty and closed but has a priority")
+            raise VerifyException(f"{subject}: dimension {index} has a priority, but it is closed and has no axes")
     for label, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)):
         check_order(f"{subject}: {label}", axes, mesh)
     lists = [*(dimension.axes for dimension in sharding.dimensions), sharding.replicated, sharding.unreduced]
@@ -355,7 +356,7 @@ def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
     """Raise `VerifyException` unless the axes are in the order of the mesh."""
     of_mesh = [axis for axis in axes if axis.name in mesh.sizes]
     if of_mesh != sorted(of_mesh, key=mesh.sort_key):
-        raise VerifyException(f"{subject} axes are not ordered w.r.t. mesh")
+        raise VerifyException(f"{subject} axes must be in the order of the mesh")
 
 
 def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
@@ -366,29 +367,29 @@ def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
         for index, axis in enumerate(axes):
             _check_axis(subject, axis, mesh)
             if index and axes[index - 1].size and axis.size and _can_merge(axes[index - 1], axis, mesh):
-                raise VerifyException(f"{subject}: two consecutive sub-axes can be merged: {axes[index - 1]}, {axis}")
+                raise VerifyException(f"{subject}: the adjacent sub-axes {axes[index - 1]} and {axis} must be merged")
             for other in seen:
                 if axis == other:
-                    raise VerifyException(f"{subject}: duplicate axis ref: {axis}")
+                    raise VerifyException(f"{subject}: axis {axis} occurs more than once")
                 if axis.overlaps(other, mesh):
-                    raise VerifyException(f"{subject}: overlapping axes: {other}, {axis}")
+                    raise VerifyException(f"{subject}: the axes {other} and {axis} overlap")
             seen.append(axis)
 
 
 def _check_axis(subject: str, axis: Axis, mesh: Mesh) -> None:
     if axis.name not in mesh.sizes:
-        raise VerifyException(f'{subject}: unknown axis name: "{axis.name}"')
+        raise VerifyException(f'{subject}: the mesh has no axis "{axis.name}"')
     if axis.size is None:
         return
     full = mesh.sizes[axis.name]
     if axis.pre_size < 1:
-        raise VerifyException(f"{subject}: sub-axis pre-size must be at least 1: {axis}")
+        raise VerifyException(f"{subject}: the pre-size of the sub-axis {axis} must be at least 1")
     if axis.size <= 1:
-        raise VerifyException(f"{subject}: sub-axis sizes must be greater than 1: {axis}")
+        raise VerifyException(f"{subject}: the size of the sub-axis {axis} must be greater than 1")
     if full % (axis.pre_size * axis.size):
-        raise VerifyException(f"{subject}: sub-axis {axis} does not divide the size of the full axis {full}")
+        raise VerifyException(f"{subject}: the sub-axis {axis} does not divide the size of the full axis, {full}")
     if axis.size == full:
-        raise VerifyException(f"{subject}: sub-axis size is equal to the full axis size: {axis}")
+        raise VerifyException(f"{subject}: the sub-axis {axis} is as large as the full axis: omit its sizes")
 
 
 def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:

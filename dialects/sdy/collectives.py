@@ -151,11 +151,11 @@ class CollectiveOp(IRDLOperation):
         if (operand := self._operand_sharding(result)) is None:
             return
         if not type(self).MAY_CHANGE_MESH and mesh_of(self, operand.mesh) not in (mesh, None):
-            raise VerifyException("result mesh does not match operand mesh")
+            raise VerifyException(f"the result has the mesh {result.mesh}, expected the operand's mesh, {operand.mesh}")
         if len(operand.dimensions) != len(result.dimensions):
             raise VerifyException(
-                f"result sharding has rank {len(result.dimensions)} "
-                f"but operand sharding has rank {len(operand.dimensions)}"
+                f"the result sharding has rank {len(result.dimensions)}, "
+                f"but the operand sharding has rank {len(operand.dimensions)}"
             )
         self.check_axes(operand, result, mesh)
 
@@ -224,8 +224,7 @@ class CollectiveOp(IRDLOperation):
 def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:
     if actual != expected:
         raise VerifyException(
-            f"result sharding {axes_text(actual)} doesn't match expected sharding {axes_text(expected)} "
-            f"on dimension {index}"
+            f"dimension {index} of the result is sharded along {axes_text(actual)}, expected {axes_text(expected)}"
         )
 
 
@@ -238,7 +237,8 @@ class AxesPerDimensionOp(CollectiveOp):
         check_axis_lists(type(self).AXES, lists.data, mesh)
         if len(lists.data) != len(result.dimensions):
             raise VerifyException(
-                f"result sharding has rank {len(result.dimensions)} but collective axes has rank {len(lists.data)}"
+                f"the result sharding has rank {len(result.dimensions)}, "
+                f"but the number of lists of axes is {len(lists.data)}"
             )
         for index, axes in enumerate(lists.data):
             expected = self.apply_axes(operand.dimensions[index].axes, axes, mesh)
@@ -296,7 +296,7 @@ class AllToAllOp(CollectiveOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         moves = self.params.data
         if not moves:
-            raise VerifyException("parameter list is empty")
+            raise VerifyException("the list of moves must not be empty")
         check_axis_lists("params", [move.axes for move in moves], mesh)
         ends = [dimension for move in moves for dimension in (move.source, move.target)]
         rank = len(result.dimensions)
@@ -304,10 +304,10 @@ class AllToAllOp(CollectiveOp):
             if not 0 <= dimension < rank:
                 raise VerifyException(f"dimension {dimension} is out of range [0, {rank})")
         if len(set(ends)) != len(ends):
-            raise VerifyException("overlapping source/target dimensions in all-to-all params")
+            raise VerifyException(f"the source and target dimensions {ends} must be distinct")
         sources = [move.source for move in moves]
         if sources != sorted(sources):
-            raise VerifyException("source dimensions are not sorted in ascending order")
+            raise VerifyException(f"the source dimensions {sources} must be in ascending order")
         expected = [dimension.axes for dimension in operand.dimensions]
         for move in moves:
             expected[move.source] = gather_axes("all-to-all", expected[move.source], move.axes, mesh)
@@ -326,14 +326,17 @@ class CollectivePermuteOp(CollectiveOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         other = mesh_of(self, operand.mesh)
         if other is None or list(other.sizes.items()) != list(mesh.sizes.items()):
-            raise VerifyException("result mesh has different axes than operand mesh")
+            raise VerifyException(f"the meshes {operand.mesh} and {result.mesh} must have the same axes")
         if operand.mesh != result.mesh and other.devices == mesh.devices:
-            raise VerifyException("result mesh name is different but same device ids as operand")
+            raise VerifyException(
+                f"the meshes {operand.mesh} and {result.mesh} differ only in name: use one mesh, or other device ids"
+            )
         for index, (before, after) in enumerate(zip(operand.dimensions, result.dimensions, strict=True)):
             sizes = [prod(axis.length(mesh) for axis in dimension.axes) for dimension in (before, after)]
             if sizes[0] != sizes[1]:
                 raise VerifyException(
-                    f"sharded size of result doesn't match operand on dimension {index}: {sizes[1]} != {sizes[0]}"
+                    f"dimension {index} of the result is divided into {sizes[1]} shards, expected {sizes[0]}, "
+                    "as in the operand"
                 )
 
 
@@ -387,7 +390,7 @@ class AllReduceOp(ReducingOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         pairs = zip(operand.dimensions, result.dimensions, strict=True)
         if any(before.axes != after.axes for before, after in pairs):
-            raise VerifyException("operand and result shardings are not equivalent")
+            raise VerifyException("the dimensions of operand and result must be sharded along the same axes")
         axes = self.reduction_axes.data
         check_axis_lists("reduction_axes", [axes], mesh)
         check_order("reduction", axes, mesh)
@@ -458,10 +461,10 @@ class ReplicatedToUnreducedOp(CollectiveOp):
 
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         if operand.dimensions != result.dimensions:
-            raise VerifyException("input and output must share the same dimension shardings")
+            raise VerifyException("the dimensions of operand and result must have the same shardings")
         axes = self.axes.data
         if not axes:
-            raise VerifyException("replicated_to_unreduced: axes must not be empty")
+            raise VerifyException("the list of axes must not be empty")
         check_axis_lists("axes", [axes], mesh)
         check_order("r2u", axes, mesh)
         divided = tuple(axis for dimension in operand.dimensions for axis in dimension.axes)

@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from ...support.counted import counted
 from .axes import Axis, is_in_module, mesh_of, parse_axis, sharding_of
 
 PROPAGATION_EDGES = "sdy.propagation_edges"
@@ -116,17 +117,19 @@ class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
         seen = set[int]()
         for step in self.data:
             if step.index < 0:
-                raise VerifyException(f"propagation edges have negative step index: {step.index}")
+                raise VerifyException(f"the step index {step.index} must not be negative")
             if step.index in seen:
-                raise VerifyException(f"propagation edges have duplicate step index: {step.index}")
+                raise VerifyException(f"the step index {step.index} occurs more than once")
             seen.add(step.index)
             for edges in step.edges:
                 if edges.source in edges.targets:
-                    raise VerifyException("propagation edges have a source that is the same as a target")
+                    raise VerifyException(
+                        f"{edges.source} is both the source and a target of the edges of axis {edges.axis} in step "
+                        f"{step.index}"
+                    )
                 if len(set(edges.targets)) != len(edges.targets):
                     raise VerifyException(
-                        f"propagation edges have duplicate targets for step index: {step.index} "
-                        f"and axis: {edges.axis.name}"
+                        f"the targets of the edges of axis {edges.axis} in step {step.index} must be distinct"
                     )
 
 
@@ -172,8 +175,5 @@ def _check_index(op: Operation, ref: ValueRef) -> None:
     # The values that such an operation connects belong to another function.
     if op.name == "sdy.func_data_flow_edge" or _value_of(op, ref) is not None:
         return
-    article = "an" if ref.role == "operand" else "a"
-    raise VerifyException(
-        f"expected a value ref to have {article} {ref.role} index in range [0, {len(_values(op, ref.role))}), "
-        f"got: {ref.index}"
-    )
+    count = counted(len(_values(op, ref.role)), ref.role)
+    raise VerifyException(f"the propagation edges refer to {ref}, but the operation has {count}")

@@ -3,7 +3,7 @@
 // A sharding must have as many dimensions as its tensor.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{doesn't match tensor rank: 1 != 2}}
+  // expected-error@+1 {{has rank 1, but the tensor has rank 2}}
   %0 = sdy.reshard %a <@mesh, [{}]> : tensor<16x8xf32>
   func.return
 }
@@ -23,7 +23,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The mesh must have every axis of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{unknown axis name: "z"}}
+  // expected-error@+1 {{the mesh has no axis "z"}}
   %0 = sdy.reshard %a <@mesh, [{"z"}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -33,7 +33,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A sharding must not use an axis in two dimensions.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{duplicate axis ref: "x"}}
+  // expected-error@+1 {{axis "x" occurs more than once}}
   %0 = sdy.reshard %a <@mesh, [{"x"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -43,7 +43,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The parts of one axis must not overlap.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{overlapping axes: "y":(1)2, "y"}}
+  // expected-error@+1 {{the axes "y":(1)2 and "y" overlap}}
   %0 = sdy.reshard %a <@mesh, [{"y":(1)2}, {"y"}]> : tensor<16x8xf32>
   func.return
 }
@@ -53,7 +53,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The size of a part must divide the size of its axis.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{does not divide the size of the full axis 4}}
+  // expected-error@+1 {{does not divide the size of the full axis, 4}}
   %0 = sdy.reshard %a <@mesh, [{"y":(1)3}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -63,7 +63,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // Adjacent parts of an axis must be written as one part.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{two consecutive sub-axes can be merged}}
+  // expected-error@+1 {{the adjacent sub-axes "y":(1)2 and "y":(2)2 must be merged}}
   %0 = sdy.reshard %a <@mesh, [{"y":(1)2, "y":(2)2}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -73,7 +73,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // Replicated axes must be in the order of the mesh.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{replicated axes are not ordered w.r.t. mesh}}
+  // expected-error@+1 {{replicated axes must be in the order of the mesh}}
   %0 = sdy.reshard %a <@mesh, [{}, {}], replicated={"y", "x"}> : tensor<16x8xf32>
   func.return
 }
@@ -103,7 +103,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The result of an all-gather must have the sharding that the gathering leaves.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{result sharding {} doesn't match expected sharding {"y"} on dimension 0}}
+  // expected-error@+1 {{dimension 0 of the result is sharded along {}, expected {"y"}}}
   %0 = sdy.all_gather [{}, {"x"}] %a out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -123,7 +123,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 // The list of axes must have an entry for each dimension of the operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{but collective axes has rank 1}}
+  // expected-error@+1 {{but the number of lists of axes is 1}}
   %0 = sdy.all_slice [{}] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -133,7 +133,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The result of an all-slice must be sharded along the sliced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
-  // expected-error@+1 {{doesn't match expected sharding {"x"} on dimension 0}}
+  // expected-error@+1 {{dimension 0 of the result is sharded along {}, expected {"x"}}}
   %0 = sdy.all_slice [{"x"}, {}] %p out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -143,7 +143,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 // An all-to-all must have at least one parameter.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{parameter list is empty}}
+  // expected-error@+1 {{the list of moves must not be empty}}
   %0 = sdy.all_to_all [] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -163,7 +163,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // An all-to-all must not use a dimension twice.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{overlapping source/target dimensions}}
+  // expected-error@+1 {{the source and target dimensions [1, 1] must be distinct}}
   %0 = sdy.all_to_all [{"x"}: 1->1] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -173,7 +173,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A collective permute must keep the number of parts of each dimension.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{sharded size of result doesn't match operand on dimension 0: 2 != 4}}
+  // expected-error@+1 {{dimension 0 of the result is divided into 2 shards, expected 4, as in the operand}}
   %0 = sdy.collective_permute %a out_sharding=<@mesh, [{"x"}, {"y"}]> : tensor<16x8xf32>
   func.return
 }
@@ -184,7 +184,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 sdy.mesh @axes = <["y"=4, "z"=2]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{result mesh has different axes than operand mesh}}
+  // expected-error@+1 {{the meshes @mesh and @axes must have the same axes}}
   %0 = sdy.collective_permute %a out_sharding=<@axes, [{"y"}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -214,7 +214,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // A reduce-scatter must shard its result along the reduced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{doesn't match expected sharding {"y"} on dimension 1}}
+  // expected-error@+1 {{dimension 1 of the result is sharded along {"x"}, expected {"y"}}}
   %0 = sdy.reduce_scatter max [{}, {"y"}] %m out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -244,7 +244,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // `replicated_to_unreduced` must have at least one axis.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{replicated_to_unreduced: axes must not be empty}}
+  // expected-error@+1 {{the list of axes must not be empty}}
   %0 = sdy.replicated_to_unreduced {} %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -294,12 +294,12 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// expected-error@+1 {{axis size must be at least 1}}
+// expected-error@+1 {{axis 'x' has size 0, expected at least 1}}
 sdy.mesh @mesh = <["x"=0]>
 
 // -----
 
-// expected-error@+1 {{duplicate axis name}}
+// expected-error@+1 {{the axis names of the mesh must be distinct}}
 sdy.mesh @mesh = <["x"=2, "x"=2]>
 
 // -----
@@ -314,7 +314,7 @@ sdy.mesh @mesh = <["x"=2], device_ids=[0]>
 
 // -----
 
-// expected-error@+1 {{axes is empty and device_ids has more than one element}}
+// expected-error@+1 {{a mesh without axes has 2 device ids, expected at most one}}
 sdy.mesh @mesh = <[], device_ids=[0, 1]>
 
 // -----
@@ -343,7 +343,7 @@ func.func @f(%x: tensor<16x8xf32>) {
 
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%x: tensor<16x8xf32>) {
-  // expected-error@+1 {{in_shardings 0: unknown axis name: "z"}}
+  // expected-error@+1 {{in_shardings 0: the mesh has no axis "z"}}
   sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {"z"}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<16x8xf32>) {
     sdy.return
   } : (tensor<16x8xf32>) -> ()
