@@ -66,7 +66,7 @@ class VerifiedOperations:
             op = op.next_op
 
     def _key(self, op: Operation) -> tuple[object, ...] | None:
-        """Return the key of an operation, in which indices represent types and properties; None without a key.
+        """Return the key of an operation, in which indices represent types and properties; None if it has none.
 
         Unlike `key_of`, this also returns keys for operations that apply a small region to elements.
         """
