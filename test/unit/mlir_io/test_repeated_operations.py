@@ -82,7 +82,7 @@ def test_pointers_inside_a_known_reduction_are_verified():
     add = second.regions[0].block.first_op
     assert add is not None
     add.parent = first.regions[0].block
-    with pytest.raises(ValueError, match="does not point to the block"):
+    with pytest.raises(ValueError, match="does not refer to the block"):
         verify_nested(module)
 
 
