@@ -9,7 +9,7 @@ incoming cotangents and all inputs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 
 from .graph import Graph
 
@@ -69,7 +69,31 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 
 
-def joining_gates(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
+def expandable_gradients(graph: Graph) -> frozenset[int]:
+    """Return the gradient values that take more bytes than their gradient operands, and that a compiler fuses into
+    their only reader: sums of padded values, which are the gradients of slices."""
+    expandable, source_bytes = set[int](), list(graph.sizes)
+    for op, made in enumerate(graph.makes):
+        if not graph.gradient[op] or len(made) != 1 or len(graph.readers[made[0]]) != 1:
+            continue
+        value = made[0]
+        sources = _gradient_operands(graph, value)
+        total = sum(source_bytes[source] for source in sources)
+        if sources and graph.flops[op] <= graph.sizes[value] and total < graph.sizes[value]:
+            expandable.add(value)
+            source_bytes[value] = total
+    return frozenset(expandable)
+
+
+def _gradient_operands(graph: Graph, value: int) -> list[int]:
+    """Return the gradient values among the operands of the operation that makes the value."""
+    read = (operand for operand in graph.reads[graph.maker[value]] if operand not in graph.constants)
+    return [operand for operand in read if graph.maker[operand] >= 0 and graph.gradient[graph.maker[operand]]]
+
+
+def joining_gates(
+    graph: Graph, readers: Collection[int], after: int, before: int, until: int, expandable: Set[int]
+) -> tuple[int, ...]:
     """Return the cotangents defined before the copies that are combined with results of the readers.
 
     A cotangent that passes through a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a
@@ -83,6 +107,7 @@ def joining_gates(graph: Graph, readers: Collection[int], after: int, before: in
         after: The operation after which the returned cotangents are defined and become available.
         before: The operation before which the copies are inserted.
         until: The operation before which the cotangents are combined.
+        expandable: The values that are replaced by their parts (`expandable_gradients`).
     """
     dependents, cotangents = set(readers), list[int]()
     for op in range(before, until):
@@ -92,7 +117,7 @@ def joining_gates(graph: Graph, readers: Collection[int], after: int, before: in
             cotangents += [
                 value for value, maker in zip(graph.reads[op], makers, strict=True) if after < maker < before
             ]
-    sources = dict.fromkeys(source for value in cotangents for source in _smallest_sources(graph, value))
+    sources = dict.fromkeys(source for value in cotangents for source in _smallest_sources(graph, value, expandable))
     gates = [
         value
         for value in sources
@@ -106,7 +131,7 @@ MAX_SUMMANDS = 48
 through earlier tokens."""
 
 
-def _smallest_sources(graph: Graph, value: int) -> list[int]:
+def _smallest_sources(graph: Graph, value: int, expandable: Set[int]) -> list[int]:
     """Return the values to store for `value`: itself, or the latest parts from which a compiler recomputes it in a
     fused reader, whichever take fewer bytes."""
     leaves, pending = list[int](), deque([value])
@@ -114,8 +139,8 @@ def _smallest_sources(graph: Graph, value: int) -> list[int]:
         if not pending:
             break
         current = pending.popleft()
-        if current in graph.has_smaller_sources:
-            pending.extend(graph.gradient_sources(current))
+        if current in expandable:
+            pending.extend(_gradient_operands(graph, current))
         else:
             leaves.append(current)
     return leaves

@@ -157,27 +157,6 @@ class Graph:
         gradient = self.gradient
         return tuple([tuple([reader for reader in readers if gradient[reader]]) for readers in self.readers])
 
-    def gradient_sources(self, value: int) -> list[int]:
-        """Return the gradient values among the operands of the operation that makes the value."""
-        read = (operand for operand in self.reads[self.maker[value]] if operand not in self.constants)
-        return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
-
-    @cached_property
-    def has_smaller_sources(self) -> frozenset[int]:
-        """Gradient values that take more bytes than their gradient operands, and whose operation a compiler fuses into
-        the only reader: sums of padded values, the gradients of slices."""
-        smaller, source_bytes = set[int](), list(self.sizes)
-        for op, made in enumerate(self.makes):
-            if not self.gradient[op] or len(made) != 1 or len(self.readers[made[0]]) != 1:
-                continue
-            value = made[0]
-            sources = self.gradient_sources(value)
-            total = sum(source_bytes[source] for source in sources)
-            if sources and self.flops[op] <= self.sizes[value] and total < self.sizes[value]:
-                smaller.add(value)
-                source_bytes[value] = total
-        return frozenset(smaller)
-
     @cached_property
     def returned(self) -> frozenset[int]:
         """Values that the function returns."""

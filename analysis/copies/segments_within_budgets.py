@@ -138,7 +138,8 @@ class _Chooser:
             constraints.read_by_others |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
-            f"{option('segment-budgets')}: no plan was found that meets the budgets, but such a plan may exist",
+            f"{option('segment-budgets')}: no plan was found that meets the budgets, but such a plan may exist; "
+            "raise the budgets",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:

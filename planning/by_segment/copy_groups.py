@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 
-from ..gates import can_delay, gates_for, joining_gates
+from ..gates import can_delay, expandable_gradients, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, NotRecomputed, Plan
 from .batches import in_turn, split_into_batches
@@ -226,6 +227,10 @@ class _Planner:
     copy_counts: dict[int, int] = field(default_factory=dict[int, int])
     next_place: dict[int, int] = field(default_factory=dict[int, int])
 
+    @cached_property
+    def _expandable_gradients(self) -> frozenset[int]:
+        return expandable_gradients(self.graph)
+
     def run(self) -> None:
         """Serve all copy requests."""
         outputs = outputs_of(self.graph, self.targets)
@@ -283,7 +288,7 @@ class _Planner:
         if not gates or not self.options.holds_joining_cotangents:
             return gates
         after = max(graph.maker[value] for value in replaced)
-        later = joining_gates(graph, readers, after, before, self.next_place[before])
+        later = joining_gates(graph, readers, after, before, self.next_place[before], self._expandable_gradients)
         return tuple(dict.fromkeys([*gates, *later]))
 
     def _copy_spine(
