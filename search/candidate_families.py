@@ -9,7 +9,7 @@ from functools import partial
 
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from ..planning.solvers.result import Stop
 from .best_attempt import ScoredAttempt
 from .plan_family import PlanFamily, UnscoredPlan
@@ -89,7 +89,7 @@ def by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[ReducedPlan
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
 
 
-def _without_marks_of_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
+def _without_marks_of_others(notes: Iterable[OperationNote], names: frozenset[str]) -> tuple[OperationNote, ...]:
     """Drop the marks of segments not in `names` from the notes; operations keep their segment names."""
     return tuple(
         note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..planning.plan import Plan
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from ..planning.solvers.result import Stop
 from .plan_origin import PlanOrigin
 
@@ -34,7 +34,7 @@ class UnscoredPlan:
 
     origin: PlanOrigin
     plan: Plan
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     segments: Mapping[int, str]
 
 

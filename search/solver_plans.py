@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from ..planning.solvers.result import Stop
 from .beside_segments import BesideSegments
 from .plan_family import PlanFamily, UnscoredPlan
@@ -44,7 +44,7 @@ class SolverPlans:
 
     graph: Graph
     segment_limits: SegmentLimits | None
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     _family: PlanFamily = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from ..analysis.memory.peaks import Forecast, Peaks
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph
 from ..planning.plan import Plan
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from .plan_family import LESS_WORK_NEXT, UnscoredPlan
 from .plan_origin import PlanOrigin
 
@@ -29,7 +29,7 @@ class StepCandidate:
 
     origin: PlanOrigin
     plan: Plan
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     need_share: float
     work: int
 
