@@ -17,7 +17,14 @@ from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
-from ..planning.by_segment.by_structure import CutMethod, Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
+from ..planning.by_segment.by_structure import (
+    CutMethod,
+    Cuts,
+    cut_into,
+    cuts_by_blocks,
+    cuts_by_structure,
+    single_segment,
+)
 from ..planning.graph import Graph
 
 MANY_OPERATIONS = 2000
@@ -171,7 +178,7 @@ def attempts_for(
         return
     if source is SegmentSource.NAMES and is_small:
         yield Attempt(Segmentation(own_outputs=True))
-    if (whole := uncut(graph)) is not None:
+    if (whole := single_segment(graph)) is not None:
         yield Attempt.with_cuts(whole)
     divisions = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
     by_structure = [cuts for cuts in divisions if cuts is not None]

@@ -19,7 +19,7 @@ from ..analysis.step.marks import is_forced
 from ..analysis.step.step import Step
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
-from ..planning.by_segment.each_pass import in_each_pass
+from ..planning.by_segment.each_pass import repeat_in_each_pass
 from ..planning.plan import Plan
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, Topic
@@ -187,7 +187,7 @@ class _StepAttempts:
         for attempt in attempts_at(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)
             yield planned
-            if (each_pass := in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
+            if (each_pass := repeat_in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
                 yield PlannedAttempt(replace(attempt, each_pass=True), planned.decided, each_pass)
 
     def _plan(self, attempt: Attempt) -> PlannedAttempt:

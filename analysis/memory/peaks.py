@@ -171,7 +171,9 @@ class Forecast:
             if instruction.origin in segments and not instruction.is_new and graph.forward[op]
         }
         parts = early_parts(graph, segment_of)
-        return insert_barriers(graph, program, [Barrier(early.operations[0], early.waiting) for early in parts])
+        return insert_barriers(
+            graph, program, [Barrier(early.operations[0], early.barrier_operands) for early in parts]
+        )
 
     def of_program(self, program: SimulatedProgram) -> Peaks:
         """Return the peaks of a simulated program."""

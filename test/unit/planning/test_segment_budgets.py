@@ -9,7 +9,7 @@ import pytest
 
 from recompute.planning.by_segment import keep_alone
 from recompute.planning.by_segment import keep_together as together_module
-from recompute.planning.by_segment.keep_alone import keep_within, least_kept
+from recompute.planning.by_segment.keep_alone import keep_within, smallest_kept
 from recompute.planning.by_segment.keep_together import keep_together
 from recompute.planning.by_segment.segment_problem import SegmentProblem
 
@@ -60,7 +60,7 @@ def test_kept_values_need_the_least_work_within_each_budget(monkeypatch: pytest.
         least = min((size for size, _, _ in sets), default=None)
         if least is None:
             continue
-        assert item.bytes(least_kept(item)) == least, seed
+        assert item.bytes(smallest_kept(item)) == least, seed
         for most in {least - 1, least, least + 6, sum(item.sizes.values()) // 2, sum(item.sizes.values())}:
             kept = keep_within(item, most)
             assert (kept is None) == (most < least), (seed, most)
