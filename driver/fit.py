@@ -18,9 +18,9 @@ from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
-from ..planning.solvers.incumbent import Incumbent, silent
+from ..planning.solvers.incumbent import Incumbent, ignore_progress
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Progress, Result, Stop, never
+from ..planning.solvers.result import Progress, Result, Stop, never_stop
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import rewrite_within
@@ -44,9 +44,9 @@ def fit(
     step: ModuleOp | str | HasText,
     memory: str | float,
     model: str = ORDER,
-    stop: Stop = never,
+    stop: Stop = never_stop,
     effort: Effort | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Fit:
     """Decide whether a step fits a memory budget.
 

@@ -23,7 +23,7 @@ from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
-from ..planning.solvers.result import Stop, never
+from ..planning.solvers.result import Stop, never_stop
 from ..support.diagnostics import BadRequest
 from ..support.operations import every_operation
 from ..support.timing import part
@@ -115,7 +115,7 @@ class Pool:
 
     @classmethod
     @part("plan")
-    def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
+    def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop) -> Pool:
         """Return the pool of a module, which stays unchanged.
 
         Args:
@@ -139,7 +139,7 @@ class Pool:
     def predictions(self) -> Sequence[Prediction]:
         return [candidate.prediction for candidate in self.candidates]
 
-    def search(self, ratio: Ratio, stop: Stop = never) -> Sequence[Prediction]:
+    def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
         """Add candidates around the least work that is expected to fit.
 
         Args:

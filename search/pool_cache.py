@@ -12,7 +12,7 @@ from ..analysis.step.jax_paths import path_of
 from ..analysis.step.phase_sources import registered_sources, sources
 from ..mlir_io.printer import print_module
 from ..options.recompute_options import RecomputeOptions
-from ..planning.solvers.result import Stop, never
+from ..planning.solvers.result import Stop, never_stop
 from ..rules.registry import BUILT_IN
 from ..support.locations import LocationNumbers
 from ..support.operations import every_operation, name_of
@@ -24,7 +24,7 @@ _HOLDERS = {"builtin.module", "func.func"}
 _pools: OrderedDict[object, Pool] = OrderedDict()
 
 
-def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
+def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop) -> Pool:
     """Return the pool of a module, which is cached by the content of the module and by the options. Raises `Refusal` as
     `Pool.of` does."""
     key = _key(module, options)

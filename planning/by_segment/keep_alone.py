@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..min_cut import min_cut
-from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, available, solve
+from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, is_installed, solve
 from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
@@ -38,7 +38,7 @@ def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
     if piece.bytes(least) > most:
         return None
     greedy = _fill_budget(piece, _search_prices(piece, most, plain, least), most)
-    return _improve_exactly(piece, most, greedy) if available() else greedy
+    return _improve_exactly(piece, most, greedy) if is_installed() else greedy
 
 
 def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], smaller: frozenset[int]) -> frozenset[int]:

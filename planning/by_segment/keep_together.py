@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, available, solve
+from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, is_installed, solve
 from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
@@ -40,7 +40,7 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
         pieces: The problem of each segment.
         most: The budget of each segment in bytes.
     """
-    if not available():
+    if not is_installed():
         return KeptTogether(None, False)
     columns = KeepColumns.of(pieces.values())
     rows = CoverRows()

@@ -23,7 +23,7 @@ from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
-from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, time_limit
 from ....planning.solvers.result import Stop
 from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
@@ -354,7 +354,7 @@ class _CompilerSearch:
 
     def _stop_of_planning(self) -> Stop:
         """Return a predicate that ends the planning, at the work limit of the solvers or when the search ends."""
-        is_over = limited()
+        is_over = time_limit()
         return lambda: is_over() or self._is_stopped()
 
     def _is_stopped(self) -> bool:

@@ -29,7 +29,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import UNCUT
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.calibrated_search import Prediction
-from recompute.planning.solvers.result import never
+from recompute.planning.solvers.result import never_stop
 from recompute.search.budget.rounds import MORE, Rounds
 from recompute.search.plan_origin import PlanOrigin, PlanSource
 from recompute.search.pool import ModuleCandidate, Pool
@@ -212,7 +212,7 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
         limit_bytes=1000,
         compilers=compilers,
         line=ProgressLine("step"),
-        stop=never,
+        stop=never_stop,
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
         search.best()
@@ -244,7 +244,7 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
         limit_bytes=1000,
         compilers=compilers,
         line=line,
-        stop=never,
+        stop=never_stop,
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 2\.0 KiB"):
         search.best()
@@ -338,7 +338,7 @@ def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None
         plain_needs=(1.0, 2000.0),
         measure=lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
         stop=lambda: True,
-        is_over=never,
+        is_over=never_stop,
         measured_needs={1: 900.0},
         results={0: 2000.0},
     )

@@ -82,7 +82,7 @@ def test_invalid_copies_are_rejected(pairs: list[Pair], reason: str) -> None:
     [
         ([0, 1, 2], r"the order omits operation 3 \(d\)"),
         ([1, 0, 2, 3], r"operation 1 \(b\) uses a before its definition"),
-        ([0, 1, 2, 4], "the order names operation 4, but the graph has only 4 operations"),
+        ([0, 1, 2, 4], "the order contains operation 4, but the graph has only 4 operations"),
     ],
 )
 def test_invalid_orders_are_rejected(order: list[int], reason: str) -> None:
