@@ -94,7 +94,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
     bound = lower_bound(single.step) if single is not None and not single.is_cut else None
     unfit = Fit(
         budget=text,
-        memory_model=budget.by,
+        memory_model=budget.model_phrase,
         verdict=Verdict.NO,
         plain=plain,
         argument_and_result_bytes=around,
@@ -106,7 +106,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
         limits = budget_limits(module, budget)
     except Refusal as error:
         return replace(unfit, reason=error.reason)
-    if limits.is_kept:
+    if limits.is_within_budget:
         return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.limit_bytes or {}, peaks=plain)
     if bound is not None and bound.bytes > min((limits.limit_bytes or {}).values(), default=0):
         reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries"

@@ -45,8 +45,8 @@ class TwoPointBound:
         maker = int(problem.makers[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (
-            f"operation {labels[0]} reads a result of {labels[1]}, which is live while {labels[2]} runs, or recomputed "
-            "after it"
+            f"operation {labels[0]} reads a result of {labels[1]}; this result is live while {labels[2]} runs, or it "
+            "is recomputed after that"
         )
 
 

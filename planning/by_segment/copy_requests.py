@@ -19,15 +19,15 @@ from ..graph import NO_MAKER, Graph
 
 # Reasons for messages: why a segment or a value is not recomputed.
 FROM_CONSTANTS = "it is computed only from constants, and keeping it costs nothing"
-NO_GATE = "the backward pass begins with these values, so that recomputing them frees nothing"
+NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
-    "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
-    "returned values, or values marked to be saved"
+    "gradient operations read only values of it that are kept: outputs, which operations after it read, returned "
+    "values, and values that are marked to be saved"
 )
 ALL_KEPT = (
-    "every value is an output, which later operations read, or marked to be saved; the option outputs recomputes "
-    "outputs too"
+    "each of its values is marked to be saved, or is an output, which later operations read; with the option outputs, "
+    "outputs are recomputed too"
 )
 FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""

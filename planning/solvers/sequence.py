@@ -89,7 +89,7 @@ def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
     for line_number, line in enumerate(text.splitlines(), 1):
         word = line.split("#")[0].strip()
         if word and word not in numbers:
-            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is not an operation of the graph")
+            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is not the label of an operation of the graph")
         if word:
             sequence.append(numbers[word])
     return np.array(sequence, np.int64)

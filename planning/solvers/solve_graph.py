@@ -243,7 +243,7 @@ def _failure(budget: int) -> str:
 def _describe_minimum(problem: Problem, bound: TwoPointBound, least_bytes: int) -> str:
     """Return a clause with the smallest budget for which a plan was found, and the proven lower bound."""
     proved = readable_bytes(max(bound.bytes, largest_working_set(problem).bytes))
-    return f"the best plan found needs {readable_bytes(least_bytes)}, and none needs less than {proved}"
+    return f"the best plan found needs {readable_bytes(least_bytes)}, and no plan needs less than {proved}"
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewri
     minimum = readable_bytes(refusal.minimum_bytes)
     if rewritten_bytes and refusal.minimum_bytes <= budget:
         last = readable_bytes(rewritten_bytes)
-        return f"{_failure(budget)}: after rewriting, the last plan needs {last}; none needs less than {minimum}"
+        return f"{_failure(budget)}: after rewriting, the last plan needs {last}; no plan needs less than {minimum}"
     if not refusal.minimum_bytes:
         return f"{_failure(budget)}: {refusal.reason}"
     clause = f"no plan needs less than {minimum}"

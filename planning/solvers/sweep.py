@@ -24,7 +24,7 @@ MAX_BUDGETS = 16
 """Maximum number of budgets that are tried to find the smallest one."""
 BUDGET_TOLERANCE = 1 / 1000
 """Tolerance of the search for the smallest budget, as a share of the peak of the plain step."""
-NOT_TRIED = Infeasible("not tried: the search was stopped before", False, 0)
+NOT_TRIED = Infeasible("not tried, because the search was stopped earlier", False, 0)
 
 
 def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never_stop) -> list[Outcome]:

@@ -159,7 +159,7 @@ class _Search:
             stop=never_stop,
             is_over=is_over,
             measured_needs=needs,
-            more=0,
+            extra_candidates=0,
         ).best(COMPILES)
 
     def _is_good_enough(self, measurement: Measurement, limit: int) -> bool:

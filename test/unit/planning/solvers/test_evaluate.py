@@ -59,7 +59,7 @@ def test_order_text_round_trips() -> None:
     text = order_text(CHAIN, sequence)
     assert text == "10\n11\n15\n10\n16\n"
     assert read_order(CHAIN, "# by hand\n" + text.replace("15", "15  # c") + "\n").tolist() == sequence.tolist()
-    with pytest.raises(ValueError, match="order:2:1: error: '12' is not an operation of the graph"):
+    with pytest.raises(ValueError, match="order:2:1: error: '12' is not the label of an operation of the graph"):
         read_order(CHAIN, "10\n12\n")
 
 
