@@ -26,8 +26,8 @@ PROMISING_FACTOR = 1.1
 measured need."""
 
 Ratio = Callable[["Prediction"], float]
-"""A function that maps a prediction to the expected need, as a multiple of the limit. In a search for the lowest need,
-the result is infinite."""
+"""A function that maps the prediction for a plan to its expected need, as a multiple of the limit. In a search for the
+lowest need, the result is infinite."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Prediction:
 
 @dataclass
 class CalibratedSearch:
-    """The state of a search.
+    """The state of a search. Candidates are identified by their indices in `choices`.
 
     Attributes:
         choices: The predictions of the candidates.

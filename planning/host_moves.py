@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class MoveOffer:
-    """The amount of bytes that a planner may move, and the price of a move.
+    """A limit on the bytes that a planner may move, and the price of a move.
 
     Attributes:
         share: The bytes that may be moved, in percent of the bytes that the link can move during the forward pass.

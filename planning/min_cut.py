@@ -1,4 +1,4 @@
-"""Choose the cheapest set of values to keep from which all needed values can be recomputed, as a minimum cut.
+"""Compute a minimum cut: the cheapest set of values to keep from which all needed values can be recomputed.
 
 The network is the data flow with capacities on the values (L. R. Ford, D. R. Fulkerson, "Maximal flow through a
 network", 1956). Among cuts of equal cost, the cut nearest to the needed values is chosen, so that the fewest values are

@@ -31,7 +31,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         The plan. Operations whose copies no gate would delay are listed as kept, with the reason.
 
     Raises:
-        ValueError: For an operation or a place that does not exist, and for a place that is not after the operation.
+        ValueError: If an operation or a place does not exist, or if a place does not follow its operation.
     """
     operations_at = _operations_by_place(graph, pairs)
     groups = list[CopyGroup]()

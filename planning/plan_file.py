@@ -19,7 +19,7 @@ from .plan import Batch, CopyGroup, NotRecomputed, Plan
 
 
 class BadPlan(ValueError):
-    """A plan cannot be parsed, or does not match the graph. The message names the field."""
+    """The error for a plan that cannot be parsed or does not match the graph. The message names the field."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class JsonFields:
         return value
 
     def objects(self, name: str, names: Sequence[str]) -> list[JsonFields]:
-        """Read a list of objects that have only the fields `names`."""
+        """Read a list of objects. Fields that are not in `names` are refused."""
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong_type(name, "list")
@@ -80,7 +80,7 @@ class JsonFields:
         return [JsonFields.of(entry, f"{self.where}.{name}[{index}]", names) for index, entry in enumerate(entries)]
 
     def object(self, name: str, names: Sequence[str]) -> JsonFields:
-        """Read an object that has only the fields `names`."""
+        """Read an object. Fields that are not in `names` are refused."""
         return JsonFields.of(self._value(name), f"{self.where}.{name}", names)
 
     def wrong_type(self, name: str, expected: str) -> BadPlan:

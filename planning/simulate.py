@@ -216,7 +216,7 @@ class _GraphWriter:
         return results
 
     def _latest_copy(self, value: int) -> int:
-        """Return the latest copy of a value, or the value itself."""
+        """Return the latest copy of a value, or the value itself if it has no copy."""
         return self.copy_of[value][0] if value in self.copy_of else value
 
     def _after_barriers(self, value: int) -> int:

@@ -159,7 +159,7 @@ def attempts_for(
     """Yield the attempts at dividing a step whose segments have the given source, the most promising ones first.
 
     If the search may divide the step in other ways, several ways of copying named segments are tried only for steps
-    with fewer than `MANY_OPERATIONS`.
+    with fewer than `MANY_OPERATIONS` operations.
 
     Args:
         graph: The graph of the step.

@@ -15,9 +15,9 @@ from .vetoes import why_peak_rises, why_worse
 EQUAL_PEAK_FACTOR = 1.02
 """If the peaks of two attempts differ by at most this factor, the model of XLA:CPU cannot rank the attempts."""
 HIGH_PEAK_FACTOR = 1.3
-"""In a step with `MANY_OPERATIONS`, an attempt is not evaluated under the model of XLA:CPU if its peak in program order
-exceeds the lowest one by more than this factor. Among 89 choices for such steps in the examples and benchmarks, this
-limit changes none."""
+"""In a step with at least `MANY_OPERATIONS` operations, an attempt is not evaluated under the model of XLA:CPU if its
+peak in program order exceeds the lowest one by more than this factor. Among 89 choices for such steps in the examples
+and benchmarks, this limit changes none."""
 STRUCTURE_GAINS = 0.8
 """Segments by structure replace named segments if a product is below this limit: the squared ratio of their peaks under
 the model of XLA:CPU, times the ratio of their peaks in program order. The reason is that the model errs by about 7 %
@@ -80,10 +80,10 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
     """Return the attempts that may have the lowest peak under the model of XLA:CPU, selected by peaks that are cheap to
     compute.
 
-    For a step with `MANY_OPERATIONS`, an attempt is excluded if it raises a peak, or if its peak in program order is
-    more than `HIGH_PEAK_FACTOR` times the lowest one. The attempt with a single segment for the whole step is never
-    excluded, because only the model shows what it saves. For smaller steps the model takes little time, so no attempt
-    is excluded.
+    For a step with at least `MANY_OPERATIONS` operations, an attempt is excluded if it raises a peak, or if its peak in
+    program order is more than `HIGH_PEAK_FACTOR` times the lowest one. The attempt with a single segment for the whole
+    step is never excluded, because only the model shows what it saves. For smaller steps the model takes little time,
+    so no attempt is excluded.
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored

@@ -36,8 +36,8 @@ class Recomputation:
             of the cost.
         containing_functions: For each step inside a loop, branch or per-device body, the public function that contains
             it.
-        run_counts: For such a step, the number of times that it runs in one run of this function; 1 for steps without
-            an entry.
+        run_counts: For each step in `containing_functions`, the number of times that it runs in one run of this
+            function; 1 for steps without an entry.
         saved_share: The share of the peak that is saved under the model of XLA:CPU; None if there is no forecast for
             the module as a whole.
     """

@@ -34,6 +34,7 @@ def plain_cost(step: Step, which: Sequence[bool]) -> int:
 
 
 def _without_moves(step: Step) -> Sequence[int]:
-    """Return the cost of each operation in the plain step. An offered move to the host costs nothing there."""
+    """Return the cost of each operation in the plain step. A move to the host that planners may choose costs
+    nothing."""
     costs = zip(step.numbered.operations, step.graph.cost, strict=True)
     return [0 if is_offload(op) else cost for op, cost in costs]

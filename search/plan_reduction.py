@@ -69,7 +69,7 @@ def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
-    """Return a plan with only these groups. Where they read copies of other groups, they read the originals instead."""
+    """Return a plan with only these groups. A read of a copy in another group becomes a read of the original."""
     # The solvers are imported here, so that only callers that need them wait for the import.
     from ..planning.solvers.solve_graph import pairs_with_views
 

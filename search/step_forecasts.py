@@ -59,8 +59,8 @@ class StepForecasts:
     _by_plan: dict[Plan, StepCandidate] = field(default_factory=dict[Plan, StepCandidate])
 
     def candidate_of(self, unscored: UnscoredPlan | None, peaks: Peaks | None = None) -> StepCandidate | None:
-        """Return the candidate for a plan, and forecast the plan if it is new. None for a plan without copies, and for
-        a plan that exceeds the segment limits.
+        """Return the candidate for a plan, and forecast the plan if it is new. Return None for a plan without copies,
+        and for a plan that exceeds the segment limits.
 
         `peaks`: the forecast peaks of the plan, if they are already computed.
         """

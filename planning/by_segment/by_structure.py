@@ -122,8 +122,8 @@ def cut_into(graph: Graph, count: int) -> Cuts | None:
     """Return cuts into `count` segments, or into fewer segments if there are too few places to cut; None if there is no
     such place.
 
-    Of the cuts by structure into at most `count` segments, those with the most segments are refined: the segment with
-    the most residual bytes is cut again until there are `count` segments.
+    The function starts with the cuts by structure that have the most segments, up to `count`. Then it cuts the segment
+    with the most residual bytes until there are `count` segments.
     """
     places = _CutPlaces.of(graph)
     candidates = [cuts for cuts in cuts_by_structure(graph, max(count, 2)) if cuts.segment_count <= count]

@@ -315,8 +315,8 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 
 def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
-    """Return the sorted arrivals. Where an operation would be copied before it has run, its first use is added as an
-    arrival.
+    """Return the sorted arrivals. Where an operation would be copied before it has run, the earliest first use of it or
+    of a later operation is added.
 
     This happens only in steps with several gradients in sequence.
 

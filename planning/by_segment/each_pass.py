@@ -43,7 +43,7 @@ def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
     """Return, for each group, the readers at which the backward pass enters it: its first reader, and each reader
-    before which at least half of the other groups have been read since its previous reader."""
+    before which at least half of the other groups have been read since the previous reader of this group."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )

@@ -29,8 +29,8 @@ def smallest_kept(piece: SegmentProblem) -> frozenset[int]:
 
 
 def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
-    """Return storages to keep, of at most `most` bytes in total, with little recomputation work for the others; None if
-    no set of storages is within this limit."""
+    """Return a set of storages to keep that takes at most `most` bytes and leaves little recomputation work; None if
+    every possible set exceeds this limit."""
     plain = _cut_at_price(piece, Fraction(0))
     if piece.bytes(plain) <= most:
         return plain

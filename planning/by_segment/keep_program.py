@@ -69,19 +69,19 @@ def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProble
         budget: The budget of the segment in bytes.
     """
     unit = gcd(*piece.sizes.values()) or 1
-    rows.at_least(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
+    rows.add_row(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
 
     def kept_or_recomputed(v: int) -> list[tuple[int, float]]:
         recomputed = [(columns.run[piece.makers[v]], 1.0)] if v in piece.operands else []
         return [(columns.keep[v], 1.0), *recomputed]
 
     for v in sorted(piece.never_kept):
-        rows.at_least(0.0, [(columns.keep[v], -1.0)])
+        rows.add_row(0.0, [(columns.keep[v], -1.0)])
     for v in sorted(piece.needed):
-        rows.at_least(1.0, kept_or_recomputed(v))
+        rows.add_row(1.0, kept_or_recomputed(v))
     for op in rerunnable_operations(piece):
         operands = {need for made, needs in piece.operands.items() if piece.makers[made] == op for need in needs}
         for v in sorted(operands):
-            rows.at_least(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
+            rows.add_row(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
         for v in sorted(piece.operands_outside[op] & columns.keep.keys()):
-            rows.at_least(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])
+            rows.add_row(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])

@@ -61,8 +61,8 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
 def _is_valid(
     pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept: Mapping[str, frozenset[int]]
 ) -> bool:
-    """Return whether the kept storages satisfy all constraints, in exact integers, because HiGHS computes in floating
-    point."""
+    """Return whether the kept storages satisfy all constraints. The check uses exact integers, because HiGHS computes
+    in floating point."""
     all_kept = frozenset[int]().union(*kept.values())
     for name, piece in pieces.items():
         recomputed = piece.recomputed_without(kept[name])

@@ -153,7 +153,7 @@ class _SegmentPlanner:
                 # needs.
                 read_by_others = (read - self.accumulated.read_by_others) & piece.sizes.keys() - self.barred
                 if not read_by_others:
-                    return self._without_barred(plan)
+                    return self._with_proof(plan)
                 self.barred |= read_by_others
                 return None
             plans[name] = plan
@@ -194,7 +194,7 @@ class _SegmentPlanner:
         plain = bytes_of(self.graph, saved_storages(self.graph, self.segments[name].operations))
         return SegmentPlan(kept, piece.recomputed_without(kept), piece.bytes(kept), plain, budget)
 
-    def _without_barred(self, failure: SegmentInfeasible) -> SegmentInfeasible:
+    def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
         """Return the failure with a proof, if possible. If the segment exceeds its budget even with no storage barred,
         it exceeds it under every plan of the other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)

@@ -25,7 +25,7 @@ CUT_OFFSETS = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
 BEST_CUTS = 3
 """Number of single cuts at which the integer program is solved."""
 TOLERANCE = 1e-3
-"""The integer program stops at this gap between cost and bound, in percentage points."""
+"""The integer program stops once the gap between cost and bound is at most this value, in percentage points."""
 ROUNDING = 1e-5
 """A margin for floating-point errors of HiGHS, subtracted from each bound, in percentage points."""
 
@@ -57,7 +57,7 @@ class CutBounds:
     best_cut: int = -1
 
     @property
-    def named_best(self) -> str:
+    def best_start_name(self) -> str:
         """The name of the start solution from the best single cut."""
         return _name_of([self.best_cut])
 
@@ -120,7 +120,7 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def min_distance(problem: Problem) -> int:
-    """Return the number of operations by which two cuts must be more than apart."""
+    """Return the distance, in operations, up to which two cuts are too close to each other."""
     return max(1, len(problem) // 128)
 
 
@@ -154,7 +154,7 @@ def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
 def add_separating_cuts(cuts: Collection[int], overflows: Collection[Ints], distance: int) -> tuple[int, ...]:
     """Return the cuts, extended until each previous solution exceeds the budget at one of them.
 
-    Each new cut is placed where the most of the remaining solutions exceed the budget.
+    Each new cut is placed where the largest number of remaining solutions exceed the budget.
 
     Args:
         cuts: The first cuts.

@@ -20,9 +20,9 @@ SMALL_PROBLEM = 700
 """Maximum number of operations of a small problem. On small problems, programs with many cuts, copies in the forward
 pass, longer annealing and windows are tried as well."""
 CLOSED_GAP = 0.01
-"""The search ends at this gap between plan and bound, in percentage points."""
+"""The search ends once the gap between plan and bound is at most this value, in percentage points."""
 OPEN_GAP = 0.1
-"""Small problems are searched further above this gap, in percentage points."""
+"""The search on a small problem continues while the gap is above this value, in percentage points."""
 
 Bounds = CutBounds | FlowBounds
 
@@ -53,14 +53,14 @@ class Effort:
 
     @staticmethod
     def long() -> Effort:
-        """Return the limits for thorough searches. With tight budgets of small graphs, they take ten minutes and more,
-        most of it for the bound."""
+        """Return the limits for thorough searches. For a tight budget of a small graph, a search takes ten minutes or
+        more, most of it for the bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
     def retry() -> Effort:
         """Return the limits for a second search, after a search with the limits `brief` found no plan. On small
-        problems, it takes one or two seconds."""
+        problems, such a search takes one or two seconds."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:

@@ -42,8 +42,8 @@ JsonNode = dict[str, Any]
 
 
 class BadGraph(ValueError):
-    """A graph cannot be parsed. The message begins with `file:line:col: error:` if the text is not JSON; otherwise it
-    names the node."""
+    """The error for a graph that cannot be parsed. The message begins with `file:line:col: error:` if the text is not
+    JSON; otherwise it names the node."""
 
 
 @dataclass
@@ -146,7 +146,7 @@ def _nodes(text: str, name: str) -> list[JsonNode]:
 
 
 def _why_no_shape(shape: object) -> str | None:
-    """Return the reason that the shape of a node is invalid; None for valid and for unknown shapes."""
+    """Return the reason why the shape of a node is invalid; None for valid and for unknown shapes."""
     if shape is None:
         return None
     if not isinstance(shape, list):

@@ -26,7 +26,7 @@ from .problem import Pair, Problem
 from .sequence import Evaluation, evaluate, sequence_of
 
 
-def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
+def solve_by_equal_segments(problem: Problem, budget: int) -> frozenset[Pair] | None:
     """Return the copies of the cheapest segmentation within the budget; None if no segmentation is within it. `budget`:
     in bytes."""
     cheapest: _Segmentation | None = None
@@ -147,7 +147,8 @@ MAX_COPIES = 40
 
 
 class _OutOfMemory(Exception):
-    """The memory is not sufficient even after all possible evictions, or there are too many copies."""
+    """The error for a run whose memory is not sufficient even after all possible evictions, or that makes too many
+    copies."""
 
 
 @dataclass

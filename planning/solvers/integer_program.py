@@ -39,7 +39,7 @@ class CoverRows:
     weights: list[float] = field(default_factory=list[float])
     low: list[float] = field(default_factory=list[float])
 
-    def at_least(self, bound: float, terms: list[tuple[int, float]]) -> None:
+    def add_row(self, bound: float, terms: list[tuple[int, float]]) -> None:
         """Add a row. `bound`: the lower bound of the weighted sum. `terms`: the columns of the row with their
         weights."""
         self.columns += [column for column, _ in terms]
@@ -107,13 +107,13 @@ UNLIMITED = ProgramLimits()
 def solve(
     program: CoverProgram, integral: bool = True, start: Doubles | None = None, limits: ProgramLimits = UNLIMITED
 ) -> ProgramSolution:
-    """Solve a program.
+    """Solve a linear or an integer program.
 
     Args:
         program: The program.
         integral: Whether the columns must be integral, except those in `CoverProgram.following`.
         start: A feasible solution to start from, as a value for each column.
-        limits: The limits.
+        limits: The limits for solving the program.
     """
     import highspy  # pyright: ignore[reportMissingImports]
 

@@ -45,8 +45,8 @@ CHUNK_BITS = 16
 
 
 class TooManyStates(Exception):
-    """The search ended without copies and without a proof: in most cases, the problem has too many storages or
-    states."""
+    """The error for a search that ends without copies and without a proof, in most cases because the problem has too
+    many storages or states."""
 
 
 def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> frozenset[Pair] | None:
@@ -261,7 +261,7 @@ class _StateSearch:
         for stage in reversed(range(end + 1)):
             useful |= self._operands[stage] if stage < end else 0
             if stage >= self._first_stage:
-                for op in reversed(range(stage)):  # Operands are made before.
+                for op in reversed(range(stage)):  # Operands are made before their readers.
                     if self.problem.may_run_again[op] and self._results[op] & useful:
                         useful |= self._operands[op]
             stages.append(useful)
@@ -269,7 +269,7 @@ class _StateSearch:
 
     @cached_property
     def _bytes_outside(self) -> Ints:
-        """For each stage, including the end, the bytes of the live storages that are not part of a state, with the
+        """For each stage, including the end, the bytes of the live storages that are not part of a state, including the
         results of the operation of the stage."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)

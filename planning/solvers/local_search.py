@@ -75,7 +75,7 @@ class LocalSearch:
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
         """Return the peak of the step with these copies, in bytes."""
-        with self._running() as kernels:
+        with self._prepared_kernels() as kernels:
             self._fill(kernels, 0, pairs)
             return kernels.peak_bytes(self._board)
 
@@ -90,7 +90,7 @@ class LocalSearch:
         Returns:
             The copies; None if the greedy search fails.
         """
-        with self._running() as kernels:
+        with self._prepared_kernels() as kernels:
             self._fill(kernels, budget, pairs)
             kernels.greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
             if self._board[OVERFLOW_BYTES] > 0:
@@ -104,12 +104,12 @@ class LocalSearch:
         Args:
             budget: The budget in bytes.
             pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
-            annealing: The extent of the annealing.
+            annealing: The number of rounds, the seed, and the conditions that end the search.
 
         Returns:
             The cheapest copies; None if no copies within the budget were found.
         """
-        with self._running() as kernels:
+        with self._prepared_kernels() as kernels:
             self._fill(kernels, budget, pairs)
             self._board[RANDOM_STATE] = 1 + annealing.seed * 7919 % 1_000_003
             self._board[BEST_COST] = -1
@@ -121,14 +121,14 @@ class LocalSearch:
         for first in range(0, rounds, chunk):
             if annealing.stop() or 0 <= self._board[BEST_COST] <= annealing.target_cost:
                 break
-            with self._running() as kernels:
+            with self._prepared_kernels() as kernels:
                 kernels.anneal(self._board, self._keys, first, min(rounds, first + chunk), rounds, step_cost)
         if self._board[BEST_COST] < 0:
             return None
         return self._decode(BEST_COPIES, self._board[BEST_COUNT])
 
     @contextmanager
-    def _running(self) -> Generator[Kernels, None, None]:
+    def _prepared_kernels(self) -> Generator[Kernels, None, None]:
         """Provide the kernels to run next, with the board in the form that they take."""
         kernels = CHOICE.kernels(len(self.problem))
         if kernels is PLAIN and self._kernels is None:

@@ -50,7 +50,7 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         or not effort.tries_two_cuts
     ):
         return []
-    solution = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
+    solution = next((pairs for by, pairs in bounds.starts if by == bounds.best_start_name), frozenset[Pair]())
     others = places_above_budget(best.problem, solution, best.budget)[:MAX_CUT_PAIRS]
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
     if len(best.problem) <= SMALL_PROBLEM:

@@ -18,7 +18,7 @@ from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
 from .effort import CLOSED_GAP, LARGE_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .flows import FlowBounds
-from .heuristics import chen
+from .heuristics import solve_by_equal_segments
 from .incumbent import Incumbent
 from .kernels.compiled import is_available
 from .local_search import LocalSearch, anneal_best, anneal_longer, anneal_with_forward_copies
@@ -33,9 +33,9 @@ MIN_FLOW_OPERATIONS = 2500
 MAX_GREEDY_OPERATIONS = 4 * LARGE_PROBLEM
 """Maximum number of operations for which the greedy heuristic runs although there is a plan already."""
 STARTS_GAP = 1e-4
-"""Gap in percentage points at which no further starts of a small problem are tried."""
+"""On small problems, no further starts are tried once the gap is at most this value, in percentage points."""
 WINDOWS_GAP = 1.0
-"""Gap in percentage points above which small problems are re-optimized window by window."""
+"""Small problems are re-optimized window by window if the gap is above this value, in percentage points."""
 WINDOW_STAGES, WINDOW_SECONDS = 40, 1.0
 """Number of stages per window, and the time limit of CP-SAT per window in deterministic seconds."""
 PLAIN = Provenance("the plain step")
@@ -169,7 +169,7 @@ def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: 
     if is_open(gap) and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None):
         best.offer(search.repair(budget), Provenance("greedy"))
     if is_open(CLOSED_GAP) and len(problem) <= LARGE_PROBLEM:
-        best.offer(chen(problem, budget), Provenance("chen"))
+        best.offer(solve_by_equal_segments(problem, budget), Provenance("chen"))
 
 
 def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:

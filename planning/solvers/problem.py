@@ -9,7 +9,7 @@ Conventions of this package:
   step.
 - Each use reads the latest *instance* of a storage. An instance is live from its execution to its last use before the
   next execution of the same operation; outputs are live to the end.
-- Inputs, parameters and tangents do not count; views share the storage of their operand.
+- Inputs, parameters and tangents do not count towards the peak; views share the storage of their operand.
 
 Any set of pairs (t, i) with i < t gives a valid program, because every value that a copy reads has been computed
 before.

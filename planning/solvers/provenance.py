@@ -24,7 +24,7 @@ class Provenance:
         start: The name of the solver or of the start solution.
         improvements: The methods that improved the plan, in order. A method that is applied repeatedly is listed once,
             at its last application.
-        copied_views: The number of views that the problem has as operations, so that they can be copied.
+        copied_views: The number of views whose copies are operations of the problem.
     """
 
     start: str

@@ -23,8 +23,8 @@ def never_stop() -> bool:
 
 
 class NoPlan(Exception):
-    """No plan within the budget exists, or none was found. The message gives the reason and the smallest budget that
-    can be met."""
+    """The error for a budget within which no plan exists or was found. The message gives the reason and the smallest
+    budget that can be met."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def refuse_after_end(problem: Problem) -> Infeasible:
 
 
 def refuse_without_ortools(problem: Problem) -> Infeasible:
-    """Return the refusal of the solver `windows` without OR-tools."""
+    """Return the refusal of the solver `windows` if OR-tools is not installed."""
     return infeasible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
 
 

@@ -215,7 +215,7 @@ def plan_within(
 
     Raises:
         NoPlan: If no plan within the budget exists, or none is found.
-        ValueError: For an unknown solver.
+        ValueError: If the solver is unknown.
     """
     if prepared is None or prepared.graph is not graph:
         prepared = PreparedGraph(graph)
@@ -335,7 +335,7 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
         less: The number of bytes to subtract from the budget.
 
     Raises:
-        ValueError: For an invalid budget.
+        ValueError: If the budget is invalid.
     """
     parse_budget(budget, 1)
     return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)

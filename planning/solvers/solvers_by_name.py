@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from . import interval_program
 from .effort import Effort
 from .flows import FlowBounds
-from .heuristics import chen, eviction, greedy_at_peak
+from .heuristics import eviction, greedy_at_peak, solve_by_equal_segments
 from .incumbent import Incumbent
 from .local_search import Annealing, LocalSearch
 from .portfolio import PLAIN, WINDOW_SECONDS, WINDOW_STAGES, bounds_for, portfolio_result, result_of
@@ -65,7 +65,7 @@ def solve_by_windows(problem: Problem, budget: int, _: Effort) -> frozenset[Pair
 
 
 SOLVERS: dict[str, Solver] = {
-    "chen": lambda problem, budget, _: chen(problem, budget),
+    "chen": lambda problem, budget, _: solve_by_equal_segments(problem, budget),
     "mincut": mincut,
     "at-peak": lambda problem, budget, _: greedy_at_peak(problem, budget),
     "eviction": solve_by_eviction,

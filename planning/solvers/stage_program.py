@@ -115,7 +115,7 @@ class _StageProgramWriter:
             self._add_capacity_rows(k, saved[k])
             self._add_need_rows(k, saved, reruns)
             self._add_working_set_rows(k, reruns[k], held[k])
-        later_reruns = self._add_ever_columns(saved, reruns)
+        later_reruns = self._add_later_rerun_columns(saved, reruns)
         following = [column for columns in (*held, *later_reruns[:-1]) for column in columns.values()]
         program = CoverProgram(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
         return StageProgram(
@@ -165,9 +165,9 @@ class _StageProgramWriter:
             columns[v] = self._add_column()
             run = self._run_term(reruns[k], v)
             if is_last:
-                self.rows.at_least(1.0, [(columns[v], 1.0), *run])
+                self.rows.add_row(1.0, [(columns[v], 1.0), *run])
             else:
-                self.rows.at_least(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *run])
+                self.rows.add_row(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *run])
         return columns
 
     def _run_term(self, reruns: Columns, v: int) -> list[tuple[int, float]]:
@@ -177,7 +177,7 @@ class _StageProgramWriter:
     def _add_capacity_rows(self, k: int, saved: Columns) -> None:
         """Add row (1) of a cut."""
         inner = float(self.problem.inner_bytes[self.cuts[k]]) / self.budget
-        self.rows.at_least(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
+        self.rows.add_row(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
 
     def _add_need_rows(self, k: int, saved: Sequence[Columns], reruns: Sequence[Columns]) -> None:
         """Add rows (2), (3) and (4) of a cut."""
@@ -186,7 +186,7 @@ class _StageProgramWriter:
         for v, column in () if is_last else saved[k + 1].items():
             if self.maker[v] <= self.cuts[k]:
                 saved_term = [(saved[k][v], 1.0)] if v in saved[k] else []
-                self.rows.at_least(0.0, [(column, -1.0), *saved_term, *self._run_term(reruns[k], v)])
+                self.rows.add_row(0.0, [(column, -1.0), *saved_term, *self._run_term(reruns[k], v)])
 
     def _add_read_rows(self, k: int, end: int, saved: Columns, reruns: Columns) -> None:
         """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
@@ -198,13 +198,13 @@ class _StageProgramWriter:
             needed |= {v for v in np.flatnonzero(self.problem.is_output).tolist() if self.maker[v] <= cut}
         for v in sorted(needed):
             if self.counted[v]:
-                self.rows.at_least(1.0, [(saved[v], 1.0), *self._run_term(reruns, v)])
+                self.rows.add_row(1.0, [(saved[v], 1.0), *self._run_term(reruns, v)])
         for op, column in reruns.items():
             for v in self.reads[op]:
                 if self.counted[v]:
-                    self.rows.at_least(0.0, [(column, -1.0), (saved[v], 1.0), *self._run_term(reruns, v)])
+                    self.rows.add_row(0.0, [(column, -1.0), (saved[v], 1.0), *self._run_term(reruns, v)])
 
-    def _add_ever_columns(self, saved: Sequence[Columns], reruns: Sequence[Columns]) -> tuple[Columns, ...]:
+    def _add_later_rerun_columns(self, saved: Sequence[Columns], reruns: Sequence[Columns]) -> tuple[Columns, ...]:
         """Add the columns of Y and the rows (6). Returns the columns of Y."""
         later_reruns = [reruns[-1]]
         for k in reversed(range(len(self.cuts) - 1)):
@@ -212,9 +212,9 @@ class _StageProgramWriter:
             for op, column in reruns[k].items():
                 columns[op] = self._add_column()
                 later_runs = [(later[op], 1.0)] if op in later else []
-                self.rows.at_least(0.0, [(columns[op], -1.0), (column, 1.0), *later_runs])
+                self.rows.add_row(0.0, [(columns[op], -1.0), (column, 1.0), *later_runs])
                 for run, _ in [(column, 1.0), *later_runs]:
-                    self.rows.at_least(0.0, [(columns[op], 1.0), (run, -1.0)])
+                    self.rows.add_row(0.0, [(columns[op], 1.0), (run, -1.0)])
             self._add_read_rows(k, len(self.problem), saved[k], columns)
             later_reruns.insert(0, columns)
         return tuple(later_reruns)
@@ -229,7 +229,7 @@ class _StageProgramWriter:
                 continue
             working_set = {*self.reads[op], *problem.results_of(op)}
             terms = [(held_column, -self.sizes[v]) for v, held_column in held.items() if v not in working_set]
-            self.rows.at_least(-1.0, [(column, -working_bytes), *terms])
+            self.rows.add_row(-1.0, [(column, -working_bytes), *terms])
 
 
 def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> Doubles:

@@ -48,7 +48,7 @@ class BudgetProblem:
 
     @property
     def report_location(self) -> Operation:
-        """The operation at which remarks and refusals are reported: the first function."""
+        """The operation at which remarks and refusals are reported: the first function of the module."""
         return next(iter(functions_of(self.module)), self.module)
 
     def evaluate(
@@ -83,7 +83,7 @@ class BudgetProblem:
 
     def eager_excess(self, result: RewriteResult) -> int:
         """Return the number of bytes by which the peak of an eager executor, divided by `EAGER_SHARE`, exceeds the
-        budget. 0 for the target `none`, which is for executors in program order."""
+        budget. The result is 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
         return int(result.outcome.eager_peak_bytes / EAGER_SHARE) - max(self.limits.limit_bytes.values(), default=0)

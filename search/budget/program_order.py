@@ -29,8 +29,8 @@ executor, because a plan that avoids the whole excess may cost far more."""
 
 
 def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
-    """Find the cheapest rewrite within the budget in program order. If there is none, raises `Refusal` with the proven
-    minimum."""
+    """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum, if there
+    is none."""
     return _OrderSearch(problem).best()
 
 
@@ -151,7 +151,7 @@ class _SolverRounds:
         problem, loops: The problem and the loop schedule.
         surroundings: The bytes that functions need around each step.
         segments: The limits of segments with budgets.
-        less: The bytes by which the limit is lowered.
+        reduction_bytes: The bytes by which the limit is lowered.
         chain: Whether copy groups are chained.
         kept: The results within the budget in program order, each with the bytes by which an eager executor exceeds the
             budget.
@@ -161,7 +161,7 @@ class _SolverRounds:
     loops: LoopSchedule
     surroundings: _Surroundings
     segments: SegmentLimitsByGraph
-    less: int = 0
+    reduction_bytes: int = 0
     chain: bool = False
     kept: list[tuple[int, RewriteResult]] = field(default_factory=list[tuple[int, RewriteResult]])
 
@@ -195,7 +195,7 @@ class _SolverRounds:
         """Chain copy groups, or lower the limit. `over`, `early`: the bytes by which the result exceeds the budget in
         program order, and under an eager executor."""
         if self.chain or over > 0:
-            self.less += max(over, early // 2 if is_first else early)
+            self.reduction_bytes += max(over, early // 2 if is_first else early)
         self.chain = self.chain or early > 0
 
     def _plan(self, graph: Graph) -> Plan:
@@ -207,7 +207,7 @@ class _SolverRounds:
         if limit is not None and limit <= 0:
             why = f"the operations around the block alone need {readable_bytes(around)}"
             raise NoPlan(f"no plan is within the budget {self.problem.wording}: {why}")
-        budget = bytes_within(graph, "min") if limit is None else limit - self.less
+        budget = bytes_within(graph, "min") if limit is None else limit - self.reduction_bytes
         options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
         planner = partial(plan_within, budget=budget, options=options)
         try:

@@ -108,5 +108,5 @@ class Rounds(Generic[C, T]):
         return None if self.results and self.stop() else self._measure(search, position)
 
     def _has_result(self) -> bool:
-        """Return whether a result of this search can be returned."""
+        """Return whether this search has a result within the limit, or, for the budget `min`, any result."""
         return any(self.limit is None or self.measured_needs[position] <= self.limit for position in self.results)

@@ -41,9 +41,10 @@ SIZE_CLASSES = 48
 BUDGET_BYTES, OVERFLOW_BYTES, EXTRA_COST, IS_FULL, RANDOM_STATE = range(5)
 """Scalars of the search.
 
-OVERFLOW_BYTES: the sum of weight * max(0, peak - budget) over all stages. EXTRA_COST: the cost of the copies. IS_FULL:
-1 if a part has no room left. No further copies are added then. RANDOM_STATE: the state of the generator of random
-numbers.
+- OVERFLOW_BYTES: the sum of weight * max(0, peak - budget) over all stages.
+- EXTRA_COST: the cost of the copies.
+- IS_FULL: 1 if a part has no room left. No further copies are added then.
+- RANDOM_STATE: the state of the random number generator.
 """
 LOG_LENGTH, PENDING_COUNT, DIRTY_COUNT, HEAP_LENGTH, MOVE_LENGTH, POOL_TOP, LAST_STAMP = range(5, 12)
 """Scalars. The first five are the numbers of used entries of LOG, PENDING_STAGES, DIRTY_BLOCKS, the heap and
