@@ -77,7 +77,7 @@ class CalibratedSearch:
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 
-    def next(self, left: int) -> int | None:
+    def next_candidate(self, left: int) -> int | None:
         """Return the candidate to try next when `left` tries remain; None if no candidate is promising."""
         if left <= 0:
             return None
@@ -86,10 +86,10 @@ class CalibratedSearch:
         if best is not None:
             untried = [index for index in untried if self.choices[index].work < CHEAPER_SHARE * self.choices[best].work]
         limit = self._limit(left)
-        needs = {index: self.expected(self.choices[index]) for index in untried}
+        needs = {index: self.expected_need(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
         if not within and left > 1:
-            within = [index for index in self.unexplored(limit) if index in needs]
+            within = [index for index in self.unexplored_candidates(limit) if index in needs]
         if within:
             return self._cheapest(within, needs)
         return self._lowest(untried, needs) if best is None else None
@@ -112,7 +112,7 @@ class CalibratedSearch:
         is_hopeless = not self.limit and index is not None and self._is_hopeless(needs[index])
         return None if is_hopeless else index
 
-    def unexplored(self, limit: float) -> list[int]:
+    def unexplored_candidates(self, limit: float) -> list[int]:
         """Return the candidates of kinds without a measurement whose uncorrected predictions are within the limit."""
         kinds = {self.choices[index].kind for index in self.measured}
         others = [index for index, choice in enumerate(self.choices) if choice.kind not in kinds]
@@ -127,13 +127,13 @@ class CalibratedSearch:
     def _ratio(self, left: int, candidate: Prediction) -> float:
         """Return the expected need of a candidate, as a multiple of the limit, when `left` tries remain."""
         limit = self._limit(left)
-        return self.expected(candidate) / limit if limit else float("inf")
+        return self.expected_need(candidate) / limit if limit else float("inf")
 
     def _limit(self, left: int) -> float:
         """Return the maximum expected need for the next try when `left` tries remain."""
         return self.limit * (LAST_TRY_SHARE if left == 1 and self.best is None else 1.0)
 
-    def expected(self, candidate: Prediction) -> float:
+    def expected_need(self, candidate: Prediction) -> float:
         """Return the predicted need of a candidate, corrected by the measurements."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         same_kind = [index for index in feasible if self.choices[index].kind == candidate.kind]
@@ -170,7 +170,7 @@ class CalibratedSearch:
         for left in range(tries, 0, -1):
             if search is not None:
                 self.choices = search(partial(self._ratio, left))
-            index = self.next(left)
+            index = self.next_candidate(left)
             if index is None:
                 break
             need, self._last = measure(index), index

@@ -193,7 +193,7 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
     plan = JsonFields.of(data, "plan", ("recompute_plan", "steps"))
     if plan.number("recompute_plan") != PLAN_VERSION:
         raise BadPlan(f"the plan has version {plan.number('recompute_plan')}, expected version {PLAN_VERSION}")
-    return tuple([_step(step) for step in plan.objects("steps", _STEP)])
+    return tuple([_read_step(step) for step in plan.objects("steps", _STEP)])
 
 
 _STEP = ("function", "graph", "groups", "kept", "notes", "offload")
@@ -203,14 +203,14 @@ _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
 ]
 
 
-def _step(step: JsonFields) -> StepPlan:
-    groups = tuple(map(_group, step.objects("groups", _GROUP)))
+def _read_step(step: JsonFields) -> StepPlan:
+    groups = tuple(map(_read_group, step.objects("groups", _GROUP)))
     kept = tuple(map(_read_kept, step.objects("kept", _KEPT)))
-    notes = tuple(map(_note, step.objects("notes", _NOTE)))
-    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _offload(step))
+    notes = tuple(map(_read_note, step.objects("notes", _NOTE)))
+    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _read_offload(step))
 
 
-def _offload(step: JsonFields) -> Offload:
+def _read_offload(step: JsonFields) -> Offload:
     if "offload" not in step.data:
         return NOTHING_MOVED
     moves = step.object("offload", _OFFLOAD)
@@ -218,11 +218,11 @@ def _offload(step: JsonFields) -> Offload:
     return Offload(moves.flag("marked"), speed, share, charged, moves.text("cost"))
 
 
-def _group(group: JsonFields) -> CopyGroup:
+def _read_group(group: JsonFields) -> CopyGroup:
     return CopyGroup(
         segment=group.text("segment"),
         before=group.number("before"),
-        batches=tuple(map(_batch, group.objects("batches", _BATCH))),
+        batches=tuple(map(_read_batch, group.objects("batches", _BATCH))),
         numbers=group.numbers("numbers"),
         replaces=group.numbers("replaces"),
         gates=group.numbers("gates"),
@@ -232,7 +232,7 @@ def _group(group: JsonFields) -> CopyGroup:
     )
 
 
-def _batch(batch: JsonFields) -> Batch:
+def _read_batch(batch: JsonFields) -> Batch:
     return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
 
 
@@ -240,16 +240,16 @@ def _read_kept(kept: JsonFields) -> NotRecomputed:
     return NotRecomputed(kept.text("segment"), kept.number("operation"), kept.text("reason"))
 
 
-def _note(note: JsonFields) -> OperationNote:
+def _read_note(note: JsonFields) -> OperationNote:
     return OperationNote(
         note.number("operation"),
         note.text("segment") if "segment" in note.data else None,
-        _mark(note) if "recompute" in note.data else None,
+        _read_mark(note) if "recompute" in note.data else None,
         note.flag("checkpoint") if "checkpoint" in note.data else False,
     )
 
 
-def _mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
+def _read_mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
     """Return the mark of the operation, or a tuple with one mark for each result."""
     mark = note.data["recompute"]
     entries = cast(list[object], mark) if isinstance(mark, list) else [mark]

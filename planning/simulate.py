@@ -88,7 +88,7 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
         for group in groups[place]:
             writer.append_group(group)
     writer.append_until(len(graph))
-    return SimulatedProgram(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
+    return SimulatedProgram(tuple(_remove_dead(graph, writer.written)), tuple(writer.stands_for))
 
 
 def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:
@@ -230,7 +230,7 @@ class _GraphWriter:
         return len(self.stands_for) - 1
 
 
-def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
+def _remove_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
     """Remove operations whose results are not read, such as originals whose readers read copies."""
     read, live = set[int](), list[Instruction]()
     for instruction in reversed(written):

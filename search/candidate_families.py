@@ -14,7 +14,7 @@ from ..planning.solvers.result import Stop
 from .best_attempt import ScoredAttempt
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import Reduction
-from .plan_reduction import fewer_groups, mix, thin_out, with_groups
+from .plan_reduction import group_subsets, mix, thin_out, with_groups
 from .step_forecasts import StepCandidate
 
 THINNED = 4
@@ -54,7 +54,7 @@ def families_by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> li
     """Return the families of plans that copy fewer and fewer segments of the candidate `whole`."""
 
     def smaller(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
-        origin = whole.origin.reduced(Reduction(len(kept)))
+        origin = whole.origin.with_reduction(Reduction(len(kept)))
         return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
 
     makers = [[partial(smaller, names, plan) for names, plan in sequence] for sequence in thin_out(whole.plan)]
@@ -68,7 +68,7 @@ def families_by_policy(
     same attempt under the policy `policy`."""
 
     def mixed(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
-        origin = whole.origin.reduced(Reduction(len(kept), policy=policy))
+        origin = whole.origin.with_reduction(Reduction(len(kept), policy=policy))
         own = [note for note in whole.notes if note.segment is None or note.segment in kept]
         others = [note for note in cheaper.notes if note.segment is not None and note.segment not in kept]
         notes = tuple(sorted((*own, *others), key=lambda note: note.operation))
@@ -83,10 +83,10 @@ def families_by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[Re
     `steps` plans."""
 
     def smaller(left: Sequence[CopyGroup], _: Stop) -> UnscoredPlan:
-        origin = whole.origin.reduced(Reduction(len(left), len(whole.plan.groups)))
+        origin = whole.origin.with_reduction(Reduction(len(left), len(whole.plan.groups)))
         return UnscoredPlan(origin, with_groups(graph, left), whole.notes, {})
 
-    makers = [[partial(smaller, left) for left in fewer] for fewer in fewer_groups(whole.plan, steps)]
+    makers = [[partial(smaller, left) for left in fewer] for fewer in group_subsets(whole.plan, steps)]
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
 
 

@@ -104,7 +104,7 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     attempts = _StepAttempts(step, options, forecast)
     before = forecast.without_copies()
     keeps_barriers = forecast.keeps_barriers
-    scored = [attempts.score(planned) for planned in islice(attempts.distinct(), options.attempts)]
+    scored = [attempts.score(planned) for planned in islice(attempts.distinct_attempts(), options.attempts)]
     if keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(attempts.chain_groups(scored[0]))
     best = best_attempt(scored, before, keeps_barriers)
@@ -177,7 +177,7 @@ class _StepAttempts:
         """Plan the attempt with another policy."""
         return self._plan(replace(attempt, policy=policy))
 
-    def distinct(self) -> Iterator[PlannedAttempt]:
+    def distinct_attempts(self) -> Iterator[PlannedAttempt]:
         """Yield the attempts whose plans differ. The first attempt is included even if it copies nothing, because of
         its remarks."""
         seen = set[Plan]()

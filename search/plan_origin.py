@@ -56,7 +56,7 @@ class PlanOrigin:
     peak_share: float | None = None
     reductions: tuple[Reduction, ...] = ()
 
-    def reduced(self, reduction: Reduction) -> PlanOrigin:
+    def with_reduction(self, reduction: Reduction) -> PlanOrigin:
         """Return the origin of a plan that results from one more reduction."""
         return replace(self, reductions=(*self.reductions, reduction))
 

@@ -42,7 +42,7 @@ def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
         groups.setdefault(group.segment, []).append(group)
     names = [name for name in groups if name]
     for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
-        yield [frozenset(kept) for kept in _fewer(order, FAMILY_SIZE)]
+        yield [frozenset(kept) for kept in _shorter_suffixes(order, FAMILY_SIZE)]
 
 
 def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
@@ -60,12 +60,12 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
     return replace(plan, groups=tuple(groups))
 
 
-def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
+def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
     """Yield two sequences of smaller and smaller subsets of the plan's groups. In the first one, groups are dropped in
     the order of the backward pass, and in the second one by increasing number of saved bytes per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
-        yield list(_fewer(order, steps))
+        yield list(_shorter_suffixes(order, steps))
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
@@ -77,7 +77,7 @@ def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
     return plan_of_pairs(graph, pairs_with_views(graph, pairs))
 
 
-def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
+def _shorter_suffixes(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
     """Yield about `steps` suffixes of the sequence `order`, each shorter than the preceding one."""
     every = max(1, len(order) // steps)
     for count in range(every, len(order), every):

@@ -37,7 +37,7 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
     while blocks is not None:
         best.progress(f"copies of one block in all {blocks.count} equal blocks, {best.elapsed_seconds:.1f} s")
         percent_before, pairs = best.percent, best.pairs
-        provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
+        provenance = best.provenance.with_improvement(Improvement.BLOCK_TRANSFER)
         for first, width in _rows(blocks.count, tries):
             if is_closed(best, bounds) or best.should_stop():
                 return

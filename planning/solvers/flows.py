@@ -185,11 +185,11 @@ class FlowBounds:
             return
         for cut in (self.problem.cut_center, self.problem.cut_center + 1):
             if cut < len(self.problem) and not self.stop():
-                self._bound(cut)
+                self._update_bound(cut)
         if self.best_cut >= 0 and not self.stop():
-            self._start(self.best_cut)
+            self._add_starts(self.best_cut)
 
-    def _bound(self, cut: int) -> None:
+    def _update_bound(self, cut: int) -> None:
         network = CutNetwork(self.problem, cut, self.problem.costs)
         room = self.budget - network.present_bytes
         for price, choice in _hull(network, room, self.stop):
@@ -197,7 +197,7 @@ class FlowBounds:
             if percent > self.percent:
                 self.percent, self.bound_by, self.best_cut = percent, f"cut at {cut}, by prices", cut
 
-    def _start(self, cut: int) -> None:
+    def _add_starts(self, cut: int) -> None:
         perturbation = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
         network = CutNetwork(self.problem, cut, (self.problem.costs * perturbation * COST_SCALE).astype(np.int64))
         room = self.budget - network.present_bytes

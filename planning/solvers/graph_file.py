@@ -78,7 +78,7 @@ class _ParserState:
     )
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
-    def bad(self, node: JsonNode, problem: str) -> BadGraph:
+    def error_at(self, node: JsonNode, problem: str) -> BadGraph:
         """Return the error for a node."""
         return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
@@ -157,10 +157,10 @@ def _why_no_shape(shape: object) -> str | None:
 
 def _read_node(reading: _ParserState, node: JsonNode) -> None:
     if node["id"] in reading.seen:
-        raise reading.bad(node, "an earlier node has the same id")
+        raise reading.error_at(node, "an earlier node has the same id")
     kind = node.get("kind")
     if kind not in KINDS:
-        raise reading.bad(node, f"kind is {kind!r}; expected one of {', '.join(KINDS)}")
+        raise reading.error_at(node, f"kind is {kind!r}; expected one of {', '.join(KINDS)}")
     deps = _deps(reading, node)
     alias = node.get("alias", -1)
     if kind == "output":
@@ -169,13 +169,17 @@ def _read_node(reading: _ParserState, node: JsonNode) -> None:
         reading.storage[node["id"]] = None
     elif node.get("split"):
         if alias not in deps:
-            raise reading.bad(node, f"'split' is set, but 'alias' {alias}, the node that it splits, is not in 'deps'")
+            raise reading.error_at(
+                node, f"'split' is set, but 'alias' {alias}, the node that it splits, is not in 'deps'"
+            )
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
-            raise reading.bad(node, f"'split' is set, but 'alias' {alias} is a view; expected the operation it splits")
+            raise reading.error_at(
+                node, f"'split' is set, but 'alias' {alias} is a view; expected the operation it splits"
+            )
     elif alias != -1:
         if alias not in reading.seen:
-            raise reading.bad(node, f"alias is {alias}, which is not an earlier node")
+            raise reading.error_at(node, f"alias is {alias}, which is not an earlier node")
         _demand_view(reading, node, deps, alias)
         reading.storage[node["id"]] = reading.storage.get(alias)
     else:
@@ -186,25 +190,25 @@ def _demand_view(reading: _ParserState, node: JsonNode, deps: list[int], alias: 
     """Check that a view depends only on its own storage, and on values that do not count or have no bytes, because a
     view executes nothing. Raises `BadGraph`."""
     if alias in reading.splits:
-        raise reading.bad(
+        raise reading.error_at(
             node, f"alias is {alias}, which has several results: a view must alias an operation with one result"
         )
     viewed = reading.storage.get(alias)
     read = {value for dep in deps for value in _values(reading, dep)}
     if viewed is not None and viewed not in read:
-        raise reading.bad(node, f"alias is {alias}, but no node in deps makes or views its storage")
+        raise reading.error_at(node, f"alias is {alias}, but no node in deps makes or views its storage")
     if any(reading.storage_shapes[value][0] for value in read - {viewed}):
-        raise reading.bad(node, f"a view of node {alias} must not depend on another storage; make it an operation")
+        raise reading.error_at(node, f"a view of node {alias} must not depend on another storage; make it an operation")
 
 
 def _deps(reading: _ParserState, node: JsonNode) -> list[int]:
     deps = node.get("deps")
     if not isinstance(deps, list):
-        raise reading.bad(node, "deps must be a list of node ids")
+        raise reading.error_at(node, "deps must be a list of node ids")
     entries = cast(list[int], deps)
     for dep in entries:
         if type(dep) is not int or dep not in reading.seen:
-            raise reading.bad(node, f"dep {dep} is not an earlier node: nodes must be in the order of execution")
+            raise reading.error_at(node, f"dep {dep} is not an earlier node: nodes must be in the order of execution")
     return entries
 
 
@@ -248,18 +252,18 @@ def _escape(name: object) -> str:
 def _may_run_again(reading: _ParserState, node: JsonNode) -> bool:
     again = node.get("again", True)
     if not isinstance(again, bool):
-        raise reading.bad(node, "again must be true or false")
+        raise reading.error_at(node, "again must be true or false")
     return again
 
 
 def _amount(reading: _ParserState, node: JsonNode, name: str) -> int:
     amount = node.get(name)
     if isinstance(amount, bool) or not isinstance(amount, int | float):
-        raise reading.bad(node, f"{name} must be a number")
+        raise reading.error_at(node, f"{name} must be a number")
     if amount == amount and amount >= LARGEST_EXACT:
-        raise reading.bad(node, f"{name} is {amount}; expected less than 2**53")
+        raise reading.error_at(node, f"{name} is {amount}; expected less than 2**53")
     if not amount >= 0 or amount != int(amount):
-        raise reading.bad(node, f"{name} is {amount}; expected an integer of at least 0")
+        raise reading.error_at(node, f"{name} is {amount}; expected an integer of at least 0")
     return int(amount)
 
 

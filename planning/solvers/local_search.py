@@ -206,7 +206,7 @@ def anneal_from(
         best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {counted(rounds, 'round')}")
         annealing = Annealing(rounds, seed + 1, best.should_stop, _closing_cost(best, bounds))
         pairs = search.anneal(best.budget, start, annealing)
-        best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
+        best.offer(pairs, provenance.with_improvement(Improvement.RUIN_AND_RECREATE))
 
 
 def _closing_cost(best: Incumbent, bounds: Bounds) -> float:

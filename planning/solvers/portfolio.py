@@ -187,4 +187,4 @@ def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None
         pairs = interval_program.reoptimize(
             best.problem, best.budget, pairs=pairs, first=first, last=last, work=WINDOW_SECONDS
         )
-        best.offer(pairs, best.provenance.then(Improvement.WINDOWS))
+        best.offer(pairs, best.provenance.with_improvement(Improvement.WINDOWS))

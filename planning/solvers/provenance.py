@@ -31,7 +31,7 @@ class Provenance:
     improvements: tuple[Improvement, ...] = ()
     copied_views: int = 0
 
-    def then(self, improvement: Improvement) -> Provenance:
+    def with_improvement(self, improvement: Improvement) -> Provenance:
         """Return the provenance of the plan after one more improvement."""
         earlier = [step for step in self.improvements if step is not improvement]
         return replace(self, improvements=(*earlier, improvement))

@@ -61,7 +61,7 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
 def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
     """Evaluate an order of execution. Raises `ValueError` if the order is not a valid program."""
     _check(problem, sequence)
-    births, deaths, values = _lives(problem, sequence)
+    births, deaths, values = _instances(problem, sequence)
     sizes = problem.storage_bytes[values].astype(np.float64)
     length = len(sequence)
     # Doubles are exact here: bytes are far below 2 ** 53.
@@ -119,7 +119,7 @@ def _check(problem: Problem, sequence: Ints) -> None:
         )
 
 
-def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
+def _instances(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
     """Return three arrays with an entry for each instance: the positions of its definition and of its last use, and its
     storage."""
     steps = np.arange(len(sequence), dtype=np.int64)

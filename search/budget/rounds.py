@@ -87,7 +87,7 @@ class Rounds(Generic[C, T]):
         search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain_needs, dict(self.measured_needs))
         measure, measure_in_time = partial(self._measure, search), partial(self._measure_unless_stopped, search)
         search.run(measure_in_time, rounds, partial(self.pool.search, stop=self.is_over))
-        if self.limit and search.best is None and search.unexplored(self.limit):
+        if self.limit and search.best is None and search.unexplored_candidates(self.limit):
             search.run(measure_in_time, self.extra_candidates)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
             # An earlier search measured this candidate, so this search has no result for it yet.
@@ -97,7 +97,7 @@ class Rounds(Generic[C, T]):
 
     def _measure(self, search: CalibratedSearch, position: int) -> float | None:
         """Measure a candidate, and return its need; None if its plans do not apply."""
-        result = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
+        result = self.measure(self.pool.candidates[position], search.expected_need(search.choices[position]))
         if result is None:
             return None
         need, self.results[position] = result
