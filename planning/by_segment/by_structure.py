@@ -64,7 +64,7 @@ class Cuts:
         return self.cut_bytes + self.inside_bytes
 
     def segments(self, graph: Graph) -> dict[int, str]:
-        """Return the name of the segment of each forward operation, by operation."""
+        """Return the name of the segment of each forward operation."""
         segment_of = dict[int, str]()
         for number, (start, end) in enumerate(pairwise(self.bounds)):
             segment_of.update({op: numbered_segment(number) for op in range(start, end) if graph.forward[op]})

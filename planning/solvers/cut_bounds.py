@@ -99,7 +99,8 @@ class CutBounds:
         return answer
 
     def _record(self, answer: ProgramSolution, cuts: Sequence[int], kind: str) -> bool:
-        """Update the bound by an answer. Returns whether the answer proves that no schedule is within the budget."""
+        """Update the bound with an answer of HiGHS. Returns whether the answer proves that no schedule is within the
+        budget."""
         if answer.infeasible:
             self.infeasible = f"{_name_of(cuts)} ({kind})"
         elif answer.bound - ROUNDING > self.percent:
