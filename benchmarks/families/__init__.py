@@ -1,1 +1,1 @@
-"""Training steps by family of structure; `python -m recompute.benchmarks.families` measures them."""
+"""Training steps grouped by their structure; `python -m recompute.benchmarks.families` measures them."""

@@ -1,11 +1,12 @@
-"""Compare recomputation with hand-placed `jax.checkpoint` on families of steps: XLA:CPU's temporaries and FLOPs.
+"""Compare recomputation with hand-placed `jax.checkpoint` on families of steps, by XLA:CPU's temporaries and FLOPs.
 
-    python -m recompute.benchmarks.families                       # all steps, a line each
+    python -m recompute.benchmarks.families                       # all steps, one line for each
     python -m recompute.benchmarks.families scan_cond_scan unet
 
-No block has a name. "By hand" is the placement of `jax.checkpoint`, out of four around blocks and loop bodies, that
-needs the fewest bytes. Columns: temporaries by hand and with recomputation as shares of the plain step's, their ratio,
-the ratio of FLOPs, seconds to rewrite and compile, the step that runs, and whether it is proved.
+No block has a scope name. "By hand" wraps blocks and loop bodies in `jax.checkpoint`, with the variant of four that
+needs the fewest bytes. The columns list: the temporaries by hand and with recomputation, as shares of the plain step's;
+the ratio of these two; the ratio of FLOPs; the seconds to rewrite and compile; the step that runs; and whether the
+rewrite is proved.
 """
 
 # pyright: basic
@@ -26,7 +27,7 @@ from ..xla_settings import KEEP_BARRIERS
 from . import blocks, gradients, loops
 from .parts import STEPS
 
-recompute.config.cache_dir = ""  # Seconds are those of a rewrite.
+recompute.config.cache_dir = ""  # The seconds must include the rewrite.
 
 FAMILIES = loops, gradients, blocks
 POLICIES = jax.checkpoint_policies
@@ -44,7 +45,7 @@ def needs(compiled: Any) -> tuple[int, float]:
 
 
 def row(name: str) -> str:
-    """Measure one step and return its row as text."""
+    """Measure one step, and return its table row as a string."""
     function, arguments = STEPS[name](lambda body: body)
     plain, _ = needs(jax.jit(function).lower(*arguments).compile())
     by_hand = (jax.jit(STEPS[name](wrap)[0]).lower(*arguments) for wrap in BY_HAND)
@@ -63,9 +64,9 @@ def row(name: str) -> str:
 
 
 def main() -> None:
-    """Print a row for each of the named steps."""
+    """Print a table row for each step that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all by default")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(STEPS)}; all by default")
     names = parser.parse_args().steps
     if unknown := sorted(set(names) - set(STEPS)):
         parser.error(f"unknown step {unknown[0]}: choose from {', '.join(STEPS)}")

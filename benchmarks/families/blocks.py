@@ -1,4 +1,4 @@
-"""Chains of blocks without names, which only their structure delimits."""
+"""Steps with chains of blocks that have no scope names, so that the passes find blocks by their structure alone."""
 
 # pyright: basic
 # ruff: noqa: E731
@@ -12,13 +12,13 @@ from jax import lax
 from .parts import descend, draw, layer_of, layers, loss_of, mean_square, mlp, normal, step, unrolled
 
 
-def _integers(most, *shape):
-    return jnp.asarray(draw.integers(0, most, shape))
+def _integers(bound, *shape):
+    return jnp.asarray(draw.integers(0, bound, shape))
 
 
 @step
 def mlp_blocks(wrap):
-    """Build a step with unrolled residual MLP blocks."""
+    """Build a step whose model is a chain of unrolled residual MLP blocks."""
     return jax.value_and_grad(loss_of(unrolled, wrap)), (layers(8), normal(256, 32))
 
 
@@ -42,7 +42,7 @@ def _cross_entropy(x, embedding, tokens):
 
 @step
 def transformer(wrap):
-    """Build a step with attention layers and a cross entropy."""
+    """Build a step whose model is an unrolled Transformer with a cross-entropy loss."""
 
     def loss(p, embedding, tokens):
         return _cross_entropy(unrolled(wrap, p, embedding[tokens], _attention), embedding, tokens)
@@ -52,7 +52,7 @@ def transformer(wrap):
 
 @step
 def chunked_cross_entropy(wrap):
-    """Build a step whose cross entropy runs in a loop over chunks of the tokens."""
+    """Build a step that computes its cross-entropy loss in a scan over chunks of the tokens."""
 
     def loss(p, embedding, tokens):
         x = unrolled(wrap, p, embedding[tokens], _attention)
@@ -64,7 +64,7 @@ def chunked_cross_entropy(wrap):
 
 @step
 def mixture_of_experts(wrap):
-    """Build a step with layers of experts and a router."""
+    """Build a step whose blocks mix the outputs of several experts with the weights of a router."""
 
     def block(x, p):
         shares = jax.nn.softmax(x @ p["gate"])
@@ -78,7 +78,7 @@ def mixture_of_experts(wrap):
 
 @step
 def unet(wrap):
-    """Build a step with a convolutional U-Net and its skips."""
+    """Build a step whose model is a convolutional U-Net with skip connections."""
 
     def convolution(x, w):
         dimensions = ("NHWC", "HWIO", "NHWC")
@@ -103,7 +103,7 @@ def unet(wrap):
 
 @step
 def fake_quantization(wrap):
-    """Build a step with rounded weights and activations, and straight-through gradients."""
+    """Build a step that rounds weights and activations, and passes gradients straight through the rounding."""
 
     def quantized(w):
         scale = jnp.max(jnp.abs(w)) / 127
@@ -118,7 +118,7 @@ def fake_quantization(wrap):
 
 @step
 def loss_scaling(wrap):
-    """Build a step in bf16 with a scaled loss, whose update is skipped if a gradient is not finite."""
+    """Build a bf16 step that scales its loss, and skips the update if a gradient is not finite."""
 
     def update(p, x, scale):
         def loss(p):
@@ -143,7 +143,7 @@ def _dropped(x, key):
 
 @step
 def dropout_scanned(wrap):
-    """Build a step with dropout in layers that a scan runs."""
+    """Build a step that applies dropout in layers inside a scan."""
 
     def loss(p, x, key):
         body = lambda x, layer: (_dropped(mlp(x, layer[0]), layer[1]), None)
@@ -154,7 +154,7 @@ def dropout_scanned(wrap):
 
 @step
 def dropout_unrolled(wrap):
-    """Build a step with dropout in unrolled layers."""
+    """Build a step that applies dropout in unrolled layers."""
 
     def loss(p, x, key):
         block = wrap(lambda x, q, key: _dropped(mlp(x, q), key))
@@ -167,7 +167,7 @@ def dropout_unrolled(wrap):
 
 @step
 def batch_norm(wrap):
-    """Build a step with batch normalization and its running statistics."""
+    """Build a step whose blocks normalize over the batch and return updated running statistics."""
 
     def block(x, q, running):
         statistics = x.mean(0), x.var(0)
@@ -187,7 +187,7 @@ def batch_norm(wrap):
 
 @step
 def graph_network(wrap):
-    """Build a step with message passing between the nodes of a graph."""
+    """Build a step whose blocks pass messages between the nodes of a graph."""
 
     def loss(p, nodes, senders, receivers):
         def block(x, q):
@@ -200,7 +200,7 @@ def graph_network(wrap):
 
 @step
 def coupling_flow(wrap):
-    """Build a step with a normalizing flow of coupling layers."""
+    """Build a step that trains a normalizing flow of affine coupling layers."""
 
     def block(x, q):
         kept, changed = jnp.split(x, 2, -1)
@@ -220,7 +220,7 @@ def coupling_flow(wrap):
 
 @step
 def low_rank_adaption(wrap):
-    """Build a step that trains low-rank additions to frozen weights (LoRA)."""
+    """Build a step that trains low-rank adapters (LoRA) of frozen weights."""
 
     def loss(adapters, p, x):
         def block(x, q):
@@ -234,7 +234,7 @@ def low_rank_adaption(wrap):
 
 @step
 def variational_autoencoder(wrap):
-    """Build a step with a variational autoencoder, which draws its code."""
+    """Build a step that trains a variational autoencoder, whose latent code is sampled from given noise."""
 
     def loss(p, x, noise):
         code = unrolled(wrap, p["encoder"], x)

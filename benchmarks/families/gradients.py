@@ -1,4 +1,4 @@
-"""Steps with gradients inside a loss, with several gradients, and with accumulated gradients."""
+"""Steps that take a gradient inside the loss, take several gradients, or accumulate gradients."""
 
 # pyright: basic
 # ruff: noqa: E731
@@ -39,7 +39,7 @@ def _adapted(w, x):
 
 @step
 def maml_unrolled(wrap):
-    """Build a step with a gradient through an unrolled inner gradient descent (MAML)."""
+    """Build a step that differentiates through an unrolled inner gradient descent (MAML)."""
 
     def loss(w, tasks):
         def of_task(x):
@@ -55,7 +55,7 @@ def maml_unrolled(wrap):
 
 @step
 def maml_scan(wrap):
-    """Build a step with a gradient through an inner gradient descent in a scan (MAML)."""
+    """Build a step that differentiates through an inner gradient descent in a scan (MAML)."""
 
     def loss(w, tasks):
         def of_task(x):
@@ -69,7 +69,7 @@ def maml_scan(wrap):
 
 @step
 def learned_optimizer(wrap):
-    """Build a step with a gradient through the updates of a learned optimizer."""
+    """Build a step that trains a learned optimizer, by differentiating through its updates in a scan."""
 
     def loss(rule, w, batches):
         def body(carry, x):
@@ -86,7 +86,7 @@ def learned_optimizer(wrap):
 
 
 def _force_field(wrap, network):
-    """Build a step that fits energy and forces together; the forces are the energy's gradient by the positions."""
+    """Build a step that fits energies, and forces that are the energy's gradient with respect to the positions."""
 
     def energy(p, positions):
         return jnp.sum(network(wrap, p["layers"], jnp.sin(positions @ p["in"])) ** 2) * 1e-3
@@ -101,19 +101,19 @@ def _force_field(wrap, network):
 
 @step
 def forces_scanned(wrap):
-    """Build a step of energies and forces, with the layers in a scan."""
+    """Build a step that fits energies and forces, with the network's layers in a scan."""
     return _force_field(wrap, scanned)
 
 
 @step
 def forces_unrolled(wrap):
-    """Build a step of energies and forces, with unrolled layers."""
+    """Build a step that fits energies and forces, with the network's layers unrolled."""
     return _force_field(wrap, unrolled)
 
 
 @step
 def gradient_penalty(wrap):
-    """Build a step whose loss contains the norm of a gradient by the inputs."""
+    """Build a step whose loss penalizes the norm of the critic's gradient with respect to its inputs."""
 
     def loss(p, x):
         critic = lambda x: jnp.sum(unrolled(wrap, p, x), -1)
@@ -125,7 +125,7 @@ def gradient_penalty(wrap):
 
 @step
 def differential_equation(wrap):
-    """Build a step with a loss whose residual has second derivatives by the inputs."""
+    """Build a step whose loss contains second derivatives of the network with respect to its inputs."""
 
     def solution(p, x):
         return jnp.sum(unrolled(wrap, p["layers"], jnp.sin(x @ p["in"])))
@@ -139,7 +139,7 @@ def differential_equation(wrap):
 
 @step
 def hessian_vector_product(wrap):
-    """Build a step with a Hessian-vector product in forward mode over reverse mode."""
+    """Build a step that computes a Hessian-vector product, as a forward-mode derivative of a gradient."""
     gradient = jax.grad(loss_of(scanned, wrap))
     product = lambda p, v, x: jax.jvp(lambda p: gradient(p, x), (p,), (v,))
     return product, (layers(6), layers(6), normal(64, 32))
@@ -147,7 +147,7 @@ def hessian_vector_product(wrap):
 
 @step
 def per_example(wrap):
-    """Build a step with clipped per-example gradients."""
+    """Build a step that clips the gradient of each example before it sums them."""
     gradient = jax.vmap(jax.grad(loss_of(scanned, wrap)), (None, 0))
 
     def update(p, examples):
@@ -159,7 +159,7 @@ def per_example(wrap):
 
 
 def _adversaries(wrap, network):
-    """Update the discriminator, then the generator against the updated discriminator."""
+    """Build a step that updates the discriminator, then updates the generator against the new discriminator."""
 
     def update(generator, discriminator, noise, x):
         made = lambda generator: network(wrap, generator, noise)
@@ -177,19 +177,19 @@ def _adversaries(wrap, network):
 
 @step
 def adversaries_unrolled(wrap):
-    """Build a step of a generator and a discriminator, with unrolled layers."""
+    """Build a step that trains a generator and a discriminator, both with unrolled layers."""
     return _adversaries(wrap, unrolled)
 
 
 @step
 def adversaries_scanned(wrap):
-    """Build a step of a generator and a discriminator, with the layers in scans."""
+    """Build a step that trains a generator and a discriminator, both with layers in a scan."""
     return _adversaries(wrap, scanned)
 
 
 @step
 def actor_critic(wrap):
-    """Build a step that updates an actor and a critic."""
+    """Build a step that updates a critic, then updates an actor with the critic's advantages."""
 
     def update(actor, critic, states, returns):
         value_of = lambda critic: unrolled(wrap, critic, states).mean(-1)
@@ -204,7 +204,7 @@ def actor_critic(wrap):
 
 @step
 def sharpness_aware(wrap):
-    """Build a step with a second gradient at perturbed weights (SAM)."""
+    """Build a step that takes a second gradient at perturbed weights (SAM)."""
     loss = loss_of(unrolled, wrap)
 
     def update(p, x):
@@ -217,7 +217,7 @@ def sharpness_aware(wrap):
 
 @step
 def two_losses(wrap):
-    """Build a step with the gradients of two losses."""
+    """Build a step that adds the gradients of two losses, each with its own forward pass."""
 
     def update(p, x):
         first, entry = jax.value_and_grad(loss_of(unrolled, wrap))(p, x)
@@ -229,7 +229,7 @@ def two_losses(wrap):
 
 @step
 def two_cotangents(wrap):
-    """Build a step with gradients of two tasks through the same forward pass."""
+    """Build a step that pulls two cotangents back through the same forward pass."""
 
     def update(p, x):
         y, pull = jax.vjp(lambda p: unrolled(wrap, p, x), p)
@@ -241,7 +241,10 @@ def two_cotangents(wrap):
 
 
 def _accumulated(wrap, first):
-    """Build a step with a loop over microbatches. `first` returns the initial sum and the remaining microbatches."""
+    """Build a step that accumulates gradients over microbatches in a scan.
+
+    `first` returns the initial sum and the remaining microbatches.
+    """
     gradient = jax.value_and_grad(loss_of(unrolled, wrap))
 
     def update(p, batches):
@@ -254,14 +257,14 @@ def _accumulated(wrap, first):
 
 @step
 def accumulated(wrap):
-    """Build a step that accumulates gradients over microbatches in a loop."""
+    """Build a step that accumulates gradients over microbatches in a scan, starting from zeros."""
     zeros = lambda p: jax.tree.map(jnp.zeros_like, (jnp.float32(0), p))
     return _accumulated(wrap, lambda gradient, p, batches: (zeros(p), batches))
 
 
 @step
 def accumulated_peeled(wrap):
-    """Build a step that accumulates gradients, with the first microbatch peeled off the loop."""
+    """Build a step that accumulates gradients in a scan, with the first microbatch peeled off the loop."""
     return _accumulated(wrap, lambda gradient, p, batches: (gradient(p, batches[0]), batches[1:]))
 
 
@@ -281,7 +284,7 @@ def accumulated_unrolled(wrap):
 
 @step
 def accumulated_against_a_reference(wrap):
-    """Build a step that accumulates gradients, and reads the outputs of a frozen model from a stack."""
+    """Build a step that accumulates gradients in a scan over microbatches and outputs of a frozen model."""
 
     def update(p, frozen, batches):
         targets = lax.map(lambda x: mlp(mlp(x, frozen), frozen), batches)

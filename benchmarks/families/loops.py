@@ -1,4 +1,4 @@
-"""Consecutive, nested and conditional loops over layers and over time."""
+"""Steps with consecutive, nested and conditional loops over layers and over time."""
 
 # pyright: basic
 # ruff: noqa: E731
@@ -14,7 +14,7 @@ from .parts import descend, layer_of, layers, loss_of, mean_square, mlp, normal,
 
 @step
 def two_forward_loops(wrap):
-    """Build a step with two scans in a row."""
+    """Build a step whose forward pass runs one scan after another."""
 
     def loss(p, batches):
         codes = lax.map(wrap(lambda x: jnp.tanh(jnp.sin(x @ p["e"]) @ p["f"])), batches)
@@ -28,7 +28,7 @@ def two_forward_loops(wrap):
 
 @step
 def encoder_and_decoder(wrap):
-    """Build a step with a scan for the encoder, and one for the decoder that reads its result."""
+    """Build a step with one scan over encoder layers, and one over decoder layers that read its result."""
 
     def loss(p, x, y):
         memory = jnp.tanh(scanned(wrap, p["encoder"], x))
@@ -40,7 +40,7 @@ def encoder_and_decoder(wrap):
 
 @step
 def proximal_policy(wrap):
-    """Build a step with rollout, returns and epochs of PPO."""
+    """Build a PPO step: scans compute a rollout and its returns, and a third scan updates the policy in epochs."""
 
     def update(p, state, noise):
         def roll(state, noise):
@@ -74,7 +74,7 @@ def proximal_policy(wrap):
 
 @step
 def scan_cond_scan(wrap):
-    """Build a step with a scan whose body runs another scan under a condition."""
+    """Build a step with a scan whose body runs another scan inside a conditional."""
 
     def loss(p, x):
         inner = lambda x: lax.scan(wrap(lambda x, _: (mlp(x, p), None)), x, None, length=8)[0]
@@ -87,7 +87,7 @@ def scan_cond_scan(wrap):
 
 @step
 def cond_scan(wrap):
-    """Build a step with a scan inside a conditional."""
+    """Build a step that scans over layers inside a conditional."""
 
     def loss(p, x):
         return mean_square(lax.cond(jnp.mean(x) < 4.0, lambda x: scanned(wrap, p, x), lambda x: x * 2, x))
@@ -97,7 +97,7 @@ def cond_scan(wrap):
 
 @step
 def scan_switch(wrap):
-    """Build a step with a switch inside a scan."""
+    """Build a step with a scan whose body selects one of three branches with `lax.switch`."""
 
     def loss(p, x):
         branches = [mlp, lambda x, q: jnp.tanh(x @ q["up"] @ q["down"]), lambda x, q: x]
@@ -109,7 +109,7 @@ def scan_switch(wrap):
 
 @step
 def bounded_while(wrap):
-    """Build a step with a scan that passes its value on unchanged once a condition holds."""
+    """Build a step with a scan of fixed length whose body returns its input unchanged once a stop condition holds."""
 
     def loss(p, x):
         def body(carry, q):
@@ -124,7 +124,7 @@ def bounded_while(wrap):
 
 @step
 def cond_in_blocks(wrap):
-    """Build a step with a conditional in each unrolled block."""
+    """Build a step with unrolled blocks that each contain a conditional."""
 
     def loss(p, x):
         for index in range(6):
@@ -136,7 +136,7 @@ def cond_in_blocks(wrap):
 
 @step
 def map_over_layers(wrap):
-    """Build a step with `lax.map` over the weights, each applied to the same input."""
+    """Build a step that maps over the weights of layers with `lax.map`, and applies each layer to the same input."""
 
     def loss(p, x):
         return mean_square(lax.map(wrap(lambda q: mlp(mlp(x, q), q)), p))
@@ -154,19 +154,19 @@ def _scans_in_a_scan(wrap, around):
 
 @step
 def scan_in_scan(wrap):
-    """Build a step with nested scans with `wrap` around the inner body only."""
+    """Build a step with nested scans, with `wrap` around the inner body only."""
     return _scans_in_a_scan(wrap, lambda body: body)
 
 
 @step
 def scan_in_scan_both(wrap):
-    """Build a step with nested scans with `wrap` around both bodies."""
+    """Build a step with nested scans, with `wrap` around both bodies."""
     return _scans_in_a_scan(wrap, wrap)
 
 
 @step
 def runge_kutta(wrap):
-    """Build a step with an integrator of fourth order in a scan."""
+    """Build a step that integrates a differential equation with a fourth-order method in a loop."""
 
     def loss(p, x):
         slope = lambda x: jnp.tanh(x @ p["up"]) @ p["down"]
@@ -185,7 +185,7 @@ def runge_kutta(wrap):
 
 @step
 def equilibrium(wrap):
-    """Build a step with a fixed-point iteration."""
+    """Build a step whose model iterates towards a fixed point in a loop."""
 
     def loss(p, x):
         body = wrap(lambda _, z: jnp.tanh(z @ p["up"] @ p["down"] + x))
@@ -196,7 +196,7 @@ def equilibrium(wrap):
 
 @step
 def gated_recurrence(wrap):
-    """Build a step with a gated recurrence over time."""
+    """Build a step with a gated recurrent cell in a scan over time."""
 
     def loss(p, inputs):
         def cell(h, x):
@@ -212,7 +212,7 @@ def gated_recurrence(wrap):
 
 @step
 def state_space(wrap):
-    """Build a step with Mamba's selective scan in unrolled layers."""
+    """Build a step with unrolled layers that each run Mamba's selective scan over time."""
 
     def loss(p, inputs):
         def layer(inputs, q):
@@ -233,7 +233,7 @@ def state_space(wrap):
 
 @step
 def recurrence_with_attention(wrap):
-    """Build a step with a recurrence whose cell attends to a memory."""
+    """Build a step with a recurrent cell that attends to a memory in each iteration of a scan."""
 
     def loss(p, inputs, memory):
         def cell(h, x):

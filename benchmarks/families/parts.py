@@ -1,4 +1,4 @@
-"""Building blocks of the steps: layers, ways to apply a sequence of them, optimizers, and the table of steps."""
+"""Building blocks of the steps: layers, functions that apply a sequence of layers, updates, and the table of steps."""
 
 # pyright: basic
 
@@ -13,19 +13,19 @@ import numpy as np
 from jax import lax
 
 Wrap = Callable[..., Any]
-"""A wrapper of blocks and loop bodies: the identity, or a kind of `jax.checkpoint`."""
+"""A function that wraps a block or a loop body: the identity, or a variant of `jax.checkpoint`."""
 STEPS: dict[str, Callable[[Wrap], Any]] = {}
 draw = np.random.default_rng(0)
 
 
 def step(make: Callable[[Wrap], Any]) -> Callable[[Wrap], Any]:
-    """Add a step to the table. `make(wrap)` returns the function and its arguments."""
+    """Add a step to `STEPS`. `make(wrap)` returns the step function and its arguments."""
     STEPS[make.__name__] = make
     return make
 
 
 def normal(*shape: int) -> jax.Array:
-    """Draw an array from a normal distribution with deviation 0.3."""
+    """Draw an array from a normal distribution with standard deviation 0.3."""
     return jnp.asarray(draw.normal(0, 0.3, shape), jnp.float32)
 
 
@@ -40,19 +40,19 @@ def layer_of(stacked: Any, index: int) -> Any:
 
 
 def mlp(x: Any, p: Any) -> Any:
-    """Apply a residual layer."""
+    """Apply a residual MLP layer."""
     return x + jnp.tanh(jnp.sin(x @ p["up"]) @ p["down"])
 
 
 def unrolled(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
-    """Apply the blocks one after the other, each as operations of its own."""
+    """Apply the blocks one after the other, without a loop in the program."""
     for index in range(len(jax.tree.leaves(p)[0])):
         x = wrap(block)(x, layer_of(p, index))
     return x
 
 
 def scanned(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
-    """Apply the blocks in a scan."""
+    """Apply the blocks in a `lax.scan`."""
     return lax.scan(wrap(lambda x, q: (block(x, q), None)), x, p)[0]
 
 
@@ -62,7 +62,7 @@ def mean_square(x: Any) -> Any:
 
 
 def loss_of(network: Wrap, wrap: Wrap) -> Wrap:
-    """Return the loss `loss(p, x)`: the mean square of a network's output."""
+    """Return a function `loss(p, x)`, which computes the mean square of the network's output."""
     return lambda p, x: mean_square(network(wrap, p, x))
 
 

@@ -1,8 +1,8 @@
-"""Training steps as users of each framework write them, and their comparison with the framework's remat."""
+"""Training steps in the style of each framework's users, and their comparison with the framework's own remat."""
 
 from __future__ import annotations
 
 import os
 
-# Seconds are those of a rewrite, not of a cache.
+# The measured seconds must be those of a rewrite, so the cache is off.
 os.environ.setdefault("RECOMPUTE_CACHE_DIR", "")

@@ -1,5 +1,5 @@
-"""Costs of each form of a step, as the compiler reports them, and the number of results that differ from those of the
-plain step."""
+"""Measure the costs of each form of a step, as the compiler reports them, and count the results that differ from the
+plain step's."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ RUNS = 20
 
 @dataclass(frozen=True)
 class Cost:
-    """Costs of one form, compiled with one setting.
+    """Costs of one form of a step, compiled with one compiler setting.
 
     The compile and rewrite times are CPU times, on which other load on the machine has little effect.
 
     Attributes:
-        temp_bytes, alias_bytes: The bytes of temporaries, and of results in donated arguments, as XLA reports them.
-        flops: The FLOPs that XLA counts; the body of a loop counts once.
-        differing: The number of results whose bits differ from those of the plain step.
+        temp_bytes: The bytes of temporaries that XLA reports.
+        alias_bytes: The bytes of results that reuse donated arguments, as XLA reports them.
+        flops: The FLOPs that XLA reports, which counts each loop body once.
+        differing: The number of results whose bits differ from the plain step's.
         results: The number of results.
         compile_seconds: The CPU time of XLA's compiler.
         own_seconds: The CPU time of the rewrite, before XLA.
-        step_seconds: The time of one run; None on platforms on which it is not meaningful.
-        peak_bytes: The peak that the allocator measures; None if it reports none.
-        why: The reason that the plain step runs; None if the rewritten step runs.
+        step_seconds: The time of one run; None on CPU, where it is not meaningful.
+        peak_bytes: The peak that the allocator reports, or None.
+        why: The reason why the plain step runs; None if the rewritten step runs.
     """
 
     temp_bytes: int
@@ -50,7 +51,7 @@ class Cost:
 
 
 def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequence[Setting] = ()) -> dict[str, Any]:
-    """Return the costs by setting and form, and the errors by form. The plain form is always included."""
+    """Return the costs by setting and form, and the errors by form, of the forms in `only` and the plain form."""
     platform = jax.default_backend()
     jax.jit(lambda x: x + 1)(0.0)
     with peer.build(None, size).context():
@@ -67,7 +68,7 @@ def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequen
 
 
 def in_setting(forms: Mapping[str, Form], setting: Setting, platform: str) -> dict[str, Cost]:
-    """Compile and run each form with one setting of the compiler, and return its costs."""
+    """Compile and run each form with one compiler setting, and return its costs."""
     made, plain = dict[str, Cost](), list[np.ndarray]()
     for name, form in forms.items():
         start = time.process_time()
@@ -92,7 +93,7 @@ def in_setting(forms: Mapping[str, Form], setting: Setting, platform: str) -> di
 
 
 def arrays(results: Any) -> list[np.ndarray]:
-    """Return the results as arrays; random keys are represented by their bits."""
+    """Return the result's leaves as arrays, with random keys replaced by their bits."""
     return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
 
 
@@ -101,13 +102,16 @@ def _data(leaf: Any) -> Any:
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
-    """Return the number of results whose bits, shapes or types differ."""
+    """Return the number of results whose bits, shapes or types differ between the two forms."""
     pairs = zip(plain, other, strict=True)
     return sum(a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs)
 
 
 def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
-    """Return the median time of a step. Arguments are created before the clock starts, since some are donated."""
+    """Return the median time of a run.
+
+    Each run's arguments are created before the clock starts, since some are donated.
+    """
     taken = list[float]()
     for seed in range(runs + 1):
         arguments = jax.block_until_ready(built.arguments(seed))
@@ -118,7 +122,10 @@ def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
 
 
 def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
-    """Return the peak of the device in this process, or None if no device reports one. Call it once per process."""
+    """Run a form, and return the device's peak in this process, or None if the device reports none.
+
+    Call this once per process, since the peak is never reset.
+    """
     (options,) = (entry.options for entry in settings_of(jax.default_backend()) if entry.name == setting)
     with peer.build(None, size).context():
         (made,) = (made for name, made in forms_of(peer, size, (form,)) if name == form)

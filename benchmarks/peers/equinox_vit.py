@@ -1,4 +1,4 @@
-"""Vision transformer with dropout in equinox, batched by `jax.vmap`."""
+"""Vision Transformer with dropout, written with Equinox and batched by `jax.vmap`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLASSES = 10
 
 
 class Block(eqx.Module):
-    """A block of attention and MLP, with normalization before each."""
+    """A Transformer block: attention and MLP, each after a normalization."""
 
     norm1: eqx.nn.LayerNorm
     norm2: eqx.nn.LayerNorm
@@ -38,7 +38,7 @@ class Block(eqx.Module):
 
 
 class ViT(eqx.Module):
-    """A vision transformer that classifies images of shape (3, side, side)."""
+    """A vision Transformer that classifies images of shape (3, side, side)."""
 
     patches: eqx.nn.Conv2d
     places: jax.Array
@@ -64,7 +64,7 @@ class ViT(eqx.Module):
 
 
 def build(remat: Remat, size: str) -> Built:
-    """Build the training step in a size, plain or with remat."""
+    """Build the training step of the given size, plain or with remat."""
     rows, side, width, layers = (4, 16, 32, 3) if size == SMALL else (32, 64, 96, 5)
 
     def model(seed: int) -> Any:

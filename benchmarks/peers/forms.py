@@ -1,4 +1,4 @@
-"""Forms of a step: plain, under its framework's remat, and recomputed by `recompute.jax.jit`."""
+"""Forms of a step: plain, with its framework's remat, and recomputed by `recompute.jax.jit`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ PLAIN, THEIRS, THEIRS_DOTS = "plain", "theirs", "theirs, dots saved"
 SAME, SAME_DOTS, OURS = "ours, same blocks", "ours, same blocks, dots saved", "ours"
 FORMS = (PLAIN, THEIRS, THEIRS_DOTS, SAME, SAME_DOTS, OURS)
 ArgumentsOf = Callable[[Built], tuple[Any, ...]]
-"""Arguments for which a step is lowered."""
+"""Returns the arguments with which a step is lowered."""
 OF_THEIRS: Mapping[str, str | None] = {PLAIN: None, THEIRS: ALL, THEIRS_DOTS: DOTS}
 
 
 @dataclass(frozen=True)
 class Form:
-    """Lowered form of a step.
+    """One form of a step, lowered.
 
-    `seconds`: time of the rewrite alone, without JAX's lowering. `why`: the reason that the plain step is kept.
+    Attributes:
+        seconds: The time of the rewrite alone, without JAX's lowering.
+        why: The reason why the plain step runs; None if the rewritten step runs.
     """
 
     built: Built
@@ -35,48 +37,49 @@ class Form:
 
 
 def options_of(peer: Peer) -> dict[str, dict[str, Any]]:
-    """Return the options of `recompute.jax.jit` for each form. If no block has a name, the blocks that it finds are
-    used."""
+    """Return the options of `recompute.jax.jit` for each form.
+
+    `peer.segments` names the blocks, or lets `recompute.jax.jit` find them.
+    """
     same = {"segments": peer.segments}
     return {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
 
 
-def drawn(built: Built) -> tuple[Any, ...]:
-    """Return arguments with values."""
+def drawn_arguments(built: Built) -> tuple[Any, ...]:
+    """Return the arguments drawn from seed 0."""
     return built.arguments(0)
 
 
-def shapes(built: Built) -> tuple[Any, ...]:
-    """Return the shapes of the arguments. They suffice to compile a step and are cheaper than arrays, but have no
-    sharding."""
+def argument_shapes(built: Built) -> tuple[Any, ...]:
+    """Return the arguments' shapes, which suffice to compile a step without sharding and are cheaper than arrays."""
     return jax.eval_shape(lambda: built.arguments(0))
 
 
 def forms_of(
-    peer: Peer, size: str, only: tuple[str, ...] = FORMS, arguments_of: ArgumentsOf = drawn
+    peer: Peer, size: str, only: tuple[str, ...] = FORMS, arguments_of: ArgumentsOf = drawn_arguments
 ) -> Iterator[tuple[str, Form | Exception]]:
-    """Yield each form, or the exception that prevented it. Call this in the step's context."""
+    """Yield each form in `only`, or the exception that prevented it. Call this in the step's context."""
     plain = peer.build(None, size)
     for name, remat in OF_THEIRS.items():
         if name in only:
-            yield name, theirs(plain if remat is None else peer.build(remat, size), arguments_of)
+            yield name, lower_with_jax(plain if remat is None else peer.build(remat, size), arguments_of)
     for name, options in options_of(peer).items():
         if name in only:
             try:
-                yield name, ours(plain, options, arguments_of)
-            except Exception as error:  # The error becomes a row of the table, beside the other forms.
+                yield name, lower_with_recompute(plain, options, arguments_of)
+            except Exception as error:  # The error becomes a row of the table; the other forms still run.
                 yield name, error
 
 
-def theirs(built: Built, arguments_of: ArgumentsOf) -> Form:
-    """Lower a step by `jax.jit`."""
+def lower_with_jax(built: Built, arguments_of: ArgumentsOf) -> Form:
+    """Lower a step with `jax.jit`."""
     return Form(built, jax.jit(built.step, **built.options).lower(*arguments_of(built)))
 
 
-def ours(built: Built, options: Mapping[str, Any], arguments_of: ArgumentsOf) -> Form:
-    """Lower a step by `recompute.jax.jit` with these options, and time the rewrite alone."""
+def lower_with_recompute(built: Built, options: Mapping[str, Any], arguments_of: ArgumentsOf) -> Form:
+    """Lower a step with `recompute.jax.jit` and the given options, and time the rewrite alone."""
     arguments = arguments_of(built)
-    # JAX caches the traced and lowered step, so that only the rewrite is timed below.
+    # JAX caches the traced and lowered step, so that the time below is that of the rewrite alone.
     jax.jit(built.step, **built.options).lower(*arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)

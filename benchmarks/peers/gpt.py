@@ -1,4 +1,4 @@
-"""GPT in plain JAX, with or without names for its blocks."""
+"""GPT in plain JAX, with or without scope names for its blocks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Size:
 
 
 def size_of(size: str) -> Size:
-    """Return the shape for `SMALL` or `LARGE`."""
+    """Return the model and batch shape for `SMALL` or `LARGE`."""
     return Size(8, 32, 32, 2, 3, 64) if size == SMALL else Size(8, 256, 128, 4, 4, 512)
 
 
 def weights_of(seed: int, size: Size) -> Weights:
-    """Draw the weights."""
+    """Draw the model's weights."""
     draw, wide = np.random.default_rng(seed), size.width
 
     def block() -> Weights:
@@ -71,13 +71,13 @@ def attention(w: Weights, x: jax.Array, heads: int) -> jax.Array:
 
 
 def block(w: Weights, x: jax.Array, heads: int) -> jax.Array:
-    """Apply a block of attention and MLP to x of shape (rows, length, width)."""
+    """Apply a Transformer block to x of shape (rows, length, width)."""
     x = x + attention(w, normalized(x, w["norm1"]), heads)
     return x + jax.nn.gelu(normalized(x, w["norm2"]) @ w["up"]) @ w["down"]
 
 
 def loss_of(size: Size, remat: Remat, named: bool) -> Any:
-    """Return the loss by weights, tokens and following tokens. `named`: whether the blocks have scope names."""
+    """Return the function `loss(weights, tokens, following)`. `named`: whether the blocks have scope names."""
     run = checkpointed(lambda w, x: block(w, x, size.heads), remat)
 
     def loss(weights: Weights, tokens: jax.Array, following: jax.Array) -> jax.Array:
@@ -91,7 +91,7 @@ def loss_of(size: Size, remat: Remat, named: bool) -> Any:
 
 
 def build(remat: Remat, size: str, named: bool) -> Built:
-    """Build the training step in a size, plain or with remat."""
+    """Build the training step of the given size, plain or with remat."""
     shape = size_of(size)
     step = descent(loss_of(shape, remat, named))
     return Built(step, lambda seed: (weights_of(seed, shape), *texts(seed, shape.rows, shape.length, shape.words)))

@@ -1,4 +1,4 @@
-"""GPT with dropout in flax linen: loss and gradients, or a complete AdamW step on a donated state."""
+"""GPT with dropout, written with Flax Linen: a step that returns gradients, and a complete AdamW step with donation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
 
 
 class Block(nn.Module):
-    """A block of causal attention and MLP."""
+    """A Transformer block: causal attention and MLP, each after a normalization."""
 
     heads: int
 
@@ -42,13 +42,13 @@ class GPT(nn.Module):
         if self.remat:
             layer = nn.remat(Block, static_argnums=(2,), policy=policy_of(self.remat))
         for number in range(self.size.layers):
-            # One name with and without remat, so that both draw the same numbers.
+            # The name is the same with and without remat, so that both draw the same random numbers.
             x = layer(self.size.heads, name=f"Block_{number}")(x, train)
         return nn.Dense(self.size.words)(nn.LayerNorm()(x))
 
 
 def loss_of(model: GPT) -> Any:
-    """Return the loss by parameters, tokens and following tokens."""
+    """Return the function `loss(parameters, tokens, following, key)`."""
 
     def loss(parameters: Any, tokens: jax.Array, following: jax.Array, key: jax.Array) -> jax.Array:
         logits = model.apply({"params": parameters}, tokens, rngs={"dropout": key})
@@ -66,7 +66,7 @@ def build(remat: Remat, size: str) -> Built:
 
 
 def build_adamw(remat: Remat, size: str) -> Built:
-    """Build the step with an update by AdamW and donated state."""
+    """Build the step that updates a donated state with AdamW."""
     shape = size_of(size)
     model, optimizer = GPT(shape, remat), optax.adamw(1e-3)
 

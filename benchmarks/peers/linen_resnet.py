@@ -1,4 +1,4 @@
-"""Residual network with batch normalization in flax linen, with momentum and running statistics."""
+"""Residual network with batch normalization, written with Flax Linen and trained with momentum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = 10
 
 
 class ResNetBlock(nn.Module):
-    """A residual block of two convolutions with batch normalization."""
+    """A residual block with two convolutions and batch normalization."""
 
     channels: int
     stride: int = 1
@@ -51,7 +51,7 @@ class ResNet(nn.Module):
 
 
 def build(remat: Remat, size: str) -> Built:
-    """Build the training step in a size, plain or with remat."""
+    """Build the training step of the given size, plain or with remat."""
     rows, side, channels = (4, 16, (8, 8, 16)) if size == SMALL else (32, 32, (32, 32, 32, 64, 64, 64))
     model, optimizer = ResNet(channels, remat), optax.sgd(0.1, momentum=0.9)
 

@@ -1,4 +1,4 @@
-"""Stack of LSTM layers in flax linen, scanned or unrolled over time; each layer is a block."""
+"""Stack of LSTM layers written with Flax Linen, scanned or unrolled over time. Each layer is a block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ WORDS = 128
 
 
 class Layer(nn.Module):
-    """A residual LSTM layer over x of shape (rows, length, width); `unroll` steps in each iteration."""
+    """A residual LSTM layer over x of shape (rows, length, width).
+
+    `unroll`: the number of time steps in each iteration of the scan.
+    """
 
     width: int
     unroll: int
@@ -27,7 +30,7 @@ class Layer(nn.Module):
 
 
 class Tagger(nn.Module):
-    """A stack of LSTM layers that predicts a token for each token."""
+    """A stack of LSTM layers that predicts a token at each position."""
 
     width: int
     layers: int
@@ -44,7 +47,7 @@ class Tagger(nn.Module):
 
 
 def build(remat: Remat, size: str, unrolled: bool) -> Built:
-    """Build the training step, scanned or unrolled over time, in a size, plain or with remat."""
+    """Build the training step of the given size, scanned or unrolled over time, plain or with remat."""
     rows, length, width, layers = (4, 6, 16, 3) if size == SMALL else (64, 12 if unrolled else 64, 64, 4)
     model = Tagger(width, layers, length if unrolled else 1, remat)
 

@@ -1,4 +1,4 @@
-"""Steps on a mesh of 4 × 2 devices: sharded by XLA, mapped over shards manually, and with shardings in the types."""
+"""Steps on a mesh of 4 × 2 devices: partitioned by XLA, written with `shard_map`, and with shardings in the types."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from recompute.benchmarks.peers.peer import SMALL, Built, Remat, checkpointed, d
 
 DEVICES = 8
 SPLIT = {"qkv": (None, "model"), "out": ("model", None), "up": (None, "model"), "down": ("model", None)}
-"""The shardings of the weights of a block, as in Megatron."""
+"""The mesh axis along which each dimension of a block's weights is split, as in Megatron."""
 
 
 def mesh_of(kind: AxisType) -> Mesh:
-    """Return the mesh, with axes of one kind."""
+    """Return the mesh, with both axes of the given kind."""
     return jax.make_mesh((4, 2), ("data", "model"), axis_types=(kind, kind))
 
 
-def placed(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Put the weights on the mesh by `SPLIT`, and the batch split over the axis `data`."""
+def place_on_mesh(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Put the weights on the mesh according to `SPLIT`, and split the batch over the axis `data`."""
 
     def spec(path: Any, _: Any) -> NamedSharding:
         return NamedSharding(mesh, PartitionSpec(*SPLIT.get(getattr(path[-1], "key", ""), ())))
@@ -34,17 +34,17 @@ def placed(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def build_automatic(remat: Remat, size: str) -> Built:
-    """Build a GPT that XLA partitions, following the shardings of the arguments."""
+    """Build a GPT step that XLA partitions according to the shardings of its arguments."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
 
     def arguments(seed: int) -> tuple[Any, ...]:
-        return placed(mesh, gpt.weights_of(seed, shape), texts(seed, shape.rows, shape.length, shape.words))
+        return place_on_mesh(mesh, gpt.weights_of(seed, shape), texts(seed, shape.rows, shape.length, shape.words))
 
     return Built(descent(gpt.loss_of(shape, remat, named=True)), arguments, {"donate_argnums": 0})
 
 
 def build_mapped(remat: Remat, size: str) -> Built:
-    """Build a GPT in which each device takes the gradient of its rows, and the gradients are averaged."""
+    """Build a GPT step in which each device computes the gradients of its rows, which are then averaged."""
     mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
     everywhere, rows = PartitionSpec(), PartitionSpec(("data", "model"))
 
@@ -63,14 +63,14 @@ def build_mapped(remat: Remat, size: str) -> Built:
 
 
 def explicit_block(w: Any, x: jax.Array) -> jax.Array:
-    """Apply a residual dense block to x of shape (rows, length, width), with shardings in the types."""
+    """Apply a residual MLP block with shardings in the types to x of shape (rows, length, width)."""
     hidden = jax.nn.gelu(gpt.normalized(x, w["norm"]) @ w["up"])
-    # The sum over shards must say where its result lies.
+    # The contraction sums over shards, so JAX requires the sharding of its result.
     return x + jnp.einsum("btf,fd->btd", hidden, w["down"], out_sharding=PartitionSpec("data"))
 
 
 def build_explicit(remat: Remat, size: str) -> Built:
-    """Build a residual network of dense layers over tokens, with shardings in the types."""
+    """Build a step with residual MLP blocks over tokens, with shardings in the types."""
     rows, length, width, layers = (8, 8, 16, 3) if size == SMALL else (32, 128, 128, 6)
     mesh = mesh_of(AxisType.Explicit)
     run = checkpointed(explicit_block, remat)
@@ -88,6 +88,6 @@ def build_explicit(remat: Remat, size: str) -> Built:
             for _ in range(layers)
         ]
         x, y = jnp.asarray(draw.normal(0, 1, (2, rows, length, width)), jnp.float32)
-        return placed(mesh, weights, (x, y))
+        return place_on_mesh(mesh, weights, (x, y))
 
     return Built(descent(loss), arguments, {}, lambda: jax.set_mesh(mesh))

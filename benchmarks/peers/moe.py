@@ -1,4 +1,4 @@
-"""Mixture of experts in plain JAX: one expert for each token, up to a capacity, with a balancing term in the loss."""
+"""Mixture of experts in plain JAX: each token goes to one expert of limited capacity, and the loss balances the load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPERTS = 4
 
 
 def block(w: dict[str, Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return the tokens after the block, of shape (tokens, width), and how unevenly the experts are used."""
+    """Apply a block of experts to x of shape (tokens, width), and return the result and the load imbalance."""
     seen = normalized(x, w["norm"])
     odds = jax.nn.softmax(seen @ w["gate"])
     chosen = jax.nn.one_hot(jnp.argmax(odds, -1), EXPERTS)
@@ -30,7 +30,7 @@ def block(w: dict[str, Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def loss_of(remat: Remat) -> Any:
-    """Return the loss: the cross entropy, and the balancing term of all blocks."""
+    """Return the loss function, which adds the load imbalance of all blocks to the cross entropy."""
     run = checkpointed(block, remat)
 
     def loss(weights: Any, tokens: jax.Array, following: jax.Array) -> jax.Array:
@@ -45,7 +45,7 @@ def loss_of(remat: Remat) -> Any:
 
 
 def weights_of(seed: int, width: int, layers: int, words: int) -> Any:
-    """Draw the weights."""
+    """Draw the model's weights."""
     draw = np.random.default_rng(seed)
 
     def block_weights() -> dict[str, Any]:
@@ -57,7 +57,7 @@ def weights_of(seed: int, width: int, layers: int, words: int) -> Any:
 
 
 def build(remat: Remat, size: str) -> Built:
-    """Build the training step in a size, plain or with remat."""
+    """Build the training step of the given size, plain or with remat."""
     rows, length, width, layers, words = (2, 32, 16, 3, 64) if size == SMALL else (8, 128, 64, 5, 256)
     step = descent(loss_of(remat))
     return Built(step, lambda seed: (weights_of(seed, width, layers, words), *texts(seed, rows, length, words)))

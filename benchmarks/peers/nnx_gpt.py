@@ -1,4 +1,4 @@
-"""GPT in flax nnx, split into graph and state, with gradient descent by optax."""
+"""GPT written with Flax NNX, split into graph and state, and trained by gradient descent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
 
 
 class Block(nnx.Module):
-    """A block of causal attention and MLP."""
+    """A Transformer block: causal attention and MLP, each after a normalization."""
 
     def __init__(self, size: Size, rngs: nnx.Rngs):
         self.norm1 = nnx.RMSNorm(size.width, rngs=rngs)
@@ -47,7 +47,7 @@ class GPT(nnx.Module):
 
 
 def build(remat: Remat, size: str) -> Built:
-    """Build the training step in a size, plain or with remat."""
+    """Build the training step of the given size, plain or with remat."""
     shape = size_of(size)
     graph = nnx.graphdef(GPT(shape, remat, nnx.Rngs(0)))
 

@@ -1,4 +1,4 @@
-"""A step of the comparison, built plain or with its framework's own remat, in two sizes."""
+"""Definition of the compared steps, which are built plain or with their framework's own remat, in two sizes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 
 Remat = str | None
 ALL, DOTS = "all", "dots"
-"""Policies of remat: recompute everything in a block, or everything except matrix products."""
+"""Policies of remat: recompute a whole block, or all of it except the matrix products."""
 SMALL, LARGE = "small", "large"
 
 
 @dataclass(frozen=True)
 class Built:
-    """Step with the arguments and options of `jax.jit`.
+    """A step function, with its arguments and its options for `jax.jit`.
 
     Attributes:
-        step: The function.
-        arguments: Draws new arguments for a seed, since runs consume donated ones.
+        step: The step function.
+        arguments: Draws new arguments from a seed. Each run needs new ones, since it consumes donated arguments.
         options: Options of `jax.jit`.
-        context: Context in which JAX must run, such as a mesh.
+        context: Returns the context in which JAX must run, such as a mesh.
     """
 
     step: Callable[..., Any]
@@ -36,13 +36,13 @@ class Built:
 
 @dataclass(frozen=True)
 class Peer:
-    """Model of a framework.
+    """One compared step: a model in a framework, with the framework's remat.
 
     Attributes:
-        build: Builds the step plain or with remat, in a size.
-        remat: The remat that users of the framework write.
-        segments: The model's blocks by name; `auto` if it names none.
-        devices: Number of devices that the step needs.
+        build: Builds the step for a remat policy (None for the plain step) and a size.
+        remat: The name of the framework's remat, as users write it.
+        segments: The scope names of the model's blocks, as the option `segments`; `auto` if blocks have no names.
+        devices: The number of devices that the step needs.
     """
 
     build: Callable[[Remat, str], Built]
@@ -52,17 +52,17 @@ class Peer:
 
 
 def policy_of(remat: Remat) -> Any:
-    """Return the argument `policy=` of a remat; None saves nothing."""
+    """Return the argument `policy=` of a framework's remat; None saves nothing."""
     return jax.checkpoint_policies.dots_saveable if remat == DOTS else None
 
 
 def checkpointed(function: Callable[..., Any], remat: Remat) -> Callable[..., Any]:
-    """Return the function under `jax.checkpoint`, for models in plain JAX."""
+    """Return the function wrapped in `jax.checkpoint` if `remat` is set, for models in plain JAX."""
     return function if remat is None else jax.checkpoint(function, policy=policy_of(remat))
 
 
 def descent(loss: Callable[..., Any], rate: float = 0.01) -> Callable[..., Any]:
-    """Return a step of gradient descent on a loss; it returns the loss and the new weights."""
+    """Return a gradient descent step for a loss. The step returns the loss and the new weights."""
 
     def step(weights: Any, *batch: Any) -> Any:
         value, gradient = jax.value_and_grad(loss)(weights, *batch)
@@ -78,18 +78,18 @@ def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
 
 
 def matrix(draw: np.random.Generator, *shape: int) -> jax.Array:
-    """Draw a matrix, scaled by the number of its inputs (all axes but the last)."""
+    """Draw a matrix, scaled by the inverse square root of its number of inputs (all axes but the last)."""
     return jnp.asarray(draw.normal(0, np.prod(shape[:-1]) ** -0.5, shape), jnp.float32)
 
 
 def texts(seed: int, rows: int, length: int, words: int) -> tuple[jax.Array, jax.Array]:
-    """Return tokens, and the tokens that follow them."""
+    """Draw token sequences, and return them and the tokens that follow each position."""
     drawn = np.random.default_rng(seed).integers(0, words, (rows, length + 1), dtype=np.int32)
     return jnp.asarray(drawn[:, :-1]), jnp.asarray(drawn[:, 1:])
 
 
 def images(seed: int, rows: int, side: int, classes: int) -> tuple[jax.Array, jax.Array]:
-    """Return images of shape (rows, side, side, 3), and their labels."""
+    """Draw images of shape (rows, side, side, 3), and their labels."""
     draw = np.random.default_rng(seed)
     pixels = jnp.asarray(draw.normal(0, 1, (rows, side, side, 3)), jnp.float32)
     return pixels, jnp.asarray(draw.integers(0, classes, rows, dtype=np.int32))

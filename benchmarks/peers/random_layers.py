@@ -1,4 +1,4 @@
-"""Layers of random steps. Each maps values of one shape, with features last, to a value of the same shape."""
+"""Layers of random steps. Each layer maps values of one shape, with the features last, to a value of the same shape."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Layer:
 
     Attributes:
         weights: Draws the weights for a width.
-        run: Applies the layer to weights, values and a random key.
-        reads: The number of values that it reads.
+        run: Applies the layer to weights, input values and a random key.
+        reads: The number of input values.
     """
 
     weights: Callable[[np.random.Generator, int], Weights]
@@ -30,32 +30,32 @@ class Layer:
     reads: int = 1
 
 
-def square(draw: np.random.Generator, width: int) -> Weights:
+def square_matrix(draw: np.random.Generator, width: int) -> Weights:
     """Draw a square matrix."""
     return {"w": matrix(draw, width, width)}
 
 
-def wide(draw: np.random.Generator, width: int) -> Weights:
-    """Draw the two matrices of an MLP with a hidden layer of four times the width."""
+def mlp_matrices(draw: np.random.Generator, width: int) -> Weights:
+    """Draw the two matrices of an MLP whose hidden layer is four times as wide."""
     return {"up": matrix(draw, width, 4 * width), "down": matrix(draw, 4 * width, width)}
 
 
-def pair(draw: np.random.Generator, width: int) -> Weights:
+def two_matrices(draw: np.random.Generator, width: int) -> Weights:
     """Draw two square matrices."""
     return {"w": matrix(draw, width, width), "v": matrix(draw, width, width)}
 
 
-def scale(draw: np.random.Generator, width: int) -> Weights:
-    """Draw a vector of factors near 1."""
+def scale_vector(draw: np.random.Generator, width: int) -> Weights:
+    """Draw a vector of scale factors near 1."""
     return {"scale": jnp.asarray(draw.uniform(0.5, 1.5, width), jnp.float32)}
 
 
-def nothing(draw: np.random.Generator, width: int) -> Weights:
+def no_weights(draw: np.random.Generator, width: int) -> Weights:
     """Return no weights."""
     return {}
 
 
-def stacked(draw: np.random.Generator, width: int) -> Weights:
+def stacked_matrices(draw: np.random.Generator, width: int) -> Weights:
     """Draw three square matrices in one array."""
     return {"w": jnp.stack([matrix(draw, width, width) for _ in range(3)])}
 
@@ -75,29 +75,26 @@ def projections(draw: np.random.Generator, width: int) -> Weights:
     return {name: matrix(draw, width, width) for name in "qkvo"}
 
 
-def joined(draw: np.random.Generator, width: int) -> Weights:
-    """Draw a matrix that maps two concatenated values to one."""
+def joining_matrix(draw: np.random.Generator, width: int) -> Weights:
+    """Draw a matrix that maps two concatenated values to one value."""
     return {"w": matrix(draw, 2 * width, width)}
 
 
 @jax.custom_vjp
-def squashed(x: Array) -> Array:
-    """Map x to x / (1 +
-    x
-    ), with a gradient of its own.
-    """
+def softsign(x: Array) -> Array:
+    """Map x to x / (1 + abs(x)), with a custom gradient."""
     return x / (1 + jnp.abs(x))
 
 
-def _squashed_forward(x: Array) -> tuple[Array, Array]:
-    return squashed(x), x
+def _softsign_forward(x: Array) -> tuple[Array, Array]:
+    return softsign(x), x
 
 
-def _squashed_backward(x: Array, g: Array) -> tuple[Array]:
+def _softsign_backward(x: Array, g: Array) -> tuple[Array]:
     return (g / (1 + jnp.abs(x)) ** 2,)
 
 
-squashed.defvjp(_squashed_forward, _squashed_backward)
+softsign.defvjp(_softsign_forward, _softsign_backward)
 
 
 def mlp(w: Weights, x: Array) -> Array:
@@ -119,60 +116,62 @@ def attend(w: Weights, x: Array) -> Array:
 
 
 def conv(k: Array, x: Array, letters: str) -> Array:
-    """Convolve, with the same extent, along the axes named by `letters`."""
+    """Convolve x along the axes that `letters` names, without changing their sizes."""
     numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
     return jax.lax.conv_general_dilated(x, k, (1,) * len(letters), "SAME", dimension_numbers=numbers)
 
 
-def dropped(x: Array, key: Array) -> Array:
-    """Apply dropout at a rate of 20 %."""
+def dropout(x: Array, key: Array) -> Array:
+    """Apply dropout with a rate of 20 %."""
     return jnp.where(jax.random.bernoulli(key, 0.8, x.shape), x / 0.8, 0)
 
 
-def through_layers(w: Weights, x: Array) -> Array:
-    """Apply stacked layers in a scan."""
+def scan_layers(w: Weights, x: Array) -> Array:
+    """Apply stacked residual layers in a scan."""
     return jax.lax.scan(lambda x, w: (x + jnp.tanh(x @ w), None), x, w["w"])[0]
 
 
-def either(w: Weights, x: Array) -> Array:
-    """Apply one of two layers, selected by the sign of the sum."""
+def conditional_layer(w: Weights, x: Array) -> Array:
+    """Apply one of two layers, depending on the sign of the sum of x."""
     return jax.lax.cond(x.sum() > 0, lambda x: jnp.tanh(x @ w["w"]), lambda x: jnp.sin(x @ w["v"]), x)
 
 
-def narrow(w: Weights, x: Array) -> Array:
-    """Apply a layer whose product is in bf16."""
+def bf16_layer(w: Weights, x: Array) -> Array:
+    """Apply a residual layer whose matrix product is in bf16."""
     low = x.astype(jnp.bfloat16)
     return x + jax.nn.silu(low @ w["w"].astype(jnp.bfloat16)).astype(x.dtype)
 
 
 LAYERS: Mapping[str, Layer] = {
-    "dense": Layer(square, lambda w, x, _: jax.nn.relu(x[0] @ w["w"])),
-    "tanh": Layer(square, lambda w, x, _: jnp.tanh(x[0] @ w["w"])),
-    "mlp": Layer(wide, lambda w, x, _: mlp(w, x[0])),
-    "checkpointed": Layer(wide, lambda w, x, _: jax.checkpoint(mlp)(w, x[0])),
-    "norm": Layer(scale, lambda w, x, _: norm(x[0]) * w["scale"]),
+    "dense": Layer(square_matrix, lambda w, x, _: jax.nn.relu(x[0] @ w["w"])),
+    "tanh": Layer(square_matrix, lambda w, x, _: jnp.tanh(x[0] @ w["w"])),
+    "mlp": Layer(mlp_matrices, lambda w, x, _: mlp(w, x[0])),
+    "checkpointed": Layer(mlp_matrices, lambda w, x, _: jax.checkpoint(mlp)(w, x[0])),
+    "norm": Layer(scale_vector, lambda w, x, _: norm(x[0]) * w["scale"]),
     "rms": Layer(
-        scale, lambda w, x, _: x[0] * jax.lax.rsqrt(jnp.mean(x[0] ** 2, -1, keepdims=True) + 1e-5) * w["scale"]
+        scale_vector, lambda w, x, _: x[0] * jax.lax.rsqrt(jnp.mean(x[0] ** 2, -1, keepdims=True) + 1e-5) * w["scale"]
     ),
-    "gate": Layer(pair, lambda w, x, _: jax.nn.sigmoid(x[0] @ w["w"]) * (x[0] @ w["v"])),
-    "dropout": Layer(nothing, lambda w, x, key: dropped(x[0], key)),
-    "residual": Layer(nothing, lambda w, x, _: 0.7 * (x[0] + x[1]), reads=2),
-    "concat": Layer(joined, lambda w, x, _: jnp.concatenate(x, -1) @ w["w"], reads=2),
-    "mix": Layer(square, lambda w, x, _: jnp.einsum("...i,ij,...j->...i", x[0], w["w"], jnp.tanh(x[1])), reads=2),
-    "where": Layer(nothing, lambda w, x, _: jnp.where(x[0] > 0, jnp.sin(x[0]), x[1]), reads=2),
-    "scan": Layer(stacked, lambda w, x, _: through_layers(w, x[0])),
-    "cond": Layer(pair, lambda w, x, _: either(w, x[0])),
-    "custom_vjp": Layer(square, lambda w, x, _: squashed(x[0] @ w["w"])),
-    "bf16": Layer(square, lambda w, x, _: narrow(w, x[0])),
-    "cumsum": Layer(nothing, lambda w, x, _: jnp.cumsum(x[0], 1) / np.sqrt(x[0].shape[1])),
-    "sort": Layer(nothing, lambda w, x, _: jnp.sort(x[0], axis=-1)),
+    "gate": Layer(two_matrices, lambda w, x, _: jax.nn.sigmoid(x[0] @ w["w"]) * (x[0] @ w["v"])),
+    "dropout": Layer(no_weights, lambda w, x, key: dropout(x[0], key)),
+    "residual": Layer(no_weights, lambda w, x, _: 0.7 * (x[0] + x[1]), reads=2),
+    "concat": Layer(joining_matrix, lambda w, x, _: jnp.concatenate(x, -1) @ w["w"], reads=2),
+    "mix": Layer(
+        square_matrix, lambda w, x, _: jnp.einsum("...i,ij,...j->...i", x[0], w["w"], jnp.tanh(x[1])), reads=2
+    ),
+    "where": Layer(no_weights, lambda w, x, _: jnp.where(x[0] > 0, jnp.sin(x[0]), x[1]), reads=2),
+    "scan": Layer(stacked_matrices, lambda w, x, _: scan_layers(w, x[0])),
+    "cond": Layer(two_matrices, lambda w, x, _: conditional_layer(w, x[0])),
+    "custom_vjp": Layer(square_matrix, lambda w, x, _: softsign(x[0] @ w["w"])),
+    "bf16": Layer(square_matrix, lambda w, x, _: bf16_layer(w, x[0])),
+    "cumsum": Layer(no_weights, lambda w, x, _: jnp.cumsum(x[0], 1) / np.sqrt(x[0].shape[1])),
+    "sort": Layer(no_weights, lambda w, x, _: jnp.sort(x[0], axis=-1)),
 }
-"""For values of any rank."""
+"""The layers for values of any rank."""
 SEQUENCES: Mapping[str, Layer] = {
     "attention": Layer(projections, lambda w, x, _: attend(w, x[0])),
     "conv": Layer(kernel, lambda w, x, _: x[0] + jax.nn.silu(conv(w["k"], x[0], "H"))),
 }
 IMAGES: Mapping[str, Layer] = {
     "conv2d": Layer(image_kernel, lambda w, x, _: x[0] + jax.nn.relu(conv(w["k"], x[0], "HW"))),
-    "pooled": Layer(square, lambda w, x, _: x[0] * jax.nn.sigmoid(x[0].mean((1, 2), keepdims=True) @ w["w"])),
+    "pooled": Layer(square_matrix, lambda w, x, _: x[0] * jax.nn.sigmoid(x[0].mean((1, 2), keepdims=True) @ w["w"])),
 }

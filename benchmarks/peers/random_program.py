@@ -1,4 +1,4 @@
-"""Small training steps of random structure, determined by a seed."""
+"""Small training steps of random structure, each determined by a seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ CLASSES = 16
 
 @dataclass(frozen=True)
 class Node:
-    """Layer of a program, and the values that it reads: 0 is the input, and n is the result of node n - 1."""
+    """A layer of a program, and the indices of its input values.
+
+    Index 0 is the program's input, and index n is the result of node n - 1.
+    """
 
     kind: str
     reads: tuple[int, ...]
@@ -29,11 +32,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Program:
-    """Random training step.
+    """A random training step.
 
     Attributes:
-        named: The number of nodes per named block; 0 for no names.
-        second, aux: The nodes whose values form a second loss and an auxiliary output; None without one.
+        named: The number of nodes in each named block; 0 if blocks have no names.
+        second: The index of the value from which a second loss is computed, or None.
+        aux: The index of the value from which an auxiliary output is computed, or None.
     """
 
     seed: int
@@ -51,7 +55,7 @@ class Program:
 
     @property
     def rounds_to_bf16(self) -> bool:
-        """Whether a layer computes in bf16."""
+        """Whether some layer computes in bf16."""
         return any(node.kind == "bf16" for node in self.nodes)
 
     def __str__(self) -> str:
@@ -71,11 +75,11 @@ class Program:
 
 
 def program(seed: int) -> Program:
-    """Draw the program of a seed."""
+    """Draw the program that a seed determines."""
     draw = np.random.default_rng(seed)
     domain = str(draw.choice(list(KINDS)))
     count = int(draw.integers(5, 15))
-    nodes = tuple(_node(draw, domain, number) for number in range(count))
+    nodes = tuple(_node(draw, domain, index) for index in range(count))
     return Program(
         seed=seed,
         domain=domain,
@@ -92,12 +96,12 @@ def program(seed: int) -> Program:
     )
 
 
-def _node(draw: np.random.Generator, domain: str, number: int) -> Node:
-    """Draw a node. It mostly reads the newest value first, since the step would have no depth otherwise."""
+def _node(draw: np.random.Generator, domain: str, index: int) -> Node:
+    """Draw a node. Its first input is usually the newest value, which gives the program depth."""
     kinds = KINDS[domain]
     kind = str(draw.choice(list(kinds)))
-    first = number if draw.random() < 0.8 else int(draw.integers(number + 1))
-    return Node(kind, (first, *(int(draw.integers(number + 1)) for _ in range(kinds[kind].reads - 1))))
+    first = index if draw.random() < 0.8 else int(draw.integers(index + 1))
+    return Node(kind, (first, *(int(draw.integers(index + 1)) for _ in range(kinds[kind].reads - 1))))
 
 
 def _maybe(draw: np.random.Generator, count: int) -> int | None:
@@ -105,8 +109,8 @@ def _maybe(draw: np.random.Generator, count: int) -> int | None:
     return result if requested else None
 
 
-def built(made: Program) -> Built:
-    """Build the step of a program."""
+def build_step(made: Program) -> Built:
+    """Build the training step of a program."""
     layers = [KINDS[made.domain][node.kind] for node in made.nodes]
     shape = (SHAPES[made.domain][0] // (8 if made.few_rows else 1), *SHAPES[made.domain][1:])
     optimizer = {"none": None, "sgd": optax.sgd(0.01), "adam": optax.adam(1e-3)}[made.optimizer]
@@ -130,7 +134,11 @@ def weights_of(made: Program, layers: list[Layer], draw: np.random.Generator) ->
 
 
 def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
-    """Return the step: losses and gradients, with the update of the program's optimizer if it has one."""
+    """Return the step function.
+
+    It returns the loss and the auxiliary output, with the gradient, or with the new state if the program has an
+    optimizer.
+    """
 
     def loss(weights: Any, x: jax.Array, labels: jax.Array, key: jax.Array) -> Any:
         values = run(made, layers, weights, x, key)
@@ -151,7 +159,7 @@ def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
 
 
 def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
-    """Return the loss of the last value."""
+    """Compute the loss from the last value."""
     scores = x @ weights["out"]
     if made.loss == "softmax":
         return cross_entropy(scores, labels)
@@ -159,11 +167,11 @@ def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> j
 
 
 def run(made: Program, layers: list[Layer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
-    """Run the layers, and return the input and the value of each node."""
+    """Run the layers, and return the program's input and the value of each node."""
     values = [weights["table"][x] if made.embedded else x]
-    for number, (node, layer, w) in enumerate(zip(made.nodes, layers, weights["layers"], strict=True)):
-        scope = jax.named_scope(f"layer{number // made.named}") if made.named else nullcontext()
+    for index, (node, layer, w) in enumerate(zip(made.nodes, layers, weights["layers"], strict=True)):
+        scope = jax.named_scope(f"layer{index // made.named}") if made.named else nullcontext()
         with scope:
-            read = tuple(values[place] for place in node.reads)
-            values.append(layer.run(w, read, jax.random.fold_in(key, number)))
+            read = tuple(values[source] for source in node.reads)
+            values.append(layer.run(w, read, jax.random.fold_in(key, index)))
     return values

@@ -2,8 +2,8 @@
 
     python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
 
-Each step is compiled as a call would compile it, with all defaults, and by `jax.jit` with default flags; both run once
-on the same inputs. The exit status is 1 if a bar is missed.
+Each step is compiled by `recompute.jax.jit` with all defaults, as a call would do, and by `jax.jit` with default flags.
+Both run once on the same inputs. The exit status is 1 if a bar is missed.
 
 Distances are `max|a - b| / (eps × max|leaf|)`, with the eps of the leaf's type, or of bf16 in a step that rounds to
 bf16.
@@ -24,25 +24,25 @@ import numpy as np
 
 import recompute
 from recompute.benchmarks.peers.costs import arrays
-from recompute.benchmarks.peers.distance import far
+from recompute.benchmarks.peers.distance import distance
 from recompute.benchmarks.peers.peer import Built
-from recompute.benchmarks.peers.random_program import Program, built, program
+from recompute.benchmarks.peers.random_program import Program, build_step, program
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
 from recompute.frontends.jax.compilation.choice import choose_variant
 
 FARTHEST, PLAIN_SHARE = 8.0, 0.1
 APART = 1000
-"""Steps of one seed have numbers that no other seed has."""
+"""The distance between the first step seeds of consecutive values of `--seed`, so that their steps differ."""
 BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
 
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """Result for one step.
+    """The result of the check of one step.
 
     Attributes:
-        why: The reason that the plain step runs.
-        distance: The largest distance of a result, in the step's unit.
+        why: The reason why the plain step runs; None if the rewritten step runs.
+        distance: The largest distance of a result, in units of rounding (of bf16 if the step rounds to bf16).
     """
 
     program: Program
@@ -54,12 +54,12 @@ class StepVerdict:
 
     @property
     def is_above(self) -> bool:
-        """Whether the step needs more temporaries than the plain step."""
+        """Whether the chosen step needs more bytes of temporaries than the plain step."""
         return self.ours_bytes > self.plain_bytes
 
     @property
     def is_far(self) -> bool:
-        """Whether a result is farther than `FARTHEST` from the plain step's."""
+        """Whether the distance of a result from the plain step's exceeds `FARTHEST`, or is not a number."""
         return not self.distance <= FARTHEST
 
     def __str__(self) -> str:
@@ -70,9 +70,9 @@ class StepVerdict:
         return f"{first} {' '.join(marks)}".rstrip() + f" | {self.program}"
 
 
-def judged(made: Program) -> StepVerdict:
-    """Compile and run a program both ways, and compare temporaries and results."""
-    step = built(made)
+def judge(made: Program) -> StepVerdict:
+    """Compile and run a program both ways, and compare the temporaries and the results."""
+    step = build_step(made)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
@@ -87,26 +87,26 @@ def judged(made: Program) -> StepVerdict:
 
 
 def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
-    """Return the largest distance of a result; infinite if integers differ or a result is not finite."""
+    """Return the largest distance of a result, or infinity if integers differ or a result is not finite."""
     expected, result = (arrays(run(*step.arguments(seed))) for run in (plain, ours))
     if not all(np.isfinite(entry.astype(np.float64)).all() for entry in expected):
         return float("inf")
-    return max(far(a, b) for a, b in zip(expected, result, strict=True))
+    return max(distance(a, b) for a, b in zip(expected, result, strict=True))
 
 
 def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
-    """Describe the bars that are missed, with the seeds of the steps."""
+    """Return a message for each missed bar, with the seeds of the steps."""
     above = [verdict.program.seed for verdict in verdicts if verdict.is_above]
     distant = [verdict.program.seed for verdict in verdicts if verdict.is_far]
     left = [verdict.program.seed for verdict in verdicts if verdict.why is not None]
-    lines = [f"more memory than the plain step: {above}"] if above else []
-    lines += [f"results farther than {FARTHEST:g}: {distant}"] if distant else []
+    lines = [f"seeds whose step needs more memory than the plain step: {above}"] if above else []
+    lines += [f"seeds with a distance above {FARTHEST:g}: {distant}"] if distant else []
     many = len(left) > PLAIN_SHARE * len(verdicts)
-    return lines + ([f"the plain step is taken {len(left)} times: {left}"] if many else [])
+    return lines + ([f"{len(left)} seeds run the plain step: {left}"] if many else [])
 
 
 def summary(verdicts: Sequence[StepVerdict]) -> str:
-    """Return a sentence on all steps: counts, and the median ratio of temporaries."""
+    """Return a one-line summary of all steps: the counts of misses, and the median ratio of temporaries."""
     counts = {
         "need more than the plain step": sum(verdict.is_above for verdict in verdicts),
         "are the plain step": sum(verdict.why is not None for verdict in verdicts),
@@ -120,12 +120,12 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
 def main() -> None:
     """Print a line for each step, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--count", type=int, default=20, help="the number of random steps (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the random steps (default: 0)")
     options = parser.parse_args()
     verdicts = list[StepVerdict]()
     for seed in range(options.seed * APART, options.seed * APART + options.count):
-        verdicts.append(judged(program(seed)))
+        verdicts.append(judge(program(seed)))
         print(verdicts[-1], flush=True)
     print(summary(verdicts))
     print(*missed(verdicts), sep="\n", file=sys.stderr)

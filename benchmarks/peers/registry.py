@@ -1,4 +1,4 @@
-"""Registry of the compared steps by name. A framework is imported with the first step that needs it."""
+"""Registry of the compared steps by name. It imports a framework when a step of it is built."""
 
 from __future__ import annotations
 

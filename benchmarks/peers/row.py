@@ -1,8 +1,8 @@
-"""Measure one step in a process of its own, and print JSON.
+"""Measure one step in its own process, and print the result as JSON.
 
     python -m recompute.benchmarks.peers.row 'linen gpt' --what costs
 
-Devices must be requested before JAX starts, and the peak of a device is the peak of its process.
+The number of devices must be set before JAX starts, and a device reports the peak of its whole process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from recompute.benchmarks.xla_settings import flags_with_host_devices
 
 
 def main() -> None:
-    """Print the measurement of a step as JSON."""
+    """Print the measurement that the command line requests as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=PEERS)
-    parser.add_argument("--what", choices=("costs", "distances", "peak"), default="costs")
-    parser.add_argument("--size", choices=(SMALL, LARGE), default=LARGE)
+    parser.add_argument("step", choices=PEERS, help="the step to measure")
+    parser.add_argument(
+        "--what", choices=("costs", "distances", "peak"), default="costs", help="the measurement (default: %(default)s)"
+    )
+    parser.add_argument("--size", choices=(SMALL, LARGE), default=LARGE, help="(default: %(default)s)")
     parser.add_argument("--form", help="with --what peak: the form of the step to measure")
     parser.add_argument(
         "--setting", default=DEFAULT, help="with --what peak: the compiler setting (default: %(default)s)"
@@ -34,7 +36,7 @@ def main() -> None:
 
 
 def row_of(options: argparse.Namespace) -> Any:
-    """Measure a step as the command line says. JAX starts here, with the devices that the step needs."""
+    """Measure a step according to the options. JAX starts here, with the number of devices that the step needs."""
     peer = PEERS[options.step]
     # Platforms other than CPU ignore the flag.
     os.environ["XLA_FLAGS"] = flags_with_host_devices(peer.devices)
@@ -43,7 +45,7 @@ def row_of(options: argparse.Namespace) -> Any:
     from recompute.benchmarks.peers import costs, distance
 
     if jax.device_count() < peer.devices:
-        return {"platform": jax.default_backend(), "skipped": f"{peer.devices} devices are needed"}
+        return {"platform": jax.default_backend(), "skipped": f"the step needs {peer.devices} devices"}
     if options.what == "distances":
         return distance.distances(peer, options.size)
     if options.what == "peak":
@@ -52,8 +54,10 @@ def row_of(options: argparse.Namespace) -> Any:
 
 
 def plain_data(value: Any) -> Any:
-    """Return a dataclass as values of JSON."""
-    assert is_dataclass(value) and not isinstance(value, type), f"{type(value).__name__} is no data"
+    """Return a dataclass instance as a dictionary, for JSON."""
+    assert is_dataclass(value) and not isinstance(value, type), (
+        f"expected a dataclass instance, not {type(value).__name__}"
+    )
     return asdict(value)
 
 

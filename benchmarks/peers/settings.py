@@ -1,4 +1,4 @@
-"""Compiler settings by platform: default, with barriers kept (CPU), with other schedulers (GPU)."""
+"""Compiler settings by platform: the defaults, barriers kept (CPU), and other schedulers (GPU)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT, DEFAULT = "barriers kept", "default flags"
 
 @dataclass(frozen=True)
 class Setting:
-    """A name, and options of the compiler."""
+    """A named set of compiler options."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -31,6 +31,8 @@ OTHER = (Setting(DEFAULT),)
 
 
 def settings_of(platform: str) -> tuple[Setting, ...]:
-    """Return the settings of a platform. The bars apply to the first one. By default XLA drops barriers on CPU, but not
-    on GPU."""
+    """Return the settings of a platform. The bars apply to the first setting.
+
+    By default, XLA removes barriers on CPU, but keeps them on GPU.
+    """
     return {"cpu": CPU, "gpu": GPU, "cuda": GPU, "rocm": GPU}.get(platform, OTHER)

@@ -1,4 +1,4 @@
-"""Tables of the measurements in Markdown. Rows are the output of `row.py`, by step."""
+"""Markdown tables of the measurements. `Rows` maps the name of each step to the output of `row.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS = tuple(form for form in FORMS if form != PLAIN)
 
 
 def number_text(number: float | None, digits: int = 3) -> str:
-    """Return a number with fixed digits; `-` for None."""
+    """Format a number with a fixed number of digits; None becomes `-`."""
     return "-" if number is None else f"{number:.{digits}f}"
 
 
@@ -25,12 +25,12 @@ def settings_in(rows: Rows) -> list[str]:
 
 
 def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
-    """Return the costs of each step under a setting."""
+    """Return the costs of each step under one setting."""
     return {name: row["costs"][setting] for name, row in rows.items() if setting in row.get("costs", {})}
 
 
 def ratios(rows: Rows, setting: str, field: str) -> str:
-    """Return a table of each form as a multiple of the plain step, and of recomputation as a multiple of remat."""
+    """Return a table of each form's cost divided by the plain step's, and of recomputation's divided by remat's."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
         [name, *(number_text(ratio(costs, form, PLAIN, field)) for form in OTHERS), *against_theirs(costs, field)]
@@ -40,14 +40,16 @@ def ratios(rows: Rows, setting: str, field: str) -> str:
 
 
 def against_theirs(costs: Any, field: str) -> list[str]:
-    """Return the ratios of our forms to remat, as text."""
+    """Return the costs of our forms divided by remat's cost, as strings."""
     return [number_text(ratio(costs, form, THEIRS, field)) for form in (SAME, OURS)]
 
 
-def others(rows: Rows, setting: str) -> str:
-    """Return a table of differing bits, of XLA's and our own compile times as multiples of XLA's for the plain step,
-    and on timed devices of step times and peaks."""
-    head = ["step", "results", *(f"other bits: {form}" for form in (THEIRS, SAME, OURS))]
+def bits_and_times(rows: Rows, setting: str) -> str:
+    """Return a table of differing results, compile times, and (on timed devices) step times and peaks.
+
+    Times and peaks are multiples of the plain step's.
+    """
+    head = ["step", "results", *(f"differing results: {form}" for form in (THEIRS, SAME, OURS))]
     head += [
         *(f"XLA seconds: {form}" for form in (THEIRS, SAME, OURS)),
         "own seconds: same blocks",
@@ -71,35 +73,35 @@ def others(rows: Rows, setting: str) -> str:
 
 
 def own_seconds(costs: Any, form: str) -> str:
-    """Return the CPU time of the rewrite as a multiple of XLA's compile time for the plain step, as text."""
+    """Return the CPU time of the rewrite divided by XLA's compile time for the plain step, as a string."""
     if form not in costs:
         return "-"
     return number_text(costs[form]["own_seconds"] / costs[PLAIN]["compile_seconds"], 2)
 
 
 def misses(rows: Rows, setting: str) -> Iterator[str]:
-    """Yield a line for each step that was not run, each error, and each bar that is missed."""
+    """Yield a line for each step that did not run, each error, and each missed bar."""
     for name, row in rows.items():
         if "skipped" in row:
-            yield f"- {name}: not run: {row['skipped']}"
+            yield f"- {name}: did not run: {row['skipped']}"
         yield from (f"- {name}: {form}: {error}" for form, error in row.get("errors", {}).items())
     for name, costs in of_setting(rows, setting).items():
         yield from (f"- {name}: {line}" for line in missed(costs))
 
 
 def peers(existing: Mapping[str, Peer], names: Sequence[str]) -> str:
-    """Return the table of the steps: their frameworks' remat, and the blocks of ours."""
+    """Return a table of the steps, with their framework's remat and our option `segments`."""
     lines = [[name, f"`{existing[name].remat}`", f"`{existing[name].segments}`"] for name in names]
-    return markdown_table(["step", "theirs", "blocks of ours"], lines)
+    return markdown_table(["step", "theirs", "our segments"], lines)
 
 
 def distances(rows: Rows) -> str:
-    """Return a table of distances: for each step the number of results, how many are close, and the farthest ones."""
+    """Return a table of each step's number of results, largest distances, and share of close results."""
     lines = list[list[str]]()
     for name, row in rows.items():
         leaves = row.get("distances", {}).get("leaves", [])
         if leaves:
-            theirs, ours = (max(leaf[subject] for leaf in leaves) for subject in ("theirs", "ours"))
+            theirs, ours = (max(leaf[form] for leaf in leaves) for form in ("theirs", "ours"))
             above = [leaf for leaf in leaves if not is_close(leaf)]
             share = 1 - len(above) / len(leaves)
             ran = "plain" if row["distances"].get("is_plain") else "rewritten"
@@ -111,14 +113,14 @@ def distances(rows: Rows) -> str:
 
 
 def farthest(leaves: Sequence[Mapping[str, Any]], most: int = 6) -> str:
-    """Describe the results with the largest distances, at most `most` of them."""
+    """Describe at most `most` results, in order of decreasing distance."""
     ordered = sorted(leaves, key=lambda leaf: -leaf["ours"])
     named = [f"`{leaf['name']}` {leaf['ours']:.2g} (theirs {leaf['theirs']:.2g})" for leaf in ordered[:most]]
     return ", ".join([*named, *([f"{len(leaves) - most} more"] if len(leaves) > most else [])])
 
 
 def is_close(leaf: Mapping[str, Any]) -> bool:
-    """Return whether a result is close, by the bar of `distance.py`."""
+    """Return whether a result is close, according to `Leaf.is_close`."""
     from recompute.benchmarks.peers.distance import Leaf
 
     return Leaf(leaf["name"], leaf["theirs"], leaf["ours"]).is_close

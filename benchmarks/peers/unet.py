@@ -1,4 +1,4 @@
-"""U-Net in plain JAX with named levels: down, up with skips, two convolutions each."""
+"""U-Net in plain JAX. Each level has a scope name and two convolutions, and skip connections join the two halves."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from recompute.benchmarks.peers.peer import SMALL, Built, Remat, checkpointed, d
 
 
 def conv(w: jax.Array, x: jax.Array) -> jax.Array:
-    """Convolve x of shape (rows, height, width, channels), with the same extent."""
+    """Convolve x of shape (rows, height, width, channels) without changing its height and width."""
     return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 def normalized(x: jax.Array, scale: jax.Array) -> jax.Array:
-    """Normalize over height and width, and multiply by `scale`."""
+    """Normalize x over height and width, and multiply it by `scale`."""
     mean, spread = x.mean((1, 2), keepdims=True), x.var((1, 2), keepdims=True)
     return (x - mean) * jax.lax.rsqrt(spread + 1e-5) * scale
 
 
 def double(w: dict[str, Any], x: jax.Array) -> jax.Array:
-    """Apply two convolutions with normalization."""
+    """Apply two convolutions, each followed by a normalization."""
     x = jax.nn.silu(normalized(conv(w["first"], x), w["scale1"]))
     return jax.nn.silu(normalized(conv(w["second"], x), w["scale2"]))
 
 
 def pooled(x: jax.Array) -> jax.Array:
-    """Halve height and width by maxima."""
+    """Halve height and width by max pooling."""
     rows, high, wide, channels = x.shape
     return x.reshape(rows, high // 2, 2, wide // 2, 2, channels).max((2, 4))
 
@@ -40,7 +40,7 @@ def doubled(x: jax.Array) -> jax.Array:
 
 
 def loss_of(remat: Remat) -> Any:
-    """Return the loss: the mean squared distance of the denoised images from clean ones."""
+    """Return the loss function: the mean squared error between the network's output and the clean images."""
     run = checkpointed(double, remat)
 
     def loss(weights: Any, noisy: jax.Array, clean: jax.Array) -> jax.Array:
@@ -61,7 +61,7 @@ def loss_of(remat: Remat) -> Any:
 
 
 def weights_of(seed: int, channels: tuple[int, ...]) -> Any:
-    """Draw the weights for levels with these numbers of channels."""
+    """Draw the weights of a network whose levels have the given numbers of channels."""
     draw = np.random.default_rng(seed)
 
     def pair(before: int, after: int) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def weights_of(seed: int, channels: tuple[int, ...]) -> Any:
 
 
 def build(remat: Remat, size: str) -> Built:
-    """Build the training step in a size, plain or with remat."""
+    """Build the training step of the given size, plain or with remat."""
     rows, side, channels = (2, 16, (8, 16)) if size == SMALL else (8, 64, (16, 32, 64))
 
     def arguments(seed: int) -> tuple[Any, ...]:

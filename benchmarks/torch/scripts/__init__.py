@@ -1,1 +1,1 @@
-"""A corpus of typical training scripts, to test robustness. `__main__.py` runs them."""
+"""A corpus of typical training scripts for tests of robustness; `__main__.py` runs it."""

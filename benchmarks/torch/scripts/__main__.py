@@ -4,8 +4,8 @@
     python -m recompute.benchmarks.torch.scripts 'autocast*' two_losses
     python -m recompute.benchmarks.torch.scripts --budget 70% --json judgements.json
 
-Every script runs in a process of its own. The table goes to standard output. Exit status 1: a script has wrong results,
-or crashes only under `recompute.torch`.
+Each script runs in its own process. The table goes to standard output. The exit status is 1 if a script gives wrong
+results, crashes only under `recompute.torch`, or exceeds the time limit.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LIMIT_SECONDS = 600
 
 
 def run(sender: Connection, script: Script, budget: str) -> None:
-    """Judge a script in this process, and send the verdict."""
+    """Judge a script in this process, and send the judgement to the parent process."""
     torch.set_num_threads(1)
     sender.send(judge(script, budget))
 
 
 def judge_script(script: Script, budget: str) -> Judgement:
-    """Run a script in a forked process, and return its judgement; the death of the process counts as a crash."""
+    """Judge a script in a forked process. If the process ends without a result, the verdict is `CRASH`."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=run, args=(sender, script, budget))
     process.start()
@@ -54,20 +54,20 @@ def judge_script(script: Script, budget: str) -> Judgement:
 
 
 def main() -> int:
-    """Run the named scripts, print a line for each, and return 1 if there are faults."""
+    """Judge the requested scripts, print a table row for each, and return 1 if some verdict is a fault."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="patterns of names")
+    parser.add_argument("names", nargs="*", help="patterns of script names; all by default")
     parser.add_argument(
-        "--budget", default="min", help="for each graph (default: min, which copies the most); none: without a budget"
+        "--budget", default="min", help="budget of each graph (default: min, which adds the most copies), or none"
     )
-    parser.add_argument("--json", type=Path, help="write the verdicts to this file, as JSON")
+    parser.add_argument("--json", type=Path, help="write the judgements to this file, as JSON")
     options = parser.parse_args()
     patterns = options.names or ["*"]
     chosen = [script for name, script in scripts().items() if any(fnmatch(name, pattern) for pattern in patterns)]
     if not chosen:
         print(f"error: no script matches: choose from {', '.join(scripts())}", file=sys.stderr)
         return 2
-    print("| script | what it does | verdict | detail |\n|---|---|---|---|")
+    print("| script | purpose | verdict | detail |\n|---|---|---|---|")
     judgements: list[Judgement] = []
     for script in chosen:
         result = judge_script(script, options.budget)

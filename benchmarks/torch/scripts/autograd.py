@@ -1,4 +1,4 @@
-"""Scripts that use autograd in unusual ways: several losses, gradients of gradients, transformations of functions."""
+"""Scripts that use autograd in unusual ways: several losses, gradients of gradients, and function transforms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Cube(torch.autograd.Function):
-    """`x**3` with a hand-written gradient that is deliberately wrong."""
+    """Compute `x**3`, with a gradient that is deliberately wrong, so that its use shows in the results."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -28,7 +28,7 @@ class Cube(torch.autograd.Function):
 
 @script
 def custom_function(compile: Compile) -> Results:
-    """Train with a `torch.autograd.Function` in the middle of a network, and a straight-through estimator."""
+    """Train with a `torch.autograd.Function` between two networks, and a straight-through estimator."""
 
     class Quantized(nn.Module):
         def __init__(self) -> None:
@@ -47,7 +47,7 @@ def custom_function(compile: Compile) -> Results:
 
 @script
 def custom_operation(compile: Compile) -> Results:
-    """Train with an operation of the user's own library, with a gradient of its own."""
+    """Train with a user-defined operation (`torch.library.custom_op`) that has a registered gradient."""
 
     @torch.library.custom_op("recompute_scripts::soft_sign", mutates_args=())
     def soft_sign(x: torch.Tensor) -> torch.Tensor:
@@ -79,8 +79,7 @@ def custom_operation(compile: Compile) -> Results:
 
 @script
 def two_losses(compile: Compile) -> Results:
-    """Train with two losses of one forward pass and a backward pass for each (`retain_graph`), as in actor and
-    critic."""
+    """Train with two losses of one forward pass, and one backward pass for each loss (`retain_graph`)."""
 
     class ActorCritic(nn.Module):
         def __init__(self) -> None:
@@ -95,11 +94,11 @@ def two_losses(compile: Compile) -> Results:
     model = ActorCritic()
     step = compile(model)
     with torch._functorch.config.patch(donated_buffer=False):
-        return final(model, train(model, lambda x: sum(step(x)), batches(3, 64, 32)), **retained(step))
+        return final(model, train(model, lambda x: sum(step(x)), batches(3, 64, 32)), **gradients_of_two_losses(step))
 
 
-def retained(step: Any) -> Results:
-    """Train with gradients of two backward passes over one graph, by `torch.autograd.grad`."""
+def gradients_of_two_losses(step: Any) -> Results:
+    """Return the input gradients of two losses, from two backward passes through the same graph."""
     x = torch.ones(8, 32, requires_grad=True)
     first, second = step(x)
     (left,) = torch.autograd.grad(first, x, retain_graph=True)
@@ -109,7 +108,7 @@ def retained(step: Any) -> Results:
 
 @script
 def unused_output(compile: Compile) -> Results:
-    """Train with two outputs, one of which gets no gradient in some steps."""
+    """Train with two outputs, of which only one receives a gradient in each step."""
 
     class Heads(nn.Module):
         def __init__(self) -> None:
@@ -130,8 +129,7 @@ def unused_output(compile: Compile) -> Results:
 
 @script
 def gradient_penalty(compile: Compile) -> Results:
-    """Train with double backward: the loss has the gradient of the network by its input, taken inside the compiled
-    function."""
+    """Train with double backward in the compiled function, whose loss penalizes the input gradient."""
     torch.manual_seed(44)
     model = mlp(dropout=0.0)
 
@@ -147,8 +145,7 @@ def gradient_penalty(compile: Compile) -> Results:
 
 @script
 def double_backward_outside(compile: Compile) -> Results:
-    """Train with double backward through a compiled module, which AOTAutograd refuses: the error must be PyTorch's
-    own."""
+    """Train with double backward through a compiled module, which AOTAutograd rejects with PyTorch's own error."""
     torch.manual_seed(45)
     model = mlp(dropout=0.0)
     step = compile(model)
@@ -160,7 +157,7 @@ def double_backward_outside(compile: Compile) -> Results:
 
 @script
 def hypernetwork(compile: Compile) -> Results:
-    """Train a network that makes the weights of another network, which is called with them."""
+    """Train a network that computes the weights of another network."""
 
     class Hyper(nn.Module):
         def __init__(self) -> None:
@@ -183,7 +180,7 @@ def hypernetwork(compile: Compile) -> Results:
 
 @script
 def inner_loop(compile: Compile) -> Results:
-    """Train with MAML: gradients of two steps of gradient descent, by `torch.func.grad`."""
+    """Train with MAML: differentiate through two steps of gradient descent, with `torch.func.grad`."""
     torch.manual_seed(47)
     model = mlp(depth=1, dropout=0.0)
 
@@ -203,7 +200,7 @@ def inner_loop(compile: Compile) -> Results:
 
 @script
 def gradients_per_sample(compile: Compile) -> Results:
-    """Train with `vmap` of `grad` over samples, whose norms are the loss."""
+    """Train with a loss that sums the squared norms of per-sample gradients, from `vmap` of `grad`."""
     torch.manual_seed(48)
     model = mlp(depth=1, dropout=0.0)
 
@@ -220,7 +217,7 @@ def gradients_per_sample(compile: Compile) -> Results:
 
 @script
 def forward_mode(compile: Compile) -> Results:
-    """Train with a directional derivative by `jvp` as part of the loss, as in score matching."""
+    """Train with a directional derivative from `jvp` in the loss, as in score matching."""
     torch.manual_seed(49)
     model = mlp(depth=2, dropout=0.0)
 
@@ -235,7 +232,7 @@ def forward_mode(compile: Compile) -> Results:
 
 @script
 def gradients_of_inputs(compile: Compile) -> Results:
-    """Train with an adversarial example: gradients flow to the input, which is a leaf, and a view of it is returned."""
+    """Train with gradients that flow to an input that is a leaf, and return a view of that input."""
     torch.manual_seed(50)
     model = mlp()
     step = compile(lambda x: (model(x).square().mean(), x.view(-1)))
@@ -250,8 +247,7 @@ def gradients_of_inputs(compile: Compile) -> Results:
 
 @script
 def contrastive_twice(compile: Compile) -> Results:
-    """Train with two forward passes of one compiled encoder before one backward pass, with random numbers drawn in
-    between."""
+    """Train with two forward passes of one encoder before the backward pass, and draw random numbers between them."""
     torch.manual_seed(51)
     model = mlp()
     step = compile(model)

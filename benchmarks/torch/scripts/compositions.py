@@ -1,5 +1,4 @@
-"""Scripts that combine transformations: functions inside backward passes, ensembles of stacked weights, spectra,
-renormalized embeddings, penalties of second order, and factorizations."""
+"""Scripts that combine features: calls in backward passes, ensembles, spectra, penalties, factorizations."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Scaled(torch.autograd.Function):
-    """Multiplication by a Python number, in the forward pass and in the backward pass."""
+    """Multiply by a Python number, in the forward pass and in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, factor: float) -> torch.Tensor:
@@ -28,8 +27,10 @@ class Scaled(torch.autograd.Function):
 
 
 class Reversible(torch.autograd.Function):
-    """A coupling of two halves whose backward pass makes its inputs again from its results, and calls another
-    function; slices and a table of options are its context."""
+    """Couple two halves of the features, and recompute the inputs from the results in the backward pass.
+
+    The backward pass calls another function. The context contains slices and a dictionary of options.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, options: dict[str, Any]) -> Any:
@@ -52,7 +53,7 @@ class Reversible(torch.autograd.Function):
 
 @script
 def reversible_functions(compile: Compile) -> Results:
-    """Train with reversible couplings, functions whose backward pass calls another function and reads options."""
+    """Train with reversible couplings, whose backward pass calls another function and reads options."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -61,8 +62,8 @@ def reversible_functions(compile: Compile) -> Results:
             self.head = mlp(depth=2)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for number, weight in enumerate(self.weights):
-                x = Reversible.apply(x, weight, {"step": 0.5 + 0.1 * number, "name": f"layer {number}"}).flip(1)
+            for index, weight in enumerate(self.weights):
+                x = Reversible.apply(x, weight, {"step": 0.5 + 0.1 * index, "name": f"layer {index}"}).flip(1)
             return self.head(x).square().mean()
 
     torch.manual_seed(170)
@@ -72,7 +73,7 @@ def reversible_functions(compile: Compile) -> Results:
 
 @script
 def ensemble_with_own_noise(compile: Compile) -> Results:
-    """Train four stacked networks by `vmap`, each with dropout of its own and with a gate that all of them share."""
+    """Train four stacked networks with `vmap`. Each has its own dropout, and all share one gate."""
     torch.manual_seed(171)
     base, gate = mlp(dropout=0.2), nn.Linear(32, 32)
     weights, buffers = stack_module_state([mlp(dropout=0.2) for _ in range(4)])
@@ -92,8 +93,7 @@ def ensemble_with_own_noise(compile: Compile) -> Results:
 
 @script
 def filters_of_spectra(compile: Compile) -> Results:
-    """Train filters of two-dimensional spectra: complex weights, norms and phases, an odd size, and a running mean of
-    magnitudes."""
+    """Train filters of two-dimensional spectra, with complex weights, an odd size, and a running mean."""
 
     class Spectral(nn.Module):
         def __init__(self, channels: int, size: int):
@@ -120,8 +120,7 @@ def filters_of_spectra(compile: Compile) -> Results:
 
 @script
 def tied_and_renormalized(compile: Compile) -> Results:
-    """Train tied embeddings whose weight is normalized, an embedding that renormalizes its rows when they are read, and
-    an orthogonal projection."""
+    """Train tied embeddings with weight normalization, an embedding with `max_norm`, and an orthogonal projection."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -144,8 +143,7 @@ def tied_and_renormalized(compile: Compile) -> Results:
 
 @script
 def penalties_of_second_order(compile: Compile) -> Results:
-    """Train a critic with a gradient penalty for each sample and with a penalty of its curvature along a random
-    direction, both inside the compiled function."""
+    """Train with a gradient penalty per sample and a curvature penalty, both inside the compiled function."""
     torch.manual_seed(174)
     critic = nn.Sequential(mlp(dropout=0.0), nn.Linear(32, 1))
 
@@ -164,8 +162,7 @@ def penalties_of_second_order(compile: Compile) -> Results:
 
 @script
 def gaussian_process(compile: Compile) -> Results:
-    """Train a deep kernel by the likelihood of a Gaussian process: a Cholesky factor, triangular solves, and a
-    determinant."""
+    """Train a deep kernel by the likelihood of a Gaussian process, with a Cholesky factor and triangular solves."""
 
     class Model(nn.Module):
         def __init__(self) -> None:

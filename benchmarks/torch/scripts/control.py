@@ -1,4 +1,4 @@
-"""Scripts: graph breaks, branches, shapes that change, and higher-order operations."""
+"""Scripts with graph breaks, branches, changing shapes, and higher-order operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Blocks(nn.Module):
-    """Two networks one after the other."""
+    """Two networks that subclasses apply one after the other."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Blocks(nn.Module):
 
 @script
 def graph_break(compile: Compile) -> Results:
-    """Train with a print between two halves, which breaks the graph."""
+    """Train with a graph break between the two halves of the network."""
 
     class Printing(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -36,7 +36,7 @@ def graph_break(compile: Compile) -> Results:
 
 @script
 def branch_on_data(compile: Compile) -> Results:
-    """Train with a Python branch on a value of a tensor, and with a random number of layers."""
+    """Train with a Python branch on the value of a tensor, which runs or skips half of the network."""
 
     class Branching(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -51,7 +51,7 @@ def branch_on_data(compile: Compile) -> Results:
 
 @script
 def changing_shapes(compile: Compile) -> Results:
-    """Train with batches of several sizes; the graph becomes symbolic after the first one."""
+    """Train with batches of changing size, so that later graphs have symbolic shapes."""
     torch.manual_seed(22)
     model = mlp()
     step = compile(model)
@@ -86,7 +86,7 @@ def dynamic_sequence(compile: Compile) -> Results:
 
 @script
 def data_dependent_size(compile: Compile) -> Results:
-    """Train with boolean indexing: the size of a value is known only at run time."""
+    """Train with boolean indexing, whose result has a size that is known only at run time."""
 
     class Selecting(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -101,7 +101,7 @@ def data_dependent_size(compile: Compile) -> Results:
 
 @script
 def cond_operation(compile: Compile) -> Results:
-    """Train with `torch.cond` in the middle of a network."""
+    """Train with `torch.cond` between the two halves of the network."""
 
     class Conditional(Blocks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -116,7 +116,7 @@ def cond_operation(compile: Compile) -> Results:
 
 @script
 def fused_attention(compile: Compile) -> Results:
-    """Train with `scaled_dot_product_attention`, causal and with a mask that is learnt."""
+    """Train with `scaled_dot_product_attention`, alternately causal and with a learned mask."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -141,7 +141,7 @@ def fused_attention(compile: Compile) -> Results:
 
 @script
 def flex_attention(compile: Compile) -> Results:
-    """Train with `flex_attention` in a frozen layer: on the CPU it has no gradient."""
+    """Train with `flex_attention` in a frozen layer, since it has no gradient on the CPU."""
     from torch.nn.attention.flex_attention import flex_attention as attend
 
     def bias(score: Any, batch: Any, head: Any, query: Any, key: Any) -> Any:
@@ -167,7 +167,7 @@ def flex_attention(compile: Compile) -> Results:
 
 @script
 def early_exit(compile: Compile) -> Results:
-    """Train with the depth as an argument of the call; each depth is a separate graph."""
+    """Train with the network's depth as an argument, so that each depth needs a separate graph."""
 
     class Exits(nn.Module):
         def __init__(self) -> None:
@@ -187,7 +187,7 @@ def early_exit(compile: Compile) -> Results:
 
 @script
 def inference(compile: Compile) -> Results:
-    """Train with an evaluation under no_grad and inference_mode between two training steps."""
+    """Train with evaluations under `no_grad` and `inference_mode` between training steps."""
     torch.manual_seed(29)
     model = mlp()
     step = compile(model)

@@ -1,4 +1,4 @@
-"""Run a script of the corpus in eager mode and under `recompute.torch`, and compare the bits of the results."""
+"""Run a script of the corpus in eager mode and under `recompute.torch`, and compare the results bit by bit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from recompute.planning.solvers.working_set import largest_working_set
 from .script import Compile, Results, Script
 
 DIFFERENCES = 3
-"""Differing tensors that a detail names."""
+"""The number of differing tensors that the detail of a judgement names."""
 
 
 class Verdict(StrEnum):
-    """The outcome of a script under `recompute.torch`. The last three are defects of this project."""
+    """The outcome of a script under `recompute.torch`. The last three are defects of `recompute`."""
 
     EQUAL = "equal"
     FALLBACK = "equal, fallback"
@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a script, and the reason, difference or error."""
+    """The verdict on a script, with the reason, the differences or the error."""
 
     script: str
     verdict: Verdict
@@ -53,30 +53,30 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The results of a run, or its error."""
+    """The results of a run, or the exception that ended it."""
 
     results: Results | None
     error: Exception | None
 
 
 def eager(target: Any) -> Any:
-    """Return the target itself: the counterpart of `compile` for the eager run."""
+    """Return the target uncompiled, in place of `compile` in the eager run."""
     return target
 
 
-def by_torch(target: Any) -> Any:
-    """Compile with PyTorch alone, without Inductor, which does not choose values to recompute."""
+def compile_with_torch(target: Any) -> Any:
+    """Compile with PyTorch's backend `aot_eager`, which recomputes no values."""
     return torch.compile(target, backend="aot_eager")
 
 
 @dataclass(frozen=True)
 class Ours:
-    """Compile within a budget, or without one (`none`), and keep the backends for their reports."""
+    """Compile with `recompute.torch` within a budget (`none`: without one), and keep the backends for their reports."""
 
     budget: str
     backends: list[Any] = field(default_factory=list)
     of_workers: list[Any] = field(default_factory=list)
-    """Reports on graphs that other processes of the script have compiled."""
+    """Reports on graphs that the script's worker processes compiled."""
 
     def __call__(self, target: Any) -> Any:
         import recompute.torch as rt
@@ -85,25 +85,27 @@ class Ours:
         return torch.compile(target, backend=self.backends[-1])
 
     def reports(self) -> list[Any]:
-        """Return a report for each compiled graph."""
+        """Return a report for each compiled graph, including those of worker processes."""
         return [*(report for backend in self.backends for report in backend.reports), *self.of_workers]
 
-    def reasons_of_none(self) -> list[str]:
-        """Return, for backends without a graph with a backward pass, the reasons."""
+    def reasons_without_graphs(self) -> list[str]:
+        """Return the reason of each backend that compiled no graph with a backward pass."""
         return [] if self.of_workers else [backend.report().reason for backend in self.backends if not backend.reports]
 
     def detail(self) -> str:
-        """Return the number of graphs and of copies, and the reasons that graphs stay unchanged."""
+        """Return the numbers of graphs and copies, and the reasons why graphs are unchanged, as one line."""
         reports = self.reports()
         reasons = [reason_for_no_copies(report) for report in reports if not report.copies]
         copies = sum(report.copies for report in reports)
-        reasons += self.reasons_of_none()
+        reasons += self.reasons_without_graphs()
         return "; ".join([f"{len(reports)} graphs, {copies} copies", *map(first_line, dict.fromkeys(reasons))])
 
 
 def reason_for_no_copies(report: Any) -> str:
-    """Return the reason that a graph has no copies: it was left to PyTorch, one operation needs the peak of the whole
-    step, or the reason of the rewrite."""
+    """Return the reason why a graph has no copies.
+
+    It was left to PyTorch, one operation alone needs the peak of the step, or the rewrite reports a reason.
+    """
     if report.reason or report.module is None:
         return report.reason
     graphs = list[Graph]()
@@ -116,12 +118,12 @@ def reason_for_no_copies(report: Any) -> str:
     for graph in graphs:
         needed = largest_working_set(problem_of_graph(graph)).bytes
         if needed == peak_bytes(graph):
-            return f"one operation needs the whole peak of {needed} bytes, with or without copies"
+            return f"one operation alone needs the peak of {needed} bytes, which copies cannot reduce"
     return report.remarks[-1] if report.remarks else "no remark"
 
 
 def attempt(script: Script, compile: Compile) -> Attempt:
-    """Run a script, and return its results or the exception that ended it."""
+    """Run a script, and return its results or its exception."""
     torch._dynamo.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -132,7 +134,7 @@ def attempt(script: Script, compile: Compile) -> Attempt:
 
 
 def judge(script: Script, budget: str) -> Judgement:
-    """Compare our run with the eager run, and, if they differ, with PyTorch's own compiled run."""
+    """Compare the script's run under `recompute.torch` with its eager run, or else with its run under `aot_eager`."""
     plain = attempt(script, eager)
     if plain.results is None:
         return Judgement(script.name, Verdict.BROKEN, description_of(plain.error))
@@ -144,7 +146,7 @@ def judge(script: Script, budget: str) -> Judgement:
     if not lines:
         falls_back = any(report.reason for report in compile.reports())
         return Judgement(script.name, Verdict.FALLBACK if falls_back else Verdict.EQUAL, compile.detail())
-    by_pytorch = attempt(script, by_torch)
+    by_pytorch = attempt(script, compile_with_torch)
     if by_pytorch.results is not None and not Outcome(own.results).differences(Outcome(by_pytorch.results)):
         return Judgement(script.name, Verdict.AS_TORCH, compile.detail())
     shown = ", ".join(lines[:DIFFERENCES])
@@ -152,18 +154,18 @@ def judge(script: Script, budget: str) -> Judgement:
 
 
 def error_verdict(script: Script, error: Exception | None) -> Verdict:
-    """Classify an error of `recompute.torch`: a refusal of the budget, an error of PyTorch, or a fault."""
+    """Return the verdict on an error: a rejected budget, an error that PyTorch raises too, or a crash."""
     if "BudgetNotKept" in str(error):
         return Verdict.REFUSED
-    by_pytorch = attempt(script, by_torch)
+    by_pytorch = attempt(script, compile_with_torch)
     return Verdict.ERROR_AS_TORCH if type(error) is type(by_pytorch.error) else Verdict.CRASH
 
 
 def description_of(error: Exception | None) -> str:
-    """Return the type of an error, and its first line without the name of the backend, which Dynamo prepends."""
+    """Return the type of an error and its first line, without the backend's name that Dynamo prepends."""
     return f"{type(error).__name__}: {first_line(str(error).partition(' raised:')[2].strip() or error)}"
 
 
 def first_line(text: object) -> str:
-    """Return the first line that is not blank, at most 300 characters."""
+    """Return the first line that is not blank, shortened to 300 characters."""
     return next((line for line in str(text).splitlines() if line.strip()), "")[:300]

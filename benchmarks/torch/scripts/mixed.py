@@ -1,4 +1,4 @@
-"""Scripts: several features in one program: hooks with optimizers, gradients by hand, generators."""
+"""Scripts that combine several features: optimizers in hooks, hand-written gradients, random generators."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .script import Compile, Results, script
 
 
 def layers(*sizes: int, act: type[nn.Module] = nn.GELU) -> nn.Sequential:
-    """Return linear layers of these sizes, with an activation between them."""
+    """Return linear layers of the given sizes, with an activation between them."""
     parts: list[nn.Module] = []
     for inner, outer in itertools.pairwise(sizes):
         parts += [nn.Linear(inner, outer), act()]
     return nn.Sequential(*parts[:-1])
 
 
-def numbered(tensors: list[Any]) -> Results:
-    """Return copies of tensors, named by their position."""
+def copies_by_index(tensors: list[Any]) -> Results:
+    """Return copies of the tensors, with their indices as names."""
     return {str(index): tensor.detach().clone() for index, tensor in enumerate(tensors)}
 
 
 class Quantize(torch.autograd.Function):
-    """Round to a number of bits, with a straight-through gradient and a learned scale."""
+    """Round to a given number of bits, with a straight-through gradient and a learned scale."""
 
     @staticmethod
     def forward(ctx, x, scale, bits):
@@ -44,7 +44,7 @@ class Quantize(torch.autograd.Function):
 
 
 class ExpAndSum(torch.autograd.Function):
-    """Return the exponential and its sum; the gradient reads the saved result."""
+    """Return the exponential and its sum, with a gradient that reads the saved exponential."""
 
     @staticmethod
     def forward(ctx, x):
@@ -68,7 +68,7 @@ class ExpAndSum(torch.autograd.Function):
 
 @script
 def optimizer_in_hooks(compile: Compile) -> Results:
-    """Train with hooks that change values and gradients, and an optimizer that steps inside the backward pass."""
+    """Train with hooks that change values and gradients, and with optimizers that run in the backward pass."""
     torch.manual_seed(60)
     model = nn.Sequential(*(nn.Sequential(nn.Linear(48, 48), nn.Tanh()) for _ in range(5)))
     model[1].register_forward_hook(lambda module, inputs, output: output * 1.5 + output.detach())
@@ -98,13 +98,12 @@ def optimizer_in_hooks(compile: Compile) -> Results:
         value = step(torch.randn(64, 48))
         value.backward()
         results.append(value.detach())
-    return numbered(results + [p.detach() for p in model.parameters()] + [torch.tensor(sorted(norms))])
+    return copies_by_index(results + [p.detach() for p in model.parameters()] + [torch.tensor(sorted(norms))])
 
 
 @script
 def quantized_training(compile: Compile) -> Results:
-    """Train with functions that have several results and hand-written gradients: quantized weights with learned
-    scales."""
+    """Train with quantized weights and learned scales, in functions that have two results and hand-written gradients."""
     torch.manual_seed(60)
 
     class QuantizedLayers(nn.Module):
@@ -133,12 +132,12 @@ def quantized_training(compile: Compile) -> Results:
         value.backward()
         optimizer.step()
         results.append(value.detach())
-    return numbered(results + [p.detach() for p in model.parameters()] + [p.grad for p in model.parameters()])
+    return copies_by_index(results + [p.detach() for p in model.parameters()] + [p.grad for p in model.parameters()])
 
 
 @script
 def tied_recurrence(compile: Compile) -> Results:
-    """Train with tied embedding and head, a recurrent cell in a loop, and one normalized layer used six times."""
+    """Train with a tied embedding and head, a recurrent cell in a loop, and a normalized layer that is used six times."""
     torch.manual_seed(60)
 
     class TiedRecurrence(nn.Module):
@@ -174,12 +173,12 @@ def tied_recurrence(compile: Compile) -> Results:
         nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimizer.step()
         results.append(value.detach())
-    return numbered(results + [p.detach() for p in model.parameters()])
+    return copies_by_index(results + [p.detach() for p in model.parameters()])
 
 
 @script
 def adversaries(compile: Compile) -> Results:
-    """Train two networks with two losses that share work, and a backward pass from several roots."""
+    """Train two networks whose losses share operations, with a backward pass from several roots."""
     torch.manual_seed(60)
     generator, discriminator = layers(16, 64, 64, 64, 32), layers(32, 64, 64, 64, 1)
 
@@ -203,7 +202,7 @@ def adversaries(compile: Compile) -> Results:
         for optimizer in optimizers:
             optimizer.step()
         results += [of_generator.detach(), of_discriminator.detach(), fake.detach()]
-    return numbered(results + [p.detach() for p in (*generator.parameters(), *discriminator.parameters())])
+    return copies_by_index(results + [p.detach() for p in (*generator.parameters(), *discriminator.parameters())])
 
 
 @script
@@ -235,12 +234,12 @@ def inner_steps_with_jvp(compile: Compile) -> Results:
         value.backward()
         optimizer.step()
         results.append(value.detach())
-    return numbered(results + [p.detach() for p in net.parameters()])
+    return copies_by_index(results + [p.detach() for p in net.parameters()])
 
 
 @script
 def accumulated_statistics(compile: Compile) -> Results:
-    """Train with gradients accumulated over batches of changing size, with statistics written in place."""
+    """Train with gradients accumulated over batches of changing size, and running statistics updated in place."""
     torch.manual_seed(60)
 
     class RunningStatistics(nn.Module):
@@ -271,12 +270,12 @@ def accumulated_statistics(compile: Compile) -> Results:
             results.append(value.detach())
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
-    return numbered(results + [p.detach() for p in model.parameters()] + list(model.buffers()))
+    return copies_by_index(results + [p.detach() for p in model.parameters()] + list(model.buffers()))
 
 
 @script
 def generators(compile: Compile) -> Results:
-    """Train with random numbers by `bernoulli`, `normal` and `randperm`, and a generator outside the step."""
+    """Train with `bernoulli`, `normal` and `randperm` inside the step, and a random generator outside the step."""
     torch.manual_seed(60)
     generator = torch.Generator().manual_seed(3)
     weights = nn.ParameterList(torch.randn(40, 40) / 7 for _ in range(5))
@@ -302,12 +301,12 @@ def generators(compile: Compile) -> Results:
         value.backward()
         optimizer.step()
         results.append(value.detach())
-    return numbered(results + [p.detach() for p in weights] + [torch.get_rng_state(), generator.get_state()])
+    return copies_by_index(results + [p.detach() for p in weights] + [torch.get_rng_state(), generator.get_state()])
 
 
 @script
 def generator_as_argument(compile: Compile) -> Results:
-    """Train with a generator of its own inside the step, which Dynamo leaves to Python."""
+    """Train with a random generator inside the step, which Dynamo leaves to Python."""
     torch.manual_seed(60)
     generator = torch.Generator().manual_seed(3)
     weights = nn.ParameterList(torch.randn(40, 40) / 7 for _ in range(5))
@@ -327,4 +326,4 @@ def generator_as_argument(compile: Compile) -> Results:
         value.backward()
         optimizer.step()
         results.append(value.detach())
-    return numbered(results + [p.detach() for p in weights] + [torch.get_rng_state(), generator.get_state()])
+    return copies_by_index(results + [p.detach() for p in weights] + [torch.get_rng_state(), generator.get_state()])

@@ -13,7 +13,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 @script
 def plain_loop(compile: Compile) -> Results:
-    """Train a network with dropout in a plain loop."""
+    """Train an MLP with dropout in a plain loop."""
     torch.manual_seed(0)
     model = mlp()
     step = compile(model)
@@ -42,7 +42,7 @@ def weight_tying(compile: Compile) -> Results:
 
 @script
 def layer_used_twice(compile: Compile) -> Results:
-    """Train with a block that is called several times in a forward pass."""
+    """Train with a block that the forward pass calls several times."""
 
     class Recurrent(nn.Module):
         def __init__(self) -> None:
@@ -73,7 +73,7 @@ def module_hooks(compile: Compile) -> Results:
 
 @script
 def tensor_hooks(compile: Compile) -> Results:
-    """Train with hooks on parameters and on an intermediate value, as for clipping."""
+    """Train with hooks on parameters and on an intermediate value that clip and scale gradients."""
 
     class Clipped(nn.Module):
         def __init__(self) -> None:
@@ -94,7 +94,7 @@ def tensor_hooks(compile: Compile) -> Results:
 
 @script
 def mutated_buffers(compile: Compile) -> Results:
-    """Train with a moving average and a counter that the forward pass updates in place and reads."""
+    """Train with a moving average and a counter, which the forward pass reads and updates in place."""
 
     class Centred(nn.Module):
         def __init__(self) -> None:
@@ -116,7 +116,7 @@ def mutated_buffers(compile: Compile) -> Results:
 
 @script
 def batch_norm(compile: Compile) -> Results:
-    """Train with running statistics, which are updated once for each step."""
+    """Train with batch normalization, whose running statistics must be updated exactly once per step."""
     torch.manual_seed(6)
     model = nn.Sequential(
         *(m for _ in range(4) for m in (nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True)))
@@ -127,7 +127,7 @@ def batch_norm(compile: Compile) -> Results:
 
 @script
 def inplace_operations(compile: Compile) -> Results:
-    """Train with values that are changed in place through views in the forward pass."""
+    """Train with values that the forward pass changes in place through views."""
 
     class Inplace(nn.Module):
         def __init__(self) -> None:
@@ -148,7 +148,7 @@ def inplace_operations(compile: Compile) -> Results:
 
 @script
 def mutated_input(compile: Compile) -> Results:
-    """Train with a step that writes into its input, a cache of the caller."""
+    """Train with a step that overwrites one of its inputs, a cache of the caller."""
 
     class Cached(nn.Module):
         def __init__(self) -> None:
@@ -169,7 +169,7 @@ def mutated_input(compile: Compile) -> Results:
 
 @script
 def frozen_layers(compile: Compile) -> Results:
-    """Train with frozen parameters, which are thawed between steps."""
+    """Train with frozen layers, which become trainable between steps."""
     torch.manual_seed(9)
     model = mlp()
     model[:8].requires_grad_(False)
@@ -182,7 +182,7 @@ def frozen_layers(compile: Compile) -> Results:
 
 @script
 def dictionaries_and_dataclasses(compile: Compile) -> Results:
-    """Train with dictionaries as inputs and dataclasses as outputs, as in transformers."""
+    """Train with a dictionary as the input and a dataclass as the output."""
 
     @dataclass
     class Output:
@@ -210,8 +210,7 @@ def dictionaries_and_dataclasses(compile: Compile) -> Results:
 
 @script
 def embeddings_and_scatter(compile: Compile) -> Results:
-    """Train with an embedding with padding, an embedding bag, gather, scatter_add and index_put: messages over a
-    graph."""
+    """Train with messages over a graph: padded embeddings, embedding bags, `gather`, `index_add` and `scatter_add`."""
 
     class Messages(nn.Module):
         def __init__(self) -> None:
@@ -236,7 +235,7 @@ def embeddings_and_scatter(compile: Compile) -> Results:
 
 @script
 def einsum_attention(compile: Compile) -> Results:
-    """Train with attention by einsum, with a softmax instead of a mask."""
+    """Train with attention layers written with `einsum`."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -258,7 +257,7 @@ def einsum_attention(compile: Compile) -> Results:
 
 @script
 def lstm_module(compile: Compile) -> Results:
-    """Train with PyTorch's own LSTM module, with packed state carried between steps."""
+    """Train with PyTorch's LSTM module, with its state carried between steps."""
 
     class Language(nn.Module):
         def __init__(self) -> None:
@@ -285,8 +284,7 @@ def lstm_module(compile: Compile) -> Results:
 
 @script
 def parametrized_weights(compile: Compile) -> Results:
-    """Train with spectral and weight norm as parametrizations; spectral norm updates its vectors in each forward
-    pass."""
+    """Train with weight norm and spectral norm, which updates its vectors in each forward pass."""
     torch.manual_seed(14)
     model = mlp()
     nn.utils.parametrizations.spectral_norm(model[0])

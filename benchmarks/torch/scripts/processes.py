@@ -1,4 +1,4 @@
-"""Scripts: two processes that share parameters, or values of the forward pass."""
+"""Scripts with two processes that share parameters, or values of the forward pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Worker = Callable[[int, Compile], Results]
 
 
 def worker(rank: int, body: Worker, compile: Compile, folder: str) -> None:
-    """Run one process of two; rank 0 writes its results, and the reports on its graphs, to a file."""
+    """Run one of two processes. Rank 0 writes its results and its reports on graphs to a file."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
     results = body(rank, compile)
@@ -43,7 +43,7 @@ def in_two_processes(body: Worker, compile: Compile) -> Results:
     return results
 
 
-def sharded(rank: int, compile: Compile) -> Results:
+def train_sharded(rank: int, compile: Compile) -> Results:
     """Train a model whose parameters are sharded over two processes (FSDP)."""
     torch.manual_seed(95)
     model = nn.Sequential(*(mlp(depth=1) for _ in range(3)))
@@ -67,11 +67,11 @@ def sharded(rank: int, compile: Compile) -> Results:
 
 @script
 def sharded_parallel(compile: Compile) -> Results:
-    """FSDP2 over two processes, with the forward pass of each sharded block compiled."""
-    return in_two_processes(sharded, compile)
+    """Train with FSDP2 over two processes, with each sharded block's forward pass compiled."""
+    return in_two_processes(train_sharded, compile)
 
 
-def contrasted(rank: int, compile: Compile) -> Results:
+def train_contrastive(rank: int, compile: Compile) -> Results:
     """Train with a contrastive loss over the batches of two processes."""
     torch.manual_seed(96)
     model = mlp()
@@ -89,5 +89,5 @@ def contrasted(rank: int, compile: Compile) -> Results:
 
 @script
 def gathered_negatives(compile: Compile) -> Results:
-    """A contrastive loss over the outputs of two processes, gathered with gradients inside the compiled function."""
-    return in_two_processes(contrasted, compile)
+    """Train with a contrastive loss over two processes' outputs, gathered inside the compiled function."""
+    return in_two_processes(train_contrastive, compile)

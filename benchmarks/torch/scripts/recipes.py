@@ -1,4 +1,4 @@
-"""Scripts: complete training recipes, as they are usually written."""
+"""Scripts that are complete training recipes, in their usual form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 @script
 def compiled_blocks(compile: Compile) -> Results:
-    """Train with blocks that are compiled one by one, as for models with equal blocks; each has dropout."""
+    """Train with blocks with dropout that are compiled one by one."""
     torch.manual_seed(100)
     model = nn.Sequential(*(mlp(depth=2) for _ in range(3)))
     blocks = [compile(block) for block in model]
@@ -29,7 +29,7 @@ def compiled_blocks(compile: Compile) -> Results:
 
 @script
 def scanned_recurrence(compile: Compile) -> Results:
-    """A recurrence by PyTorch's `scan`, a higher-order operation with a gradient."""
+    """Train a recurrent network written with PyTorch's `scan`, a higher-order operation with a gradient."""
     from torch._higher_order_ops.scan import scan
 
     class Recurrence(nn.Module):
@@ -54,7 +54,7 @@ def scanned_recurrence(compile: Compile) -> Results:
 
 @script
 def routed_experts(compile: Compile) -> Results:
-    """A mixture of experts whose tokens are selected by `nonzero` and added back by `index_add`."""
+    """Train a mixture of experts that selects tokens with `where` and adds results with `index_add_`."""
 
     class Experts(nn.Module):
         def __init__(self) -> None:
@@ -77,7 +77,7 @@ def routed_experts(compile: Compile) -> Results:
 
 @script
 def policy_gradient(compile: Compile) -> Results:
-    """A clipped policy gradient with distributions that are sampled inside the compiled function."""
+    """Train with a clipped policy gradient, with distributions sampled inside the compiled function."""
 
     class Policy(nn.Module):
         def __init__(self) -> None:
@@ -105,7 +105,7 @@ def policy_gradient(compile: Compile) -> Results:
 
 @script
 def diffusion_with_average(compile: Compile) -> Results:
-    """A denoiser with sinusoids of random times, an average of its weights, warm-up, and clipped gradients."""
+    """Train a diffusion denoiser with averaged weights, learning-rate warm-up, and clipped gradients."""
 
     class Denoiser(nn.Module):
         def __init__(self) -> None:
@@ -140,7 +140,7 @@ def diffusion_with_average(compile: Compile) -> Results:
 
 @script
 def low_rank_adapters(compile: Compile) -> Results:
-    """Frozen weights in int8 with a scale for each row, and low-rank matrices that are trained, in bfloat16."""
+    """Train low-rank adapters of frozen int8 weights in bfloat16."""
 
     class Adapted(nn.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""All scripts of the corpus."""
+"""Registry of all scripts of the corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts: tensors that are not dense and contiguous, and results of all kinds."""
+"""Scripts with sparse, nested or channels-last tensors, and with results of all kinds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .script import Compile, Results, final, mlp, script, train
 
 @script
 def sparse_embedding(compile: Compile) -> Results:
-    """An embedding with sparse gradients, updated by an optimizer of its own."""
+    """Train embeddings with sparse gradients, which a separate optimizer updates."""
 
     class Words(nn.Module):
         def __init__(self) -> None:
@@ -47,7 +47,7 @@ def sparse_embedding(compile: Compile) -> Results:
 
 @script
 def sparse_graph(compile: Compile) -> Results:
-    """Train with messages over a graph, by a product with a constant sparse matrix."""
+    """Train with messages over a graph, computed as a product with a constant sparse matrix."""
 
     class Messages(nn.Module):
         def __init__(self) -> None:
@@ -70,7 +70,7 @@ def sparse_graph(compile: Compile) -> Results:
 
 @script
 def nested_sequences(compile: Compile) -> Results:
-    """Sequences of several lengths as one nested tensor, which is a subclass."""
+    """Train on sequences of different lengths in one nested tensor, which is a tensor subclass."""
 
     class Ragged(nn.Module):
         def __init__(self) -> None:
@@ -94,7 +94,7 @@ def nested_sequences(compile: Compile) -> Results:
 
 @script
 def channels_last_images(compile: Compile) -> Results:
-    """Convolutions over images whose channels are the last in memory, with BatchNorm, resizing and pixel shuffles."""
+    """Train convolutions on channels-last images, with batch normalization, resizing and pixel shuffles."""
 
     class Images(nn.Module):
         def __init__(self) -> None:
@@ -121,7 +121,7 @@ def channels_last_images(compile: Compile) -> Results:
 
 @script
 def results_of_all_kinds(compile: Compile) -> Results:
-    """Results that are inputs, parameters, views, the same tensor twice, empty, without a gradient, or no tensors."""
+    """Train with results that are inputs, parameters, views, duplicates, empty, without gradients, or not tensors."""
 
     class Results_(nn.Module):
         def __init__(self) -> None:

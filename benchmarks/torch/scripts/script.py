@@ -1,7 +1,7 @@
-"""Scripts of the corpus: functions that train a model and return all final tensors.
+"""Definition of the corpus's scripts: functions that train a model and return all final tensors.
 
-A script gets `compile` instead of `torch.compile`: the identity for the eager run, else a compiler with
-`recompute.torch`. It seeds itself, so that two runs can be compared bit by bit.
+A script calls its argument `compile` instead of `torch.compile`. The argument is the identity in the eager run, and
+compiles with `recompute.torch` otherwise. A script seeds itself, so that two runs can be compared bit by bit.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ Body = Callable[[Compile], Results]
 
 @dataclass(frozen=True)
 class Script:
-    """A script by name."""
+    """A script of the corpus, with its name."""
 
     name: str
     body: Body
 
     @property
     def purpose(self) -> str:
-        """The first paragraph of the docstring of the body, as one line."""
+        """The first paragraph of the script's docstring, as one line."""
         return " ".join((self.body.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 SCRIPTS: dict[str, Script] = {}
-"""All scripts of the modules imported so far."""
+"""The registered scripts by name. Importing a module registers its scripts."""
 
 
 def script(body: Body) -> Body:
     """Register a script under the name of its function."""
     name = body.__name__
-    assert name not in SCRIPTS, f"two scripts are named {name}"
+    assert name not in SCRIPTS, f"two scripts have the name {name!r}"
     SCRIPTS[name] = Script(name, body)
     return body
 
@@ -56,7 +56,7 @@ def final(model: nn.Module, losses: Iterable[torch.Tensor], **further: torch.Ten
 
 
 def mlp(width: int = 32, depth: int = 4, dropout: float = 0.1) -> nn.Sequential:
-    """Return a small network with values that are worth recomputing."""
+    """Return an MLP whose forward pass has values worth recomputing."""
     layers: list[nn.Module] = []
     for _ in range(depth):
         layers += [nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)]
@@ -64,7 +64,10 @@ def mlp(width: int = 32, depth: int = 4, dropout: float = 0.1) -> nn.Sequential:
 
 
 def train(model: nn.Module, call: Compile, batches: Iterable[tuple[Any, ...]], rate: float = 0.05) -> list[Any]:
-    """Train with momentum, where `call(*batch)` returns the loss. Return the losses, and keep the last gradients."""
+    """Train with SGD and momentum, and return the losses. The model keeps its last gradients.
+
+    `call(*batch)` returns the loss.
+    """
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
     losses = []
     for batch in batches:
@@ -77,5 +80,5 @@ def train(model: nn.Module, call: Compile, batches: Iterable[tuple[Any, ...]], r
 
 
 def batches(count: int, *shape: int) -> list[tuple[torch.Tensor]]:
-    """Draw `count` batches of one tensor each."""
+    """Return `count` random batches of one tensor each."""
     return [(torch.randn(*shape),) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Scripts of unusual structure, with state outside tensors, writes through views, results of many kinds."""
+"""Scripts of unusual structure: state outside of tensors, writes through views, results of many kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 
 class Clipped(torch.autograd.Function):
-    """Clip to a range that is a number of Python, with an exact count that has no gradient."""
+    """Clip to a range given as a Python number, and return the number of clipped elements without a gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, limit: float, scale: torch.Tensor) -> Any:
@@ -42,8 +42,7 @@ class Clipped(torch.autograd.Function):
 
 @script
 def function_with_state(compile: Compile) -> Results:
-    """Train with a `torch.autograd.Function` with a number and a shape in its context, and a result without a
-    gradient."""
+    """Train with a `torch.autograd.Function` whose context contains numbers, and that has a result without gradient."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -70,8 +69,7 @@ def function_with_state(compile: Compile) -> Results:
 
 @script
 def packed_lengths(compile: Compile) -> Results:
-    """Train with a GRU over sequences of several lengths, packed and padded again, with a network before and behind
-    it."""
+    """Train with a GRU over packed sequences of different lengths, between two networks."""
 
     class Tagger(nn.Module):
         def __init__(self) -> None:
@@ -99,7 +97,7 @@ def packed_lengths(compile: Compile) -> Results:
 
 @script
 def writes_through_views(compile: Compile) -> Results:
-    """Train with strided slices, transposes, diagonals and splits that overwrite a value, which is read afterwards."""
+    """Train with in-place writes through slices, transposes and diagonals of a value that is read afterwards."""
 
     def mixed(x: torch.Tensor) -> torch.Tensor:
         y = x.sin().clone()
@@ -126,7 +124,7 @@ def writes_through_views(compile: Compile) -> Results:
 
 @script
 def complex_phases(compile: Compile) -> Results:
-    """Train with complex parameters, `polar`, conjugates, angles, and views of real values as complex ones."""
+    """Train with complex parameters, `polar`, conjugates, angles, and complex views of real values."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -149,7 +147,7 @@ def complex_phases(compile: Compile) -> Results:
 
 @script
 def moving_target(compile: Compile) -> Results:
-    """Train with a target network whose buffers follow the parameters in the forward pass, and a ring of past keys."""
+    """Train with a target network in buffers that the forward pass updates, and a ring buffer of past keys."""
 
     class Momentum(nn.Module):
         def __init__(self) -> None:
@@ -185,7 +183,7 @@ def moving_target(compile: Compile) -> Results:
 
 @script
 def scaled_gradients(compile: Compile) -> Results:
-    """Train with `GradScaler` with `autocast` in bfloat16, a step that overflows, clipping of unscaled gradients."""
+    """Train in bfloat16 with `GradScaler`, clipped gradients, and a step whose gradients overflow."""
     torch.manual_seed(75)
     model = mlp(depth=4)
     step = compile(lambda x: model(x).float().square().mean())
@@ -207,7 +205,7 @@ def scaled_gradients(compile: Compile) -> Results:
 
 @script
 def checkpointed_ensemble(compile: Compile) -> Results:
-    """Train with networks of an ensemble under `vmap`, inside checkpoints of the user, with shared noise."""
+    """Train an ensemble under `vmap` inside user-written checkpoints, with shared noise."""
     torch.manual_seed(76)
     members = [mlp(depth=2, dropout=0.0) for _ in range(3)]
     parameters, _ = stack_module_state(members)
@@ -228,7 +226,7 @@ def checkpointed_ensemble(compile: Compile) -> Results:
 
 @script
 def fixed_point(compile: Compile) -> Results:
-    """Train with an implicit layer: iterations without gradients, then one with them and a hook on its gradient."""
+    """Train an implicit layer: iterate without gradients, then once with a gradient and a hook on it."""
 
     class Implicit(nn.Module):
         def __init__(self) -> None:
@@ -252,7 +250,7 @@ def fixed_point(compile: Compile) -> Results:
 
 @script
 def differential_equation(compile: Compile) -> Results:
-    """Train with a loss of second derivatives: `hessian` of a network under `vmap`, as for a differential equation."""
+    """Train with second derivatives in the loss, from `hessian` of a network under `vmap`."""
     torch.manual_seed(78)
     net = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
 
@@ -266,8 +264,7 @@ def differential_equation(compile: Compile) -> Results:
 
 @script
 def random_layers(compile: Compile) -> Results:
-    """Train with random operations of many kinds: alpha dropout, whole channels, `rrelu`, sampling, and pooling at
-    random."""
+    """Train with many kinds of random operations: dropout variants, `rrelu`, sampling, and random pooling."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -291,7 +288,7 @@ def random_layers(compile: Compile) -> Results:
 
 @script
 def linear_algebra(compile: Compile) -> Results:
-    """Train with a Gaussian process on learnt features: a Cholesky factor, solves and determinants in the loss."""
+    """Train a Gaussian process on learned features, with a Cholesky factor, solves and determinants."""
 
     class Process(nn.Module):
         def __init__(self) -> None:
@@ -314,7 +311,7 @@ def linear_algebra(compile: Compile) -> Results:
 
 @script
 def sequences_and_grids(compile: Compile) -> Results:
-    """Train with CTC, a spatial transformer, pooling with indices, sorted and cumulated values."""
+    """Train with CTC loss, grid sampling, pooling with indices, sorting, and cumulative operations."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -339,8 +336,8 @@ def sequences_and_grids(compile: Compile) -> Results:
     return final(model, train(model, compile(model), data, 0.01))
 
 
-def accumulating(rank: int, compile: Compile, folder: str) -> None:
-    """Run one process of two, which sums gradients of two batches before they are reduced."""
+def accumulate_in_process(rank: int, compile: Compile, folder: str) -> None:
+    """Run one of two processes, which accumulates gradients of two batches before they are reduced."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
     torch.manual_seed(82)
@@ -375,10 +372,10 @@ def accumulating(rank: int, compile: Compile, folder: str) -> None:
 
 @script
 def accumulated_data_parallel(compile: Compile) -> Results:
-    """Train with DistributedDataParallel over two processes that accumulates gradients with `no_sync`."""
+    """Train with DistributedDataParallel over two processes, and accumulate gradients with `no_sync`."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(accumulating, (compile, folder), nprocs=2)
+        torch.multiprocessing.spawn(accumulate_in_process, (compile, folder), nprocs=2)
         results, graphs = torch.load(Path(folder) / "results", weights_only=False)
     getattr(compile, "of_workers", []).extend(graphs)
     return results
@@ -386,8 +383,7 @@ def accumulated_data_parallel(compile: Compile) -> Results:
 
 @script
 def own_optimizer(compile: Compile) -> Results:
-    """Train with a compiled update of the user's own, with state in tensors that it overwrites, and two losses that
-    share work."""
+    """Train two losses that share operations, with a compiled user-written update that overwrites its state."""
     torch.manual_seed(83)
     body, heads = mlp(depth=3), nn.ModuleList([nn.Linear(32, 1), nn.Linear(32, 32)])
     model = nn.ModuleList([body, heads])

@@ -1,4 +1,4 @@
-"""Scripts: precision, existing checkpointing, accumulation, optimizers, several processes."""
+"""Scripts with mixed precision, checkpointing, gradient accumulation, optimizers, or several processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .script import Compile, Results, batches, final, mlp, script, train
 
 @script
 def autocast(compile: Compile) -> Results:
-    """Train with mixed precision by `torch.autocast` around the compiled forward pass."""
+    """Train with `torch.autocast` around the compiled forward pass."""
     torch.manual_seed(60)
     model = mlp()
     step = compile(model)
@@ -32,7 +32,7 @@ def autocast(compile: Compile) -> Results:
 
 @script
 def autocast_inside(compile: Compile) -> Results:
-    """Train with mixed precision by `torch.autocast` inside the model, with one layer in full precision."""
+    """Train with `torch.autocast` inside the model, around its first half only."""
 
     class Mixed(nn.Module):
         def __init__(self) -> None:
@@ -51,7 +51,7 @@ def autocast_inside(compile: Compile) -> Results:
 
 @script
 def half_weights(compile: Compile) -> Results:
-    """Train with weights in bfloat16, losses in float64."""
+    """Train with bfloat16 weights and a float64 loss."""
     torch.manual_seed(62)
     model = mlp().to(torch.bfloat16)
     step = compile(model)
@@ -60,7 +60,7 @@ def half_weights(compile: Compile) -> Results:
 
 @script
 def complex_numbers(compile: Compile) -> Results:
-    """Train with a Fourier layer: complex weights, rfft and irfft."""
+    """Train with Fourier layers, which have complex weights and use `rfft` and `irfft`."""
 
     class Fourier(nn.Module):
         def __init__(self) -> None:
@@ -80,7 +80,7 @@ def complex_numbers(compile: Compile) -> Results:
 
 @script
 def checkpoint_inside(compile: Compile) -> Results:
-    """Train with `torch.utils.checkpoint` around blocks with dropout, written by the user."""
+    """Train with user-written `torch.utils.checkpoint` around blocks with dropout."""
 
     class Checkpointed(nn.Module):
         def __init__(self) -> None:
@@ -99,7 +99,7 @@ def checkpoint_inside(compile: Compile) -> Results:
 
 @script
 def selective_checkpoint(compile: Compile) -> Results:
-    """Train with selective activation checkpointing with a policy that saves products."""
+    """Train with selective activation checkpointing, with a policy that saves matrix products."""
 
     def policy(ctx: Any, operation: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
         products = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
@@ -137,7 +137,7 @@ def saved_tensors_hooks(compile: Compile) -> Results:
 
 @script
 def gradient_accumulation(compile: Compile) -> Results:
-    """Train with four small batches for each step of the optimizer, with clipping of norms."""
+    """Train with gradients accumulated over four small batches, and clipped by their norm."""
     torch.manual_seed(67)
     model = mlp()
     step = compile(model)
@@ -156,7 +156,7 @@ def gradient_accumulation(compile: Compile) -> Results:
 
 @script
 def compiled_optimizer(compile: Compile) -> Results:
-    """Train with a step of the optimizer that is compiled separately."""
+    """Train with an optimizer step that is compiled separately."""
     torch.manual_seed(68)
     model = mlp()
     forward = compile(model)
@@ -174,7 +174,7 @@ def compiled_optimizer(compile: Compile) -> Results:
 
 @script
 def whole_step_compiled(compile: Compile) -> Results:
-    """Train with forward, backward and update in one compiled function, the gradient by `torch.func`."""
+    """Train with forward pass, gradient and update in one compiled function, using `torch.func`."""
     torch.manual_seed(69)
     model = mlp(dropout=0.0)
 
@@ -196,7 +196,7 @@ def whole_step_compiled(compile: Compile) -> Results:
 
 @script
 def backward_inside(compile: Compile) -> Results:
-    """Train with a compiled function that calls `loss.backward()` itself, where the graph breaks."""
+    """Train with a compiled function that calls `loss.backward()`, which breaks the graph."""
     torch.manual_seed(70)
     model = mlp()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -214,7 +214,7 @@ def backward_inside(compile: Compile) -> Results:
 
 @script
 def random_operations(compile: Compile) -> Results:
-    """Train with Gumbel softmax, reparametrized noise, random masks and `bernoulli`, in one forward pass."""
+    """Train with Gumbel softmax, reparametrized noise, random masks and `bernoulli` in one forward pass."""
 
     class Noisy(nn.Module):
         def __init__(self) -> None:
@@ -235,7 +235,7 @@ def random_operations(compile: Compile) -> Results:
 
 @script
 def stochastic_depth(compile: Compile) -> Results:
-    """Train with whole blocks that are dropped by numbers drawn in Python and by masks drawn for each sample."""
+    """Train with random masks that drop whole residual blocks for some samples."""
 
     class Deep(nn.Module):
         def __init__(self) -> None:
@@ -254,7 +254,7 @@ def stochastic_depth(compile: Compile) -> Results:
 
 
 def worker(rank: int, compile: Compile, folder: str) -> None:
-    """Run one process of two: train a network in DDP, and write the results of rank 0 to a file."""
+    """Run one of two processes: train a network with DDP, and write the results to a file."""
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     torch.manual_seed(73)
@@ -271,7 +271,7 @@ def worker(rank: int, compile: Compile, folder: str) -> None:
 
 @script
 def data_parallel(compile: Compile) -> Results:
-    """Train with DistributedDataParallel over two processes with gloo."""
+    """Train with DistributedDataParallel over two processes."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(worker, (compile, folder), nprocs=2)
@@ -283,7 +283,7 @@ def data_parallel(compile: Compile) -> Results:
 
 @script
 def hugging_face_trainer(compile: Compile) -> Results:
-    """Run the Trainer of `transformers` on a model from its configuration, with a compiled forward pass."""
+    """Run the `Trainer` of `transformers` with a compiled forward pass."""
     from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
     torch.manual_seed(74)
@@ -307,7 +307,7 @@ def hugging_face_trainer(compile: Compile) -> Results:
 
 @script
 def transformers_checkpointing(compile: Compile) -> Results:
-    """Train with a model of `transformers` with its own gradient checkpointing switched on."""
+    """Train a model of `transformers` with its own gradient checkpointing enabled."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(75)

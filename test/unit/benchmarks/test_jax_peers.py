@@ -15,7 +15,7 @@ pytest.importorskip("optax", reason="the optimizers of the steps")
 
 from recompute.benchmarks import jax_peers
 from recompute.benchmarks.peers import bars, costs, random_steps, settings, tables
-from recompute.benchmarks.peers.distance import Distances, Leaf, far, worst
+from recompute.benchmarks.peers.distance import Distances, Leaf, distance, largest_distances
 from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS, options_of
 from recompute.benchmarks.peers.random_program import program
 from recompute.benchmarks.peers.registry import PEERS
@@ -43,13 +43,13 @@ def test_forms_as_good_as_the_framework_meet_every_bar(ours: dict[str, Any]):
 @pytest.mark.parametrize(
     ("ours", "expected"),
     [
-        ({"temp": 409}, "ours, same blocks: 1.022 × the temporaries of theirs, bar 1.02"),
+        ({"temp": 409}, "ours, same blocks: 1.022 × the temporaries of theirs, above the bar of 1.02"),
         (
             {"temp": 500, "why": "no gradient"},
-            "ours, same blocks: 1.250 × the temporaries of theirs, bar 1.02 (no gradient)",
+            "ours, same blocks: 1.250 × the temporaries of theirs, above the bar of 1.02 (no gradient)",
         ),
-        ({"flops": 2020.0}, "ours, same blocks: 1.010 × the FLOPs of theirs, bar 1.005"),
-        ({"alias": 0}, "ours, same blocks: 0 bytes donated, plain 64"),
+        ({"flops": 2020.0}, "ours, same blocks: 1.010 × the FLOPs of theirs, above the bar of 1.005"),
+        ({"alias": 0}, "ours, same blocks: 0 bytes donated, but the plain step donates 64"),
     ],
 )
 def test_missed_bar_is_reported(ours: dict[str, Any], expected: str):
@@ -59,7 +59,7 @@ def test_missed_bar_is_reported(ours: dict[str, Any], expected: str):
 def test_bar_with_saved_products_can_be_missed():
     result = of_setting() | {SAME_DOTS: cost(800)}
     assert list(bars.missed(result)) == [
-        "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, bar 1.02"
+        "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, above the bar of 1.02"
     ]
     del result[SAME_DOTS]
     assert list(bars.missed(result)) == []
@@ -81,7 +81,7 @@ def rows() -> dict[str, Any]:
 
 
 def test_tables_state_the_measured_ratios():
-    result = jax_peers.text(rows())
+    result = jax_peers.tables_by_name(rows())
     assert "| gpt | 0.400 | 0.400 | 0.600 | 0.400 | 0.400 | 1.500 | 1.000 |" in result["setting 0"]
     assert "| gpt | 0.400 | 0.400 | 0.400 | 0.400 | 0.400 | 1.000 | 1.000 |" in result["setting 1"]
     assert "| gpt | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 1.000 | 1.000 |" in result["setting 0"]
@@ -89,11 +89,11 @@ def test_tables_state_the_measured_ratios():
     assert "| gpt | `jax.checkpoint` | `block*` |" in result["peers"]
     assert result["missed"].splitlines() == [
         f"- gpt: {SAME_DOTS}: Refusal: no",
-        "- unet: not run: 8 devices are needed",
-        f"- gpt: {SAME}: 1.500 × the temporaries of theirs, bar 1.02",
+        "- unet: did not run: 8 devices are needed",
+        f"- gpt: {SAME}: 1.500 × the temporaries of theirs, above the bar of 1.02",
     ]
     assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in result["distances"]
-    assert result["distances"].endswith("- gpt: results above 8 units of rounding: 1")
+    assert result["distances"].endswith("- gpt: 1 of 2 results have a distance above 8 units of rounding")
 
 
 def test_peaks_are_measured_in_separate_processes():
@@ -110,7 +110,7 @@ def test_peaks_are_measured_in_separate_processes():
         jax_peers.add_peaks("gpt", "small", row["costs"])
     assert len(items) == len(set(items)) == 2 * 6
     assert ("gpt", "--what", "peak", "--size", "small", "--form", OURS, "--setting", "default flags") in items
-    table = tables.others({"gpt": row}, "default flags")
+    table = tables.bits_and_times({"gpt": row}, "default flags")
     assert table.splitlines()[0].endswith("| peak: theirs | peak: ours, same blocks | peak: ours |")
     assert table.splitlines()[2].endswith("| 0.500 | 0.500 | 0.500 |")
 
@@ -130,10 +130,10 @@ def test_options_passed_to_our_variants():
 
 def test_page_has_a_place_for_every_table():
     pages = {path: path.read_text() for path in jax_peers.PAGES}
-    result = jax_peers.text(rows())
+    result = jax_peers.tables_by_name(rows())
     written = "".join(jax_peers.with_tables(pages, result).values())
     assert all(table in written for table in result.values())
-    with pytest.raises(AssertionError, match="no page has a place for other"):
+    with pytest.raises(AssertionError, match="no page has the line '<!-- other -->'"):
         jax_peers.with_tables(pages, {"other": ""})
 
 
@@ -154,18 +154,19 @@ def test_leaf_is_close_relative_to_the_framework(theirs: float, ours: float, is_
 def test_missed_distances():
     many = [Leaf(str(number), 0, 0) for number in range(19)]
     assert list(Distances((*many, Leaf("a", 0, 3))).missed()) == []
-    assert [leaf.name for leaf in Distances((*many, Leaf("a", 0, 3))).far()] == ["a"]
+    assert [leaf.name for leaf in Distances((*many, Leaf("a", 0, 3))).far_leaves()] == ["a"]
     assert len(list(Distances((*many[:5], Leaf("a", 0, 3))).missed())) == 1
-    assert list(Distances((Leaf("a", 6, 8.5),)).missed()) == ["results above 8 units of rounding: 1"]
-    assert list(Distances((*many, Leaf("a", 6, float("nan")))).missed()) == ["results above 8 units of rounding: 1"]
-    assert worst([[Leaf("a", 1, 4)], [Leaf("a", 2, 3)]]).leaves == (Leaf("a", 2, 4),)
+    above = "results have a distance above 8 units of rounding"
+    assert list(Distances((Leaf("a", 6, 8.5),)).missed()) == [f"1 of 1 {above}"]
+    assert list(Distances((*many, Leaf("a", 6, float("nan")))).missed()) == [f"1 of 20 {above}"]
+    assert largest_distances([[Leaf("a", 1, 4)], [Leaf("a", 2, 3)]]).leaves == (Leaf("a", 2, 4),)
 
 
 def test_distance_is_in_units_of_eps():
     first, eps = np.array([1.0, 2.0], np.float32), float(np.finfo(np.float32).eps)
-    assert far(first, first) == 0 and far(first, first + np.float32(4 * eps)) == pytest.approx(2)
-    assert far(first, first.astype(np.float16)) == INF and far(first, first[:1]) == INF
-    assert far(np.array([1]), np.array([2])) == INF
+    assert distance(first, first) == 0 and distance(first, first + np.float32(4 * eps)) == pytest.approx(2)
+    assert distance(first, first.astype(np.float16)) == INF and distance(first, first[:1]) == INF
+    assert distance(np.array([1]), np.array([2])) == INF
 
 
 def verdict(seed: int, ours: int, why: str | None = None, distance: float = 0.0) -> random_steps.StepVerdict:
@@ -175,9 +176,11 @@ def verdict(seed: int, ours: int, why: str | None = None, distance: float = 0.0)
 def test_verdicts_name_the_failing_seeds():
     good = [verdict(seed, 50) for seed in range(18)]
     assert random_steps.missed([*good, verdict(18, 100, "why"), verdict(19, 100, "why")]) == []
-    assert random_steps.missed([*good, verdict(18, 101)]) == ["more memory than the plain step: [18]"]
-    assert random_steps.missed([*good, verdict(18, 1, distance=9)]) == ["results farther than 8: [18]"]
+    assert random_steps.missed([*good, verdict(18, 101)]) == [
+        "seeds whose step needs more memory than the plain step: [18]"
+    ]
+    assert random_steps.missed([*good, verdict(18, 1, distance=9)]) == ["seeds with a distance above 8: [18]"]
     three = [verdict(seed, 100, "why") for seed in (18, 19, 20)]
-    assert random_steps.missed([*good, *three]) == ["the plain step is taken 3 times: [18, 19, 20]"]
+    assert random_steps.missed([*good, *three]) == ["3 seeds run the plain step: [18, 19, 20]"]
     assert "ABOVE" in str(verdict(1, 101)) and "FAR" in str(verdict(1, 1, distance=INF)) and "plain" in str(three[0])
     assert random_steps.summary(three).startswith("3 steps: 0 need more than the plain step, 3 are the plain step")

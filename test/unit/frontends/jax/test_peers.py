@@ -24,9 +24,9 @@ pytest.importorskip("optax", reason="the optimizers of the steps")
 
 from recompute.benchmarks.peers import bars
 from recompute.benchmarks.peers.distance import distances
-from recompute.benchmarks.peers.forms import PLAIN, SAME, THEIRS, Form, forms_of, shapes
+from recompute.benchmarks.peers.forms import PLAIN, SAME, THEIRS, Form, argument_shapes, forms_of
 from recompute.benchmarks.peers.peer import SMALL
-from recompute.benchmarks.peers.random_program import built, program
+from recompute.benchmarks.peers.random_program import build_step, program
 from recompute.benchmarks.peers.registry import PEERS
 from recompute.benchmarks.peers.settings import CPU
 from recompute.test.unit.frontends.jax.steps import jax
@@ -44,7 +44,7 @@ def peer_of(name: str) -> Any:
 def compiled(name: str) -> dict[str, Any]:
     """Return the costs of the plain, the framework's and our form at the same blocks, as compiled with barriers
     kept."""
-    result = dict(forms_of(peer_of(name), SMALL, (PLAIN, THEIRS, SAME), shapes))
+    result = dict(forms_of(peer_of(name), SMALL, (PLAIN, THEIRS, SAME), argument_shapes))
     return {form: cost_of(first) for form, first in result.items()}
 
 
@@ -81,7 +81,7 @@ import warnings
 import jax
 
 import recompute
-from recompute.benchmarks.peers.distance import far
+from recompute.benchmarks.peers.distance import distance
 from recompute.benchmarks.peers.costs import arrays
 from recompute.benchmarks.peers.registry import PEERS
 
@@ -97,7 +97,7 @@ for name in ("mesh automatic", "mesh explicit"):
         assert a.sharding.is_equivalent_to(b.sharding, a.ndim), (name, a.sharding, b.sharding)
         assert len(a.sharding.device_set) == 8
     assert any(not a.sharding.is_fully_replicated for a in jax.tree.leaves(ours)), name
-    assert max(map(far, arrays(theirs), arrays(ours))) <= 8, name
+    assert max(map(distance, arrays(theirs), arrays(ours))) <= 8, name
 """
 
 
@@ -118,7 +118,10 @@ def test_shardings_on_a_mesh():
 def test_random_programs_depend_on_the_seed_only():
     assert program(7) == program(7)
     assert len({str(program(seed)) for seed in range(30)}) == 30
-    texts = [jax.jit(item.step).lower(*item.arguments(0)).as_text() for item in (built(program(7)), built(program(7)))]
+    texts = [
+        jax.jit(item.step).lower(*item.arguments(0)).as_text()
+        for item in (build_step(program(7)), build_step(program(7)))
+    ]
     assert texts[0] == texts[1]
 
 
