@@ -1,1 +1,1 @@
-"""Training steps written independently of the passes, to measure the passes on code that their authors had not seen."""
+"""Training steps written independently of the passes, to measure them on code that their authors had not seen."""

@@ -1,4 +1,4 @@
-"""The class of a step, wrappers that name and checkpoint its blocks, and hand-written optimizers."""
+"""Shared parts of the steps: the class of a step, wrappers that name and checkpoint blocks, and optimizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ Tree = Any
 
 @dataclass(frozen=True)
 class UnseenStep:
-    """A training step `function(*arguments)`, whose arguments are pytrees of arrays or of their shapes."""
+    """A training step `function(*arguments)`, whose arguments are pytrees of arrays or of shapes.
+
+    Attributes:
+        donate: The indices of the donated arguments.
+        own_scopes: Whether the step's framework names scopes by itself.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -24,7 +29,7 @@ class UnseenStep:
     own_scopes: bool = False
 
     def lower(self) -> jax.stages.Lowered:
-        """Lower the step by `jax.jit`."""
+        """Lower the step with `jax.jit`."""
         return jax.jit(self.function, donate_argnums=self.donate).lower(*self.arguments)
 
 
@@ -33,9 +38,12 @@ Builder = Callable[[bool, bool], UnseenStep]
 
 @dataclass(frozen=True)
 class Blocks:
-    """A runner of blocks, under `jax.checkpoint` and under their names if these are requested.
+    """Runs blocks, with `jax.checkpoint` and with scope names on request.
 
-    `inside` puts the name into the checkpointed function rather than around it: users write both.
+    Attributes:
+        checkpoint: Whether blocks run under `jax.checkpoint`.
+        scopes: Whether blocks have scope names.
+        inside: Whether the scope is inside the checkpointed function rather than around it. Users write both.
     """
 
     checkpoint: bool
@@ -43,11 +51,11 @@ class Blocks:
     inside: bool = False
 
     def scope(self, name: str) -> AbstractContextManager[Any]:
-        """Return the context of a block: a scope name, or nothing."""
+        """Return a context with the scope name, or without effect if scopes were not requested."""
         return jax.named_scope(name) if self.scopes else nullcontext()
 
     def wrap(self, block: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the block, under `jax.checkpoint` if the step is built with it."""
+        """Return the block, under `jax.checkpoint` if it was requested."""
         return jax.checkpoint(block) if self.checkpoint else block
 
     def __call__(self, name: str, block: Callable[..., Any], *arguments: Any) -> Any:
@@ -63,38 +71,38 @@ class Blocks:
 
 
 def shape(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
-    """Return the shape and type of an argument."""
+    """Return the shape and element type of an argument."""
     return jax.ShapeDtypeStruct(dimensions, dtype)
 
 
 def integers(*dimensions: int) -> jax.ShapeDtypeStruct:
-    """Return the shape of an argument of integers."""
+    """Return the shape of an integer argument."""
     return shape(*dimensions, dtype=jnp.int32)
 
 
 def key_data(words: int = 2) -> jax.ShapeDtypeStruct:
-    """Return raw key data: two integers for threefry, four for rbg."""
+    """Return the shape of raw key data: two integers for threefry, four for rbg."""
     return shape(words, dtype=jnp.uint32)
 
 
 def sgd(parameters: Tree, gradients: Tree, rate: float = 0.01) -> Tree:
-    """Return the parameters after a step of gradient descent."""
+    """Return the parameters after one step of gradient descent."""
     return jax.tree.map(lambda p, g: p - rate * g, parameters, gradients)
 
 
 def momentum(parameters: Tree, gradients: Tree, velocity: Tree, rate: float = 0.01, beta: float = 0.9) -> Tree:
-    """Return the new parameters and the new velocity."""
+    """Return the new parameters and the new velocity after one step with momentum."""
     velocity = jax.tree.map(lambda v, g: beta * v + g, velocity, gradients)
     return sgd(parameters, velocity, rate), velocity
 
 
 def adam_state(parameters: Tree) -> Tree:
-    """Return the shapes of Adam's state for these parameters."""
+    """Return the shapes of Adam's state for the given parameters."""
     return {"mu": parameters, "nu": parameters, "count": integers()}
 
 
 def adam(parameters: Tree, gradients: Tree, state: Tree, rate: float = 1e-3, decay: float = 0.0) -> Tree:
-    """Return the new parameters and the new state; `decay` makes it AdamW."""
+    """Return the new parameters and the new state after one step of Adam, or of AdamW if `decay` is not zero."""
     count = state["count"] + 1
     mu = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mu"], gradients)
     nu = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["nu"], gradients)
@@ -107,8 +115,10 @@ def adam(parameters: Tree, gradients: Tree, state: Tree, rate: float = 1e-3, dec
 
 
 def random_inputs(step: UnseenStep, seed: int = 0) -> tuple[Any, ...]:
-    """Draw arguments for one run: small normal floats, and integers below 32, which are in the range of every
-    vocabulary and table. Adam's second moments are positive. Arguments that are arrays already stay unchanged.
+    """Draw arguments for one run; arguments that are already arrays are unchanged.
+
+    Floats are small and normally distributed, but Adam's second moments are positive. Integers are below 32, which is
+    within the range of every vocabulary and table.
     """
     generator = np.random.default_rng(seed)
 

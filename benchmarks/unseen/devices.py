@@ -1,10 +1,10 @@
-"""Compare the steps of `on_devices` with `jax.checkpoint`, without and with repeated collectives.
+"""Compare the steps of `on_devices` with `jax.checkpoint`, with and without recomputation of collectives.
 
     python -m recompute.benchmarks.unseen.devices
     python -m recompute.benchmarks.unseen.devices moe ring_attention
 
-Temporaries and FLOPs are those that XLA reports for one device, as multiples of the values with `jax.checkpoint` around
-the blocks. `n` is the number of collectives in a compiled step: plain, with `jax.checkpoint`, with `recompute`.
+Temporaries and FLOPs are XLA's values for one device, as multiples of the values with `jax.checkpoint` around the
+blocks. `n` is the number of collectives in the compiled step: plain, with `jax.checkpoint`, and with `recompute`.
 `distance` is the largest distance of any result from the plain step's result, as a share of the largest magnitude in
 that result; XLA:CPU rounds fused operations differently.
 """
@@ -58,18 +58,18 @@ FORMER_NAMES = {
     "vocab": "vocabulary",
     "while": "fori_loop",
 }
-"""Earlier names of steps, which the command line still accepts."""
+"""Maps former names of steps, which the command line still accepts, to current names."""
 COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
 
-def figures(compiled: Any) -> tuple[int, float, int]:
-    """Return the bytes of temporaries, the FLOPs, and the number of collectives."""
+def costs_of(compiled: Any) -> tuple[int, float, int]:
+    """Return the bytes of temporaries, the FLOPs, and the number of collectives of a compiled step."""
     memory, costs = compiled.memory_analysis(), compiled.cost_analysis()
     return memory.temp_size_in_bytes, costs["flops"], len(COLLECTIVES.findall(compiled.as_text()))
 
 
 def distance(plain: Any, other: Any) -> float:
-    """Return the largest distance of any result from the same result of the plain step.
+    """Return the largest distance of any result from the corresponding result of the plain step.
 
     A distance is the largest difference of two elements, as a share of the largest magnitude in the plain result.
     """
@@ -84,7 +84,7 @@ def distance(plain: Any, other: Any) -> float:
 
 
 def row(name: str) -> str:
-    """Measure the forms of a step, and return its row of the table as text."""
+    """Measure all forms of a step, and return its table row as a string."""
     step = import_module(f".on_devices.{name}", __package__)
     options = dict(getattr(step, "JIT_OPTIONS", {}))
     options.pop("donate_argnums", None)  # Each of the four forms runs on the same arguments.
@@ -97,7 +97,7 @@ def row(name: str) -> str:
     compiled = {
         form: jitted.lower(*step.ARGUMENTS).compile(compiler_options=KEEP_BARRIERS) for form, jitted in forms.items()
     }
-    measured = {form: figures(executable) for form, executable in compiled.items()}
+    measured = {form: costs_of(executable) for form, executable in compiled.items()}
     results = {form: executable(*step.ARGUMENTS) for form, executable in compiled.items()}
     checkpoint, plain = measured["checkpoint"], measured["plain"]
 
@@ -112,9 +112,9 @@ def row(name: str) -> str:
 
 
 def main() -> int:
-    """Measure each step in a process of its own, since some set the mesh of the whole process."""
+    """Measure each step in its own process, since some steps set the mesh of the whole process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(NAMES)}; all by default")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(NAMES)}; all by default")
     names = [FORMER_NAMES.get(name, name) for name in parser.parse_args().steps] or NAMES
     if unknown := sorted(set(names) - set(NAMES)):
         parser.error(f"unknown step {unknown[0]}: choose from {', '.join(NAMES)}")

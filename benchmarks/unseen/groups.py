@@ -1,4 +1,4 @@
-"""The groups of unseen steps: those that could be read while the passes were written, those held back, and loops."""
+"""Groups of unseen steps: those that authors of the passes could read, those held back, and loops."""
 
 from __future__ import annotations
 

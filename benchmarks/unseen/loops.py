@@ -1,4 +1,4 @@
-"""Steps whose gradients lie inside a loop over microbatches, or inside a function mapped over devices."""
+"""Steps whose gradients are computed inside a loop over microbatches, or inside a `shard_map`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add(a: Any, b: Any) -> Any:
 
 
 def accumulate_scan_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Return a residual network with a `scan` over four microbatches, whose mean gradient goes to Adam."""
+    """Build a step with a `scan` over four microbatches, whose mean gradient updates a residual network with Adam."""
     run = Blocks(checkpoint, scopes)
 
     def loss(params: Any, x: jax.Array, target: jax.Array) -> jax.Array:
@@ -65,7 +65,7 @@ def accumulate_scan_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Return a convolutional network with batch norm and a `fori_loop` over slices of the batch; SGD."""
+    """Build a step with a `fori_loop` over slices of the batch, which trains a convolutional network."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -90,7 +90,7 @@ def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Return a GPT with a `scan` over microbatches; gradients in f32, weights used in bf16; momentum."""
+    """Build a step with a `scan` over microbatches, which trains a GPT with bf16 weights and f32 gradients."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def loss(params: Any, tokens: jax.Array) -> jax.Array:
@@ -113,7 +113,7 @@ def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_fori_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Return a `fori_loop` that folds its counter into dropout keys, and carries loss and gradients; SGD."""
+    """Build a step with a `fori_loop` whose index is folded into dropout keys, and that carries loss and gradients."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -152,7 +152,7 @@ def mapped(devices: int, checkpoint: bool, scopes: bool) -> UnseenStep:
         return lax.pmean(jax.value_and_grad(loss)(params, tokens), "data")
 
     def step(params: Any, tokens: jax.Array) -> Any:
-        # Without types of what varies, the gradients are local and `pmean` is all that joins them.
+        # With check_vma=False, gradients are local, and only `pmean` combines them.
         both = jax.shard_map(local, mesh=mesh, in_specs=(whole, split), out_specs=whole, check_vma=False)
         value, grads = both(params, tokens)
         return value, sgd(params, grads)
@@ -162,12 +162,12 @@ def mapped(devices: int, checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def shard_map_one(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Return a decoder whose gradients are computed inside `shard_map` over one device."""
+    """Build a step that computes a decoder's gradients inside a `shard_map` over one device."""
     return mapped(1, checkpoint, scopes)
 
 
 def shard_map_two(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Return the same decoder over two devices, with half of the batch on each."""
+    """Build a step that computes a decoder's gradients inside a `shard_map` over two devices."""
     return mapped(2, checkpoint, scopes)
 
 

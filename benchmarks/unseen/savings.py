@@ -3,8 +3,8 @@
 `python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
 
 Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
-names and once without. The bytes of temporaries are compared with each other and with our model of XLA:CPU.
-Each step is one line of JSON; a step that the file already contains is not measured again.
+names and once without. The measured temporaries are compared with each other and with our model of XLA:CPU. Each step
+is one line of JSON. A step that the file already contains is not measured again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .groups import GROUPS
 
 
 def without_scopes(module: ModuleOp) -> ModuleOp:
-    """Return the step without scope names: only the direction and the operation remain of each path."""
+    """Return a copy of the module without scope names, whose paths contain only direction and operation."""
     bare = module.clone()
     for op in bare.walk():
         if path := path_of(op.location):
@@ -58,14 +58,14 @@ def _bare(path: str) -> str:
 
 
 def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
-    """Return the bytes of temporaries and the FLOPs."""
+    """Return the bytes of temporaries and the FLOPs of a lowered step."""
     compiled = lowered.compile(compiler_options=KEEP_BARRIERS)
     analysis: Any = compiled.cost_analysis()
     return compiled.memory_analysis().temp_size_in_bytes, float(analysis["flops"])
 
 
 def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
-    """Yield the attempt that the model chooses, then up to `compiled` other attempts, each compiled."""
+    """Yield the attempt that the model chooses, then up to `compiled` other attempts, all compiled."""
     chosen = module.clone()
     begin = time.process_time()
     outcome = rewrite_in_place(chosen)
@@ -93,14 +93,14 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
 
 
 def modelled(module: ModuleOp) -> int:
-    """Return the temporaries in bytes that our model of XLA:CPU predicts for a module."""
+    """Return the bytes of temporaries that our model of XLA:CPU predicts for a module."""
     flat = module.clone()
     inline(flat)
     return max(xla_timeline(function).peak_bytes for function in functions_of(flat))
 
 
 def row_of(build: Any, compiled: int) -> dict[str, Any]:
-    """Measure all forms of a step. `compiled`: the number of other attempts that are compiled too."""
+    """Measure all forms of a step. `compiled`: the largest number of other attempts to compile."""
     plain, checkpoint = build(False, True).lower(), build(True, True).lower()
     module = parse_module(plain.as_text(debug_info=True))
     (size, flops), (theirs, their_flops) = measured(plain), measured(checkpoint)
@@ -113,12 +113,12 @@ def row_of(build: Any, compiled: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the named steps, and append a line of JSON for each."""
+    """Measure the requested steps, and append one line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("half", choices=GROUPS)
+    parser.add_argument("half", choices=GROUPS, help="the group of steps")
     parser.add_argument("names", nargs="*", help="steps to measure; all by default")
-    parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--compiled", type=int, default=0, help="also compile this number of other attempts")
+    parser.add_argument("--json", type=Path, required=True, help="the file to append to")
+    parser.add_argument("--compiled", type=int, default=0, help="also compile up to this number of other attempts")
     options = parser.parse_args()
     measured_before = (
         {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()

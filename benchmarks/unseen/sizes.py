@@ -1,7 +1,7 @@
-"""The temporary bytes of every step, plain and under `jax.checkpoint`, as XLA:CPU compiles it.
+"""Print the bytes of temporaries of every step, plain and under `jax.checkpoint`, as XLA:CPU reports them.
 
 `python -m recompute.benchmarks.unseen.sizes [--half open|held_back|loops] [--run] [names]`.
-Loops over two devices need `XLA_FLAGS=--xla_force_host_platform_device_count=2`, which is set if it is missing.
+Some steps need `XLA_FLAGS=--xla_force_host_platform_device_count=2`, which this script sets if it is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
 
 
 def say(*words: object) -> None:
-    """Write a line to standard error."""
+    """Print a line to standard error."""
     print(*words, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The registries of both halves: name → builder; modules with third-party imports are loaded only when used."""
+"""Registries of both halves of the steps: names → builders. Optional libraries are imported only when used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .held_back import arithmetic, attentive, images, objectives, pointwise, sig
 from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
 
 
-def lazily(module: str, name: str) -> Builder:
-    """Return a builder that imports its module, which needs an optional library, when called."""
+def lazy_builder(module: str, name: str) -> Builder:
+    """Return a builder that imports its module, which needs an optional library, when it is called."""
 
     def build(checkpoint: bool, scopes: bool) -> UnseenStep:
         builder: Builder = import_module(module, __package__).STEPS[name]
@@ -28,11 +28,11 @@ OPEN: dict[str, Builder] = {
     **generative.STEPS,
     **losses.STEPS,
     **dynamics.STEPS,
-    "linen_resnet": lazily(".open.flax_linen", "linen_resnet"),
-    "linen_encoder": lazily(".open.flax_linen", "linen_encoder"),
-    "nnx_residual": lazily(".open.flax_nnx", "nnx_residual"),
-    "eqx_convnet": lazily(".open.with_equinox", "eqx_convnet"),
-    "eqx_deep_mlp": lazily(".open.with_equinox", "eqx_deep_mlp"),
+    "linen_resnet": lazy_builder(".open.flax_linen", "linen_resnet"),
+    "linen_encoder": lazy_builder(".open.flax_linen", "linen_encoder"),
+    "nnx_residual": lazy_builder(".open.flax_nnx", "nnx_residual"),
+    "eqx_convnet": lazy_builder(".open.with_equinox", "eqx_convnet"),
+    "eqx_deep_mlp": lazy_builder(".open.with_equinox", "eqx_deep_mlp"),
 }
 HELD_BACK: dict[str, Builder] = {
     **images.STEPS,
@@ -42,8 +42,8 @@ HELD_BACK: dict[str, Builder] = {
     **objectives.STEPS,
     **solvers.STEPS,
     **arithmetic.STEPS,
-    "linen_denoiser": lazily(".held_back.flax_linen", "linen_denoiser"),
-    "nnx_batch_stats": lazily(".held_back.flax_nnx", "nnx_batch_stats"),
-    "nnx_decoder": lazily(".held_back.flax_nnx", "nnx_decoder"),
-    "eqx_encoder": lazily(".held_back.with_equinox", "eqx_encoder"),
+    "linen_denoiser": lazy_builder(".held_back.flax_linen", "linen_denoiser"),
+    "nnx_batch_stats": lazy_builder(".held_back.flax_nnx", "nnx_batch_stats"),
+    "nnx_decoder": lazy_builder(".held_back.flax_nnx", "nnx_decoder"),
+    "eqx_encoder": lazy_builder(".held_back.with_equinox", "eqx_encoder"),
 }

@@ -1,7 +1,7 @@
-"""Format the lines that `savings.py` writes as Markdown tables, with a summary of each.
+"""Format the lines that `savings.py` writes as Markdown tables, each with a summary.
 
-`python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]` prints them; `--write open.jsonl held_back.jsonl`
-keeps the lines next to this file and writes the tables into docs/measured/savings.md.
+`python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]` prints the tables. `--write open.jsonl
+held_back.jsonl` copies the lines next to this file, and writes the tables into docs/measured/savings.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "measured" / "savings.md"
 KEPT = {"open": HERE / "open.jsonl", "held_back": HERE / "held_back.jsonl"}
 EQUAL = 0.02
-"""Two amounts of memory that differ by a smaller share count as equal."""
+"""Amounts of memory whose relative difference is at most this share count as equal."""
 HEAD = (
     "| step | `jax.checkpoint` | FLOPs | ours, named | FLOPs | / theirs | ours, bare | / theirs | model / XLA |",
     "|---|---|---|---|---|---|---|---|---|",
@@ -32,7 +32,7 @@ def rows(paths: Sequence[Path]) -> list[Row]:
 
 
 def table(result: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of the table: temporaries and FLOPs as multiples of the plain step's."""
+    """Yield the lines of a table with temporaries and FLOPs as multiples of the plain step's."""
     yield from HEAD
     for row in result:
         if "error" in row:
@@ -51,15 +51,14 @@ def table(result: Sequence[Row]) -> Iterator[str]:
 
 
 def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
-    """Return the numbers of steps that take less memory than with `jax.checkpoint`, the same, and more, without refused
-    steps."""
+    """Count the steps that need less, the same, and more memory than with `jax.checkpoint`, without refused steps."""
     ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in result if "error" not in row]
     better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
     return better, len(ratios) - better - worse, worse
 
 
 def summary(result: Sequence[Row]) -> Iterator[str]:
-    """Yield sentences on all rows: counts of better, equal and worse steps, and the error of the model."""
+    """Yield the lines of a summary: counts of better, equal and worse steps, and the model's errors."""
     measured = [row for row in result if "error" not in row]
     for kind in ("named", "bare"):
         ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in measured]
@@ -78,12 +77,12 @@ def summary(result: Sequence[Row]) -> Iterator[str]:
 
 
 def block(result: Sequence[Row]) -> str:
-    """Return the summary and the table in Markdown."""
+    """Return the summary and the table as Markdown."""
     return "\n".join([*(f"- {line}" for line in summary(result)), "", *table(result)])
 
 
 def page() -> str:
-    """Return the page in docs/ with the tables of the stored lines."""
+    """Return the page of docs/ with the tables of the stored lines inserted."""
     text = PAGE.read_text()
     for half, path in KEPT.items():
         begin, end = f"<!-- {half} -->", f"<!-- end of {half} -->"
@@ -92,7 +91,7 @@ def page() -> str:
     return text
 
 
-def keep(half: str, result: Sequence[Row]) -> None:
+def store(half: str, result: Sequence[Row]) -> None:
     """Write the rows of one half of the steps next to this module."""
     KEPT[half].write_text("".join(json.dumps(row) + "\n" for row in result))
 
@@ -100,14 +99,16 @@ def keep(half: str, result: Sequence[Row]) -> None:
 def main() -> None:
     """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lines", nargs="+", type=Path)
+    parser.add_argument("lines", nargs="+", type=Path, help="files that `savings.py` wrote")
     parser.add_argument(
-        "--write", action="store_true", help="write the page; LINES are two files, for the open and the held-back half"
+        "--write",
+        action="store_true",
+        help="write the page, from two files: the open and the held-back half",
     )
     options = parser.parse_args()
     if options.write:
         for half, path in zip(KEPT, options.lines, strict=True):
-            keep(half, rows([path]))
+            store(half, rows([path]))
         PAGE.write_text(page())
     else:
         print(block(rows(options.lines)))

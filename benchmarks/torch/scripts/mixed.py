@@ -103,7 +103,7 @@ def optimizer_in_hooks(compile: Compile) -> Results:
 
 @script
 def quantized_training(compile: Compile) -> Results:
-    """Train with quantized weights and learned scales, in functions that have two results and hand-written gradients."""
+    """Train with quantized weights and learned scales, in a function with two results and a hand-written gradient."""
     torch.manual_seed(60)
 
     class QuantizedLayers(nn.Module):
@@ -137,7 +137,7 @@ def quantized_training(compile: Compile) -> Results:
 
 @script
 def tied_recurrence(compile: Compile) -> Results:
-    """Train with a tied embedding and head, a recurrent cell in a loop, and a normalized layer that is used six times."""
+    """Train with a tied embedding and head, a recurrent cell in a loop, and a layer that is used six times."""
     torch.manual_seed(60)
 
     class TiedRecurrence(nn.Module):

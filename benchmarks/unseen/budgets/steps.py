@@ -1,4 +1,4 @@
-"""The registry of the steps for budgets: name → builder."""
+"""Registry of the steps for budgets: names → builders."""
 
 from __future__ import annotations
 
@@ -7,5 +7,4 @@ from .first import FIRST
 from .second import SECOND
 
 BUDGETS: dict[str, Builder] = {**FIRST, **SECOND}
-"""Steps for budgets: 5 to 100 MB of temporaries each, of different structure, written before any of them was planned.
-Two authors wrote a half each, without having seen the planner or the other half."""
+"""The builders by name. Two authors wrote one half each, without having seen the planner or the other half."""

@@ -1,12 +1,12 @@
-"""Budgets on the steps of this folder: the bytes that XLA:CPU allocates, the extra work, and the distance of results.
+"""Measure budgets on the steps of this folder: the temporaries, the extra FLOPs, and the distance of the results.
 
     python -m recompute.benchmarks.unseen.budgets.table [names] [--json rows.json]
 
 Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
-0.6 and 0.4 of the plain step's temporaries, 0.6 of them given in MiB on the device, the temporaries of
-`jax.checkpoint`, and `min`. `off` is the largest difference of any result from the plain step's result, relative to the
-largest magnitude in that result; `off'` is the same for `jax.checkpoint`. Exit status 1: a budget was exceeded, or the
-step took more work than `jax.checkpoint` with the same temporaries.
+0.6 and 0.4 of the plain step's temporaries; 0.6 again, as MiB on the device; the temporaries of `jax.checkpoint`; and
+`min`. `off` is the largest difference of any result from the plain step's result, relative to the largest magnitude in
+that result. `off'` is the same value for `jax.checkpoint`. The exit status is 1 if a budget was exceeded, or if the
+step needs more FLOPs than `jax.checkpoint` with the same temporaries.
 """
 
 from __future__ import annotations
@@ -32,17 +32,22 @@ from .steps import BUDGETS
 
 SHARES = (0.8, 0.6, 0.4)
 MAX_COMPILES = 4
-"""The number of compilations after which a search for a budget stops (docs/jax_compilation.md); more are a failure."""
+"""The number of compilations after which a budget search must stop (docs/jax_compilation.md)."""
 MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Row:
-    """A step compiled within a budget.
+    """The measurement of a step compiled within a budget. None stands for values that do not apply.
 
     Attributes:
-        allowed, needs: The allowed and the needed temporaries, as shares of those of the plain step.
-        work, theirs: The FLOPs of our step and of `jax.checkpoint`, over those of the plain step.
+        allowed: The temporaries that the budget allows, as a share of the plain step's.
+        needs: The temporaries that the compiled step needs, as a share of the plain step's.
+        work: The FLOPs of the compiled step, as a multiple of the plain step's.
+        theirs: The FLOPs of `jax.checkpoint` within this budget, as a multiple of the plain step's.
+        off: The relative difference of the results from the plain step's.
+        off_theirs: The relative difference of the results of `jax.checkpoint` from the plain step's.
+        refused: The reason why the budget was refused.
     """
 
     step: str
@@ -58,14 +63,16 @@ class Row:
     refused: str | None = None
 
     def missed(self) -> Iterator[str]:
-        """Describe the requirements that the row violates."""
+        """Yield a message for each requirement that the row violates."""
         where = f"{self.step} {self.budget}"
         if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
-            yield f"{where}: {self.needs:.3f} of the plain step, above {self.allowed:.3f}"
+            yield f"{where}: {self.needs:.3f} of the plain step's temporaries, above the allowed {self.allowed:.3f}"
         if self.compiles > MAX_COMPILES:
-            yield f"{where}: {self.compiles} compiles"
-        if self.theirs is not None and (self.work is None or self.work > self.theirs):
-            yield f"{where}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
+            yield f"{where}: took {self.compiles} compilations, more than {MAX_COMPILES}"
+        if self.theirs is not None and self.work is None:
+            yield f"{where}: refused, although the step of jax.checkpoint is within this budget"
+        elif self.theirs is not None and self.work is not None and self.work > self.theirs:
+            yield f"{where}: {self.work} × the plain step's FLOPs, above the {self.theirs} of jax.checkpoint"
 
     def __str__(self) -> str:
         cells = [self.step, self.budget, *map(_number, (self.allowed, self.needs, self.work, self.theirs))]
@@ -89,7 +96,14 @@ def _small(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """A compiled step: its bytes of temporaries and on the device, its FLOPs, and its results on the common inputs."""
+    """The measurement of a compiled step.
+
+    Attributes:
+        temporaries: The bytes of temporaries.
+        others: The bytes of arguments and results on the device.
+        flops: The FLOPs.
+        results: The results on the common inputs.
+    """
 
     temporaries: int
     others: int
@@ -98,7 +112,7 @@ class Measured:
 
 
 def measured(compiled: Any, step: UnseenStep) -> Measured:
-    """Run a compiled step, and return its bytes, FLOPs and results."""
+    """Run a compiled step, and measure its bytes, FLOPs and results."""
     sizes = compiled.memory_analysis()
     others = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     results = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
@@ -106,7 +120,7 @@ def measured(compiled: Any, step: UnseenStep) -> Measured:
 
 
 def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
-    """Return the largest relative difference of any result; infinite if only one of two results is finite."""
+    """Return the largest relative difference of any result."""
     worst = 0.0
     for result, expected in zip(left, right, strict=True):
         difference = np.abs(result.astype(np.float64) - expected.astype(np.float64)).max(initial=0.0)
@@ -117,10 +131,10 @@ def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
 
 @dataclass(frozen=True)
 class RequestedBudget:
-    """A budget to measure.
+    """A budget for which a step is measured.
 
     Attributes:
-        label: The budget in the table.
+        label: The name of the budget in the table.
         budget: The argument of `recompute.jax.jit`.
         allowed: The budget as a share of the plain step's temporaries; None for `min`.
         theirs: The FLOPs of `jax.checkpoint` within this budget, relative to the plain step's; None for other budgets.
@@ -150,7 +164,7 @@ def rows_of(name: str) -> Iterator[Row]:
 
 
 def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measured, theirs_off: float) -> Row:
-    """Measure the step within a budget. `theirs_off`: the relative difference of the results of `jax.checkpoint`."""
+    """Measure the step within a budget. `theirs_off`: the relative difference of the results with `jax.checkpoint`."""
     start, head = time.perf_counter(), (name, request.label, request.allowed)
     jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=request.budget)
     try:
@@ -171,7 +185,7 @@ def main(say: Callable[..., None] = print) -> int:
     """Print a row for each budget of each step, and return 1 if a requirement is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure; all by default")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="also write the rows to this file, as JSON")
     options = parser.parse_args()
     say("| step | budget | allowed | needs | FLOPs | theirs | compiles | seconds | off | off' | refused |")
     say("|---|---|---|---|---|---|---|---|---|---|---|")
@@ -183,7 +197,7 @@ def main(say: Callable[..., None] = print) -> int:
         if options.json:
             options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     used = [row.needs / row.allowed for row in rows if row.compiles and row.needs and row.allowed]
-    say(f"\nuse of the budget, median: {median(used):.3f}" if used else "")
+    say(f"\nmedian share of the budget that is used: {median(used):.3f}" if used else "")
     missed = [line for row in rows for line in row.missed()]
     say(*missed, sep="\n")
     return bool(missed)

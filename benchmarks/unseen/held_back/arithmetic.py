@@ -13,8 +13,7 @@ from .layers import affine, attention, batch_norm, conv, layer_norm, log_loss, m
 
 
 def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train four-bit weights and activations whose quantization steps are learned by a `custom_vjp`; attention;
-    Adam."""
+    """Build a step that trains four-bit weights and activations with learned quantization steps (`custom_vjp`)."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp
@@ -59,8 +58,7 @@ def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def int8_products(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train with products of int8 summed in int32; the gradient is the one of the float product, via
-    `stop_gradient`."""
+    """Build a step that multiplies in int8 with int32 sums, and uses the gradient of the float product."""
     run = Blocks(checkpoint, scopes)
 
     def to_int8(x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -91,7 +89,7 @@ def int8_products(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train gated blocks with a layer norm and a cross entropy whose backward passes are hand-written."""
+    """Build a step that trains gated blocks, with hand-written gradients for layer norm and cross entropy."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp
@@ -138,7 +136,7 @@ def norm_by_hand(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a frozen convolutional network with trained low-rank convolutions in addition to each kernel; SGD."""
+    """Build a step that trains low-rank convolutions, which are added to a frozen convolutional network."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, a: Any, x: jax.Array) -> jax.Array:
@@ -161,7 +159,7 @@ def lora_convolutions(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tensor_ring(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train layers of four tensor-ring cores, contracted to a matrix inside the block, which is used twice."""
+    """Build a step that trains layers whose matrix is contracted from four tensor-ring cores and used twice."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

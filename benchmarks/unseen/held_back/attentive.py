@@ -1,4 +1,4 @@
-"""Steps with attention: decoders, windows over images, speech to text, and axes of a grid."""
+"""Steps with attention: decoders, windows over images, speech to text, and attention along the axes of a grid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layers import affine, attention, conv, layer_norm, log_loss, matrix, vecto
 
 
 def gpt_private_gelu(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a GPT with learned positions, tied embeddings, a `where` mask, and one jitted gelu used in both halves."""
+    """Build a step that trains a GPT, in which both halves of a block call the same jitted function."""
     run = Blocks(checkpoint, scopes)
 
     @jax.jit
@@ -41,7 +41,7 @@ def gpt_private_gelu(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def parallel_bf16(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train attention and SwiGLU in parallel in bf16, with multi-query attention and rotary positions; f32 masters."""
+    """Build a step that trains parallel attention and SwiGLU in bf16 from f32 weights, with multi-query attention."""
     run = Blocks(checkpoint, scopes, inside=True)
     width, heads, size = 64, 4, 16
 
@@ -81,8 +81,7 @@ def parallel_bf16(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def window_vit(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a vision transformer with windows, shifted by `roll` in every second layer, and one merge of patches;
-    SGD."""
+    """Build a step that trains a vision Transformer with attention in windows, which every second layer shifts."""
     run = Blocks(checkpoint, scopes)
 
     def windows(x: jax.Array) -> jax.Array:
@@ -125,8 +124,7 @@ def window_vit(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def speech_to_text(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a speech-to-text model: convolutions, an encoder, and a decoder with cross attention; dropout from rbg
-    keys."""
+    """Build a step that trains a speech-to-text model: convolutions, an encoder, and a decoder with cross attention."""
     run = Blocks(checkpoint, scopes)
     width, heads = 64, 4
 
@@ -173,7 +171,7 @@ def speech_to_text(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def axial_einsum(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train attention along the rows and columns of a grid, and a triangle product, all written as einsums."""
+    """Build a step that trains attention along rows and columns of a grid, written entirely with einsums."""
     run = Blocks(checkpoint, scopes)
 
     def rows(p: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""A step in flax linen, which names scopes by itself, with an optax optimizer."""
+"""Step written with Flax Linen, which names scopes by itself, and an optax optimizer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class UNet(nn.Module):
 
 
 def linen_denoiser(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a denoising U-Net of linen modules made in `setup`, for noise of random strength; optax's AdamW."""
+    """Build a step that trains a denoising U-Net, whose submodules are created in `setup`."""
     model, image = UNet(checkpoint), shape(4, 64, 64, 3)
     optimizer = optax.adamw(1e-3)
     params = jax.eval_shape(model.init, jax.random.key(0), image)

@@ -1,4 +1,4 @@
-"""Steps in flax nnx: one with running statistics, one with nnx's own attention."""
+"""Steps written with Flax NNX: one with running statistics, one with NNX's own attention."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Residual(nnx.Module):
 
 
 def nnx_batch_stats(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train residual convolutions that return running statistics in addition to the result of each block; momentum."""
+    """Build a step that trains residual convolutions, whose blocks also return running statistics."""
     run = Blocks(checkpoint, scopes)
     made = nnx.eval_shape(lambda: nnx.List([Residual(16, nnx.Rngs(i)) for i in range(5)]))
     split = [nnx.split(block, nnx.Param, nnx.BatchStat) for block in made]
@@ -78,7 +78,7 @@ class Decoder(nnx.Module):
 
 
 def nnx_decoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a decoder with nnx's attention, checkpointed by `nnx.remat`, with embeddings tied by `attend`; Adam."""
+    """Build a step that trains a decoder with NNX's attention, checkpointed by `nnx.remat`."""
     run = Blocks(checkpoint, scopes)
     graph, params, others = nnx.split(nnx.eval_shape(lambda: Decoder(nnx.Rngs(0))), nnx.Param, ...)
     assert not jax.tree.leaves(others), "the decoder has parameters only"

@@ -29,7 +29,7 @@ def mean_pool(x: jax.Array) -> jax.Array:
 
 
 def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a U-Net of separable convolutions with average pooling, nearest upsampling and added skips; dice loss."""
+    """Build a step that trains a U-Net of separable convolutions, with added skip connections and a dice loss."""
     run = Blocks(checkpoint, scopes)
 
     def separable(p: Any, x: jax.Array) -> jax.Array:
@@ -71,8 +71,7 @@ def unet_separable(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train ConvNeXt: depthwise seven by seven, layer norm over channels, a wide dense pair, a scale per layer;
-    AdamW."""
+    """Build a step that trains ConvNeXt: depthwise convolutions, layer norm over channels, and a scale per layer."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -103,7 +102,7 @@ def convnext(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def resnet_running(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a ResNet of basic blocks that returns running moments as auxiliary results; momentum with weight decay."""
+    """Build a step that trains a ResNet, which returns running moments as auxiliary results."""
     run = Blocks(checkpoint, scopes)
 
     def norm(p: Any, x: jax.Array) -> tuple[jax.Array, Any]:
@@ -138,8 +137,7 @@ def resnet_running(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train inception modules: four branches with different kernels, joined by channel; each module is one block;
-    SGD."""
+    """Build a step that trains Inception modules, whose four branches are concatenated along the channels."""
     run = Blocks(checkpoint, scopes)
 
     def module(p: Any, x: jax.Array) -> jax.Array:
@@ -167,7 +165,7 @@ def inception(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train dilated dense convolutions with a predicted map at each depth, all of which enter the loss."""
+    """Build a step that trains dilated dense convolutions, with a predicted map at each depth in the loss."""
     run = Blocks(checkpoint, scopes)
 
     def dense_layer(p: Any, dilation: int, x: jax.Array) -> jax.Array:
@@ -190,7 +188,7 @@ def deep_supervision(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vae_fractional(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a beta variational autoencoder with strided and transposed convolutions; Adam."""
+    """Build a step that trains a beta variational autoencoder of strided and transposed convolutions."""
     run = Blocks(checkpoint, scopes)
 
     def inward(p: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Layers for the held-back steps: channels first, as in PyTorch, with weights in tuples."""
+"""Layers of the held-back half, with the channels first, as in PyTorch, and weights in tuples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pair = tuple[Any, Any]
 
 
 def conv(x: jax.Array, w: jax.Array, stride: int = 1, groups: int = 1, dilation: int = 1) -> jax.Array:
-    """Apply a convolution, channels first, with the explicit padding of stride 1."""
+    """Apply a convolution with the channels first, with explicit padding that preserves the size at stride 1."""
     pads = [((side - 1) * dilation // 2, side // 2 * dilation) for side in w.shape[2:]]
     return lax.conv_general_dilated(
         x,
@@ -62,7 +62,7 @@ def affine(p: Pair, x: jax.Array) -> jax.Array:
 
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, heads: int, causal: bool = False) -> jax.Array:
-    """Return multi-head attention; queries, keys, values and the result are [batch, length, width]."""
+    """Apply multi-head attention. Queries, keys, values and the result have shape [batch, length, width]."""
 
     def split(x: jax.Array) -> jax.Array:
         return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
@@ -77,7 +77,7 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, heads: int, causal: bool
 
 
 def log_loss(logits: jax.Array, labels: jax.Array) -> jax.Array:
-    """Return the cross entropy, by a one-hot product and a logsumexp."""
+    """Compute the cross entropy with a one-hot product and a logsumexp."""
     hot = jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
     return jnp.mean(jax.scipy.special.logsumexp(logits, axis=-1) - jnp.sum(hot * logits, axis=-1))
 

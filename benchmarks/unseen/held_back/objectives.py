@@ -12,7 +12,7 @@ from .layers import affine, attention, batch_norm, conv, group_norm, layer_norm,
 
 
 def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a convolutional image tower and an attentive text tower under a symmetric contrastive loss; Adam."""
+    """Build a step that trains an image tower and a text tower with a symmetric contrastive loss."""
     run = Blocks(checkpoint, scopes)
 
     def see(p: Any, x: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train with a triplet loss: anchor, positive and negative in one batch, joined inside each block; margin loss."""
+    """Build a step with a triplet loss, whose blocks concatenate anchor, positive and negative into one batch."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, triple: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -76,7 +76,7 @@ def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a student that predicts the output of its slowly averaged copy for another view; momentum."""
+    """Build a step that trains a student to predict the output of its slowly averaged copy for another view."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -106,8 +106,7 @@ def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train the critic and the generator of a Wasserstein GAN in one step, with a gradient penalty between real and
-    fake."""
+    """Build a step that trains the critic and the generator of a Wasserstein GAN, with a gradient penalty."""
     run = Blocks(checkpoint, scopes)
 
     def make(p: Any, x: jax.Array) -> jax.Array:
@@ -147,7 +146,7 @@ def wasserstein_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a normalizing flow of six steps: channel norm, a triangular mixing matrix, and convolutional couplings."""
+    """Build a step that trains a normalizing flow of channel norms, mixing matrices and coupling layers."""
     run = Blocks(checkpoint, scopes)
 
     def flow(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -178,7 +177,7 @@ def flow_images(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def hamiltonian_slopes(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a Hamiltonian network, whose gradients by position and momentum, per sample, must match the motion."""
+    """Build a step that trains a Hamiltonian network, whose per-sample gradients must match the motion."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, y: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Steps of matrices, pointwise functions, gates and mixtures."""
+"""Steps with matrices, elementwise functions, gates and mixtures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import affine, attention, layer_norm, log_loss, matrix, vectors
 
 
 def unlike_layers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train nine different layers: gates, products, maxima, norms, cubes; their scope names have no numbers."""
+    """Build a step that trains nine different layers, whose scope names have no numbers."""
     run = Blocks(checkpoint, scopes)
 
     def gate(p: Any, x: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def unlike_layers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train gMLP: half of the channels, mixed along the length, gates the other half; threefry dropout; momentum."""
+    """Build a step that trains gMLP, in which one half of the channels gates the other, with threefry dropout."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -71,7 +71,7 @@ def gated_mixer(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a sine network of coordinates, whose scales and shifts a hypernetwork computes for each image."""
+    """Build a step that trains a sine network of coordinates, whose scales and shifts come from a hypernetwork."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, code: jax.Array, x: jax.Array) -> jax.Array:
@@ -93,7 +93,7 @@ def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a chain of sine, exp, cos and tan on neighbours in a ring, with one scalar weight per link."""
+    """Build a step with a chain of elementwise functions of neighbours in a ring, with one scalar weight each."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:
@@ -110,7 +110,7 @@ def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train an `encoder` and a `decoder`, each a loop inside one scope, with skips between them; Adam."""
+    """Build a step that trains an encoder and a decoder, each a Python loop in one scope, with skips between them."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -142,8 +142,7 @@ def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def soft_experts(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a mixture of six experts that all process all tokens; the two best by `top_k` count; attention before;
-    SGD."""
+    """Build a step that trains a mixture of six experts, which all process every token, and weighs the two best."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

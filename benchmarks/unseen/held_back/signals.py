@@ -14,7 +14,7 @@ from .layers import affine, layer_norm, log_loss, matrix, vectors
 
 
 def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a temporal convolutional network: residual, causal, dilated, with weights normalized in the block."""
+    """Build a step that trains a temporal convolutional network, with weight normalization inside the blocks."""
     run = Blocks(checkpoint, scopes)
 
     def causal(p: Any, x: jax.Array, dilation: int) -> jax.Array:
@@ -41,8 +41,7 @@ def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train two LSTM layers with peepholes; a block is three words of both layers; character perplexity; clipped
-    SGD."""
+    """Build a step that trains two LSTM layers with peepholes, with three time steps of both layers in each block."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, x: jax.Array, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -79,7 +78,7 @@ def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a minimal bidirectional GRU, checkpointed in thirds of a sentence, with attention over time; Adam."""
+    """Build a step that trains a minimal bidirectional GRU, with a third of the sentence in each block."""
     run = Blocks(checkpoint, scopes)
 
     def third(p: Any, h: jax.Array, xs: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -115,7 +114,7 @@ def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a Fourier neural operator: low modes of a real FFT times complex weights, plus a pointwise map."""
+    """Build a step that trains a Fourier neural operator, which multiplies low frequencies by complex weights."""
     run = Blocks(checkpoint, scopes)
     modes = 8
 
@@ -140,7 +139,7 @@ def fourier_operator(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a gated diagonal linear recurrence by `associative_scan`, in normalized residual blocks; momentum."""
+    """Build a step that trains a gated diagonal linear recurrence, computed by `associative_scan`."""
     run = Blocks(checkpoint, scopes)
 
     def join(a: Any, b: Any) -> Any:
@@ -170,7 +169,7 @@ def state_space_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def linear_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train causal attention without softmax: cumulative sums of outer products of keys and values."""
+    """Build a step that trains causal linear attention, computed with cumulative sums of outer products."""
     run = Blocks(checkpoint, scopes)
 
     def positive(x: jax.Array) -> jax.Array:

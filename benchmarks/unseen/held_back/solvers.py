@@ -12,7 +12,7 @@ from .layers import affine, layer_norm, log_loss, matrix, vectors
 
 
 def kalman_filter(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train ten updates of a Kalman filter with a learned transition; the loss is the squared innovations."""
+    """Build a step that trains the transition of a Kalman filter through ten unrolled updates."""
     run = Blocks(checkpoint, scopes)
     size = 6
 
@@ -42,7 +42,7 @@ def kalman_filter(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def unrolled_shrinkage(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train nine iterations of a sparse coder with momentum and shared weights; SGD."""
+    """Build a step that trains nine unrolled iterations of a sparse coder with shared weights."""
     run = Blocks(checkpoint, scopes)
 
     def iterate(
@@ -68,7 +68,7 @@ def unrolled_shrinkage(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def graph_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train graph attention: softmax over edges by `segment_max` and scatters; a root with a `custom_jvp`."""
+    """Build a step that trains graph attention with `segment_max`, scatters, and a root with a `custom_jvp`."""
     run = Blocks(checkpoint, scopes)
     nodes, heads = 400, 4
 
@@ -107,7 +107,7 @@ def graph_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sorted_sets(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train on sets sorted by channel and weighted by rank; the loss compares sorted values."""
+    """Build a step that trains on sets, which are sorted per channel and weighted by rank."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -131,7 +131,7 @@ def sorted_sets(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def leapfrog_network(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Learn the speed of a medium by a wave equation, in twelve leapfrog steps on a grid."""
+    """Build a step that learns the wave speed of a medium through twelve leapfrog steps on a grid."""
     run = Blocks(checkpoint, scopes)
 
     def leap(speed: jax.Array, now: jax.Array, before: jax.Array, source: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""A step in equinox, whose layers have scopes of their own, such as `eqx.nn.Linear`."""
+"""Step written with Equinox, whose layers have scope names of their own, such as `eqx.nn.Linear`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Encoder(eqx.Module):
 
 
 def eqx_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train an encoder with equinox's attention under `vmap`, checkpointed by `filter_checkpoint`; optax's Adam."""
+    """Build a step that trains an encoder with Equinox's attention, checkpointed by `filter_checkpoint`."""
     run, optimizer = Blocks(checkpoint, scopes), optax.adam(1e-3)
     module = eqx.filter_eval_shape(Encoder, jax.random.key(0))
     params, static = eqx.partition(module, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))

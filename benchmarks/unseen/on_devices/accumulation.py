@@ -1,4 +1,4 @@
-"""Microbatches accumulated by a scan around `value_and_grad`; layers in a scan, each one `shard_map` with a psum."""
+"""Gradient accumulation: a scan over microbatches, with an inner scan over layers that call a `shard_map`."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""A convolutional network with synchronized batch norm (pmean) on a 2x2x2 mesh: batch over two axes, channels
-replicated; running statistics are auxiliary results."""
+"""Convolutional network with batch normalization across devices, and running statistics as auxiliary results."""
 
 # pyright: basic
 

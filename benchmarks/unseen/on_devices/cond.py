@@ -1,5 +1,4 @@
-"""A cond by a replicated flag, with a psum in one branch, and a switch by `axis_index`, inside the body; the step
-number is an integer argument."""
+"""Blocks in a `shard_map` with a `cond` that has a collective in one branch, and a `switch` on `axis_index`."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""Megatron's f and g operators as `custom_vjp` inside the body (identity forward and psum backward, and the reverse),
-straight-through int8 quantization, and a `custom_vjp` SwiGLU with its own residuals; `check_vma=False`."""
+"""Megatron's f and g operators, int8 quantization and SwiGLU as `custom_vjp` functions in a `shard_map`."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""Dropout with keys folded by `axis_index` on a 1x8 mesh: sequence and tensor parallel, no named scopes, the loss
-inside, integer labels."""
+"""Dropout in a `shard_map`, with `axis_index` folded into the keys, and blocks without scope names."""
 
 # pyright: basic
 

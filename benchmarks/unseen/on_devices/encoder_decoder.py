@@ -1,5 +1,4 @@
-"""An encoder-decoder in one `shard_map`, whose decoder blocks all read the encoder's output; heads over m; the loss is
-a `custom_vjp` around a whole `shard_map`, with a hand-written backward one."""
+"""Encoder and decoder in one `shard_map`, and a loss that is a `custom_vjp` around another `shard_map`."""
 
 # pyright: basic
 

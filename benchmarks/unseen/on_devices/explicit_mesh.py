@@ -1,5 +1,4 @@
-"""A mesh with explicit axis types, set by `jax.set_mesh`, and a `shard_map` without a mesh argument, in a model with
-explicit shardings outside."""
+"""Mesh with explicit axis types, set by `jax.set_mesh`, and a `shard_map` without the argument `mesh`."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""A flax linen module inside the body: data parallel batch norm and dropout, with the mutable statistics as auxiliary
-results."""
+"""Flax Linen module in a `shard_map`, with batch normalization across devices, and dropout."""
 
 # pyright: basic
 

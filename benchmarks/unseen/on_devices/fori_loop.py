@@ -1,5 +1,7 @@
-"""A deep equilibrium: a `fori_loop` with psum and without gradient, then one differentiable iteration; also blocks with
-a `fori_loop` of static length, and an inner `jax.checkpoint` with a policy in both variants."""
+"""Deep equilibrium blocks in a `shard_map`: a `fori_loop` without gradients, then one differentiable iteration.
+
+An inner `jax.checkpoint` with a policy is part of the step with and without remat.
+"""
 
 # pyright: basic
 

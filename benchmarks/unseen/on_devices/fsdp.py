@@ -1,5 +1,4 @@
-"""FSDP: parameters sharded by rows and gathered inside each block, so that their gradient is a reduce_scatter; the
-batch is sharded, and the loss inside."""
+"""FSDP: each block gathers its sharded parameters, so that the gradients need a reduce-scatter."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""FSDP in a scan over stacked layers: parameters sharded over d by columns and gathered in the body; cast to bf16
-inside, loss outside."""
+"""FSDP in a scan over stacked layers, whose body gathers sharded parameters and computes in bf16."""
 
 # pyright: basic
 

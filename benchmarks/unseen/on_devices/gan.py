@@ -1,4 +1,4 @@
-"""Two gradients in one step: generator and discriminator of a GAN, each a `shard_map`, with `stop_gradient`."""
+"""GAN step with gradients of the generator and of the discriminator, each network in a `shard_map`."""
 
 # pyright: basic
 

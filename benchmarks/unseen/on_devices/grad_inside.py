@@ -1,5 +1,4 @@
-"""`value_and_grad` inside the `shard_map`, with tensor-parallel psums in blocks; Adam inside on sharded, donated state
-(ZeRO-1: gradients by psum_scatter, parameters by all_gather)."""
+"""Gradient and Adam update inside one `shard_map`, with a sharded and donated optimizer state (ZeRO-1)."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""The whole step inside the `shard_map`: a scan over microbatches, `value_and_grad`, a scan over layers; gradients
-summed by an explicit psum (`check_vma=False`), SGD, donated parameters."""
+"""Whole step inside one `shard_map`: a scan over microbatches, a scan over layers, a pmean of gradients, and SGD."""
 
 # pyright: basic
 

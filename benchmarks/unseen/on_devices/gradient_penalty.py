@@ -1,4 +1,4 @@
-"""A gradient penalty: a second-order gradient through a `shard_map` with a psum inside."""
+"""Gradient penalty: a second-order gradient through a `shard_map` that contains a psum."""
 
 # pyright: basic
 

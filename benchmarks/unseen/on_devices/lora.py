@@ -1,5 +1,4 @@
-"""LoRA: gradients of the adapters alone beside frozen weights; a pair of psum_scatter and all_gather per block; folded
-dropout keys; loss outside."""
+"""LoRA with frozen weights in a `shard_map`, with an all_gather and a psum_scatter in each block."""
 
 # pyright: basic
 

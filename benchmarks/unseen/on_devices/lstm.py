@@ -1,5 +1,4 @@
-"""Two stacked GRU-like layers with a sharded hidden state, gathered at every step of a scan inside the `shard_map`; the
-loss is outside, on the whole sequence."""
+"""Two recurrent layers in a `shard_map`, whose scan gathers the sharded hidden state at every time step."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""A mixture of experts with one expert per device: top-1 routing with capacity, all_to_all both ways, integer and
-boolean residuals, an auxiliary loss, and several results."""
+"""Mixture of experts with one expert per device: top-1 routing, an all_to_all each way, and an auxiliary loss."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""Nested `shard_map`: manual over d outside (`axis_names={"d"}`) and over m inside, all under a vmap over an
-ensemble."""
+"""Nested `shard_map`s: the outer one is manual over the axis d, and the inner one over the axis m."""
 
 # pyright: basic
 

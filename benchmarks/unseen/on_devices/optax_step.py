@@ -1,5 +1,4 @@
-"""A whole optimizer step: the gradient of a `shard_map`, then optax's AdamW with clipping by global norm; donated
-state."""
+"""Optimizer step with optax: the gradient of a `shard_map`, clipping by global norm, and AdamW on donated state."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""A cond around a `shard_map` (layer drop) and a layer of complex FFTs with all_to_all; gradients by `jax.vjp`, whose
-cotangent is an argument."""
+"""Conditional around a `shard_map` with complex FFTs, differentiated by `jax.vjp` with a cotangent argument."""
 
 # pyright: basic
 

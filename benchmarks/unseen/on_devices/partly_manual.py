@@ -1,5 +1,4 @@
-"""Partly manual axes: `axis_names={"d"}`, with m left to the partitioner by shardings of the parameters; sums of
-gradients over d are automatic; loss outside."""
+"""Partly manual mesh: the `shard_map` is manual over the axis d, and XLA partitions over the axis m."""
 
 # pyright: basic
 

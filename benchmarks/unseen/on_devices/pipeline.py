@@ -1,5 +1,4 @@
-"""A pipeline of eight stages: microbatches move by ppermute in a scan over ticks; stages read `axis_index`; loss
-outside."""
+"""Pipeline of eight stages: a scan over ticks moves microbatches between devices with ppermute."""
 
 # pyright: basic
 

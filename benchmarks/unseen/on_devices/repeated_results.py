@@ -1,5 +1,4 @@
-"""Values returned twice, an input returned unchanged, a data-dependent scale by pmax as residual, several results,
-gradients of parameters and input, and two losses outside."""
+"""Function in a `shard_map` that returns one value twice and an input unchanged, with several other results."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Ring attention: keys and values move by ppermute in a scan, with the sequence over eight devices; loss outside."""
+"""Ring attention over a sequence sharded across devices: a scan moves keys and values with ppermute."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""Sequence parallelism in bf16: an all_gather before and a psum_scatter after each pair of products; `check_vma=False`;
-the f32 parameters are cast outside, and the loss is outside in f32."""
+"""Sequence parallelism in bf16: an all_gather before and a psum_scatter after each pair of matrix products."""
 
 # pyright: basic
 

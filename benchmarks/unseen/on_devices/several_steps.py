@@ -1,5 +1,4 @@
-"""Several training steps in one jit: a scan over steps, each the gradient of a `shard_map` with momentum; donated
-carry."""
+"""Several training steps in one jit: a scan over steps, each with the gradient of a `shard_map` and momentum."""
 
 # pyright: basic
 

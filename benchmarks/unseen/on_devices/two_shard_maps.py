@@ -1,5 +1,4 @@
-"""Two different `shard_map`s, attention over heads and an MLP over data, with ordinary layers between them; a
-checkpoint per block."""
+"""Two `shard_map`s in each block, one for attention and one for an MLP, with ordinary layers between them."""
 
 # pyright: basic
 

@@ -1,5 +1,4 @@
-"""A scan over layers with attention by all_to_all (Ulysses); auxiliary losses are stacked, and the carry has a key and
-an integer counter; donated arguments, a loss per layer as result."""
+"""Scan over layers with all_to_all attention (Ulysses), which carries a counter and stacks auxiliary losses."""
 
 # pyright: basic
 

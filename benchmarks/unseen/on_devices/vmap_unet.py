@@ -1,5 +1,4 @@
-"""A vmap over an ensemble of `shard_map`s with U-shaped skips across blocks: halo exchange by ppermute, convolutions
-over a sharded sequence, and a sort in a block."""
+"""Ensemble of U-Nets under a vmap, in a `shard_map` whose convolutions exchange borders with ppermute."""
 
 # pyright: basic
 

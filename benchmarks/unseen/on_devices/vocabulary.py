@@ -1,5 +1,4 @@
-"""Vocabulary-parallel embedding and cross entropy with `axis_index` offsets, a logsumexp by pmax and psum, a jitted
-function shared by the blocks, and a scan over layers."""
+"""Embedding and cross entropy with a vocabulary sharded across devices, and a scan over layers."""
 
 # pyright: basic
 

@@ -1,1 +1,1 @@
-"""The open half of the steps, which may be looked at while the passes are written."""
+"""The open half of the steps, which authors of the passes may read while they write the passes."""

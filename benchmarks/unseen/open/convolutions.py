@@ -1,4 +1,4 @@
-"""Networks of two-dimensional convolutions."""
+"""Steps that train networks of two-dimensional convolutions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .layers import (
 
 
 def unet_transposed(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a U-Net with max pooling on the way down and transposed convolutions on the way up; momentum."""
+    """Build a step that trains a U-Net with max pooling on the way down and transposed convolutions on the way up."""
     run = Blocks(checkpoint, scopes)
     widths = [12, 24, 48]
 
@@ -68,7 +68,7 @@ def unet_transposed(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mobilenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train MobileNet: inverted residuals that widen, convolve depthwise, squeeze and excite, and narrow; Adam."""
+    """Build a step that trains MobileNet, whose inverted residual blocks contain squeeze-and-excitation gates."""
     run = Blocks(checkpoint, scopes)
     plan = [(16, 16, 1), (16, 24, 2), (24, 24, 1), (24, 24, 1), (24, 40, 2), (40, 40, 1), (40, 40, 1)]
 
@@ -108,7 +108,7 @@ def mobilenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def resnet_group_norm(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a ResNet of bottlenecks with pre-activation group norm; the scope lies inside the block."""
+    """Build a step that trains a ResNet with group normalization, with scopes inside the checkpointed blocks."""
     run = Blocks(checkpoint, scopes, inside=True)
     widths = [32, 32, 64, 64, 128, 128]
 
@@ -142,7 +142,7 @@ def resnet_group_norm(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def densenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train two dense blocks of four layers, with average pooling between them; gradient descent."""
+    """Build a step that trains a DenseNet of two dense blocks with average pooling between them."""
     run = Blocks(checkpoint, scopes)
     growth, layers = 12, 4
 
@@ -183,7 +183,7 @@ def densenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fake_quant_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a convolutional network with weights and activations rounded to 8 bits, straight-through; momentum."""
+    """Build a step that trains a convolutional network with rounded weights and straight-through gradients."""
     run = Blocks(checkpoint, scopes)
 
     def quantise(x: jax.Array, bits: int = 8) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Networks of matrices and pointwise functions."""
+"""Steps that train networks of matrix products and elementwise functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import cross_entropy, dense, layer_norm, linear, normed
 
 
 def odd_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train an MLP of seven layers with seven widths and seven activations."""
+    """Build a step that trains an MLP of seven layers, all with different widths and activations."""
     run = Blocks(checkpoint, scopes)
     widths = [40, 96, 64, 150, 33, 80, 120, 10]
     activations = [jax.nn.relu, jnp.tanh, jax.nn.gelu, jax.nn.softplus, jax.nn.elu, jax.nn.hard_tanh, jax.nn.silu]
@@ -28,7 +28,7 @@ def odd_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixer_rbg(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train an MLP-Mixer over patches, dropout from rbg keys; momentum."""
+    """Build a step that trains an MLP-Mixer over patches, with dropout from rbg keys."""
     run = Blocks(checkpoint, scopes)
 
     def mlp(p: Any, x: jax.Array) -> jax.Array:
@@ -58,7 +58,7 @@ def mixer_rbg(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def hypernetwork(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a small network that writes the matrices of every layer of a large one from an embedding of the layer."""
+    """Build a step that trains a small network that generates the weights of each layer from an embedding."""
     run = Blocks(checkpoint, scopes)
 
     def block(shared: Any, embedding: jax.Array, x: jax.Array) -> jax.Array:
@@ -79,7 +79,7 @@ def hypernetwork(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tensor_train(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train layers whose matrix is a tensor train of three small cores, contracted by einsum."""
+    """Build a step that trains layers whose matrix is a tensor train of three small cores."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -103,7 +103,7 @@ def tensor_train(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sine_chain(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train ten links of scaled sin, exp, cos and tanh without matrices; the input has a gradient as well."""
+    """Build a step with ten blocks of elementwise functions without matrices, and a gradient for the input."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:
@@ -118,7 +118,7 @@ def sine_chain(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def loop_in_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train eight residual layers in a `for` loop inside one scope, `backbone`; the head has its own."""
+    """Build a step that trains eight residual layers in a Python loop inside one scope, `backbone`."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -137,7 +137,7 @@ def loop_in_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def jitted_helper_twice(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train six blocks that each call a jitted, private gelu twice."""
+    """Build a step that trains six blocks that each call the same jitted function twice."""
     run = Blocks(checkpoint, scopes)
 
     @jax.jit
@@ -163,7 +163,7 @@ def jitted_helper_twice(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def swish_custom_jvp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train maxout layers with a swish whose derivative is given by `custom_jvp`."""
+    """Build a step that trains maxout layers with a swish whose derivative is a `custom_jvp`."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_jvp

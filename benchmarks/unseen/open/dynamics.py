@@ -1,4 +1,4 @@
-"""Steps with an equilibrium, an ODE solver, a graph, and a point cloud."""
+"""Steps with an equilibrium model, an ODE solver, a graph, and a point cloud."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import batch_norm, cross_entropy, dense, layer_norm, linear, normed
 
 
 def deep_equilibrium(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train twelve iterations of one layer towards its fixed point, each adding the input; momentum."""
+    """Build a step that trains a layer through twelve unrolled iterations towards its fixed point."""
     run = Blocks(checkpoint, scopes)
 
     def iterate(p: Any, z: jax.Array, x: jax.Array) -> jax.Array:
@@ -37,7 +37,7 @@ def deep_equilibrium(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def neural_ode_rk4(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a neural ODE: eight Runge-Kutta steps with four calls of a jitted field each; Adam."""
+    """Build a step that trains a neural ODE with eight Runge-Kutta steps of a jitted vector field."""
     run = Blocks(checkpoint, scopes)
 
     @jax.jit
@@ -69,7 +69,7 @@ def neural_ode_rk4(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def graph_messages(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a graph network that updates edges and nodes in turn; `segment_sum` divided by the degree."""
+    """Build a step that trains a graph network, which aggregates messages with `segment_sum`."""
     run = Blocks(checkpoint, scopes)
     nodes = 512
 
@@ -93,7 +93,7 @@ def graph_messages(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def point_cloud_topk(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a point-cloud network; each block finds the eight nearest points by `top_k` and takes their maximum."""
+    """Build a step that trains a point-cloud network, whose blocks find nearest neighbours with `top_k`."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

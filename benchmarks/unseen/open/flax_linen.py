@@ -1,4 +1,4 @@
-"""Steps in flax linen, which names scopes by itself."""
+"""Steps written with Flax Linen, which names scopes by itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ConvNet(nn.Module):
 
 
 def linen_resnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train residual convolutions with running statistics of the batch norms; momentum."""
+    """Build a step that trains a ResNet with batch normalization, and returns its running statistics."""
     model, image = ConvNet(checkpoint), shape(8, 64, 64, 3)
     variables = jax.eval_shape(model.init, jax.random.key(0), image)
     params, statistics = variables["params"], variables["batch_stats"]
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
 
 def linen_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build an Adam step of five encoder layers with flax's attention and automatically numbered scopes."""
+    """Build a step that trains five encoder layers, whose scopes Flax numbers automatically."""
     model, tokens = Encoder(checkpoint), integers(8, 80)
     params = jax.eval_shape(model.init, jax.random.key(0), tokens)
 

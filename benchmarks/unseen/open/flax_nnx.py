@@ -1,4 +1,4 @@
-"""A step in flax nnx, in which the module is split into its graph and its state, an argument."""
+"""Step written with Flax NNX, in which a module is split into its graph and its state, which is an argument."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Network(nnx.Module):
 
 
 def nnx_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train six residual layers, each split and checkpointed as a function of its state; SGD."""
+    """Build a step that trains six residual layers, each checkpointed as a function of its state."""
     run = Blocks(checkpoint, scopes)
     graph, state = nnx.split(nnx.eval_shape(lambda: Network(6, 64, nnx.Rngs(0))))
 

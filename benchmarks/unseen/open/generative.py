@@ -1,4 +1,4 @@
-"""Autoencoders, adversarial networks and flows."""
+"""Steps that train autoencoders, adversarial networks and flows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .layers import batch_norm, conv, dense, group_norm, linear, normed, upconv
 
 
 def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train an autoencoder of strided and transposed convolutions; momentum."""
+    """Build a step that trains an autoencoder of strided and transposed convolutions."""
     run = Blocks(checkpoint, scopes)
     widths = [3, 16, 32, 64]
 
@@ -46,7 +46,7 @@ def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vae_ladder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a variational autoencoder of dense layers with latents at three depths; threefry noise; Adam."""
+    """Build a step that trains a variational autoencoder with latent variables at three depths."""
     run = Blocks(checkpoint, scopes)
 
     def up(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -89,7 +89,7 @@ def vae_ladder(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gan_hinge(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Compute gradients of generator and discriminator in one step, with a hinge loss."""
+    """Build a step that computes the gradients of a generator and a discriminator, with a hinge loss."""
     run = Blocks(checkpoint, scopes)
 
     def generate(p: Any, x: jax.Array) -> jax.Array:
@@ -129,7 +129,7 @@ def gan_hinge(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def realnvp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train RealNVP: eight affine couplings over alternate halves, with the likelihood as loss."""
+    """Build a step that trains RealNVP, a flow of eight affine coupling layers, by its likelihood."""
     run = Blocks(checkpoint, scopes)
 
     def couple(p: Any, x: jax.Array, *, flip: bool) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""Layers of the open half: channels last, weights in plain dictionaries."""
+"""Layers of the open half, with the channels last and weights in dictionaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def conv(x: jax.Array, w: jax.Array, stride: int = 1, groups: int = 1) -> jax.Ar
 
 
 def upconv(x: jax.Array, w: jax.Array) -> jax.Array:
-    """Return a transposed convolution that doubles height and width."""
+    """Apply a transposed convolution that doubles height and width."""
     return lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
@@ -58,7 +58,7 @@ def split_heads(x: jax.Array, heads: int) -> jax.Array:
 
 
 def attend(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """Return attention from [batch, length, heads, width] to [batch, length, heads * width]."""
+    """Apply attention to arrays of shape [batch, length, heads, width], and join the heads of the result."""
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
     if mask is not None:
         scores = scores + (1.0 - mask) * -1e9

@@ -1,4 +1,4 @@
-"""Steps with an unusual loss: two views, target networks, gradient penalties, several heads."""
+"""Steps with unusual losses: two views, target networks, gradient penalties, several heads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import avg_pool, batch_norm, conv, cross_entropy, dense, linear, ma
 
 
 def simclr(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train SimCLR: two views through the same convolutions in sequence; contrast over the batch."""
+    """Build a step that trains SimCLR, with two views through the same network and a contrastive loss."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -42,7 +42,7 @@ def simclr(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def dqn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train with double Q-learning with a slowly averaged target network without gradients; Huber loss."""
+    """Build a step that trains double Q-learning with a slowly averaged target network."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -78,7 +78,7 @@ def dqn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def r1_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train an image critic with the squared gradient by real images in its loss: a second-order gradient."""
+    """Build a step that trains an image critic, whose loss penalizes its gradient for real images."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -103,7 +103,7 @@ def r1_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a physics-informed network of (x, t) for Burgers' equation, with first and second derivatives."""
+    """Build a step that trains a physics-informed network for Burgers' equation, with second derivatives."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, x: jax.Array, t: jax.Array) -> jax.Array:
@@ -132,7 +132,7 @@ def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a tower of six convolutions with a classifier after every second one; weighted losses."""
+    """Build a step that trains a tower of six convolutional blocks with a classifier after every second one."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -156,7 +156,7 @@ def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def domain_adversarial(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a label head, and a domain head behind a gradient reversal by `custom_vjp`."""
+    """Build a step that trains a label head, and a domain head after a gradient reversal (`custom_vjp`)."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_vjp

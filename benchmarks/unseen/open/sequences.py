@@ -1,4 +1,4 @@
-"""Steps on sequences: dilated convolutions, unrolled recurrences, Fourier mixing, a state space."""
+"""Steps on sequences: dilated convolutions, unrolled recurrences, Fourier mixing, a state-space model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .layers import cross_entropy, dense, layer_norm, linear, normed, rms_norm
 
 
 def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train WaveNet: ten gated dilated convolutions over samples, with summed skips."""
+    """Build a step that trains WaveNet, with ten gated dilated convolutions and summed skip connections."""
     run = Blocks(checkpoint, scopes)
 
     def dilated(x: jax.Array, w: jax.Array, dilation: int) -> jax.Array:
@@ -43,7 +43,7 @@ def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gru_unrolled(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a GRU over 64 steps, with eight steps per block; Adam."""
+    """Build a step that trains a GRU over 64 unrolled time steps, with eight of them in each block."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -76,7 +76,7 @@ def gru_unrolled(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bilstm_tagger(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train two bidirectional LSTM layers over 14 words; each direction of a layer is a block."""
+    """Build a step that trains two bidirectional LSTM layers, with each direction of a layer as a block."""
     run = Blocks(checkpoint, scopes)
 
     def direction(p: Any, xs: jax.Array, *, backward: bool) -> jax.Array:
@@ -107,7 +107,7 @@ def bilstm_tagger(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a selective state space in closed form: the recurrence is a cumulative sum of decayed inputs."""
+    """Build a step that trains a selective state-space model, with its recurrence as a cumulative sum."""
     run = Blocks(checkpoint, scopes)
     width, states = 48, 8
 
@@ -143,7 +143,7 @@ def mamba_cumsum(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train FNet: six encoder layers that mix by a two-dimensional Fourier transform; Adam with weight decay."""
+    """Build a step that trains FNet, whose encoder layers mix tokens with a two-dimensional Fourier transform."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:

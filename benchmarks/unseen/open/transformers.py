@@ -1,4 +1,4 @@
-"""Transformers: a decoder, a masked encoder, a vision transformer, and an encoder-decoder."""
+"""Steps that train Transformers: a decoder, a masked encoder, a vision Transformer, and an encoder-decoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layers import attend, cross_entropy, dense, layer_norm, linear, normed, rm
 
 
 def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a decoder with rotary positions, grouped queries, RMSNorm, SwiGLU and tied embeddings; AdamW."""
+    """Build a step that trains a decoder with rotary positions, grouped queries, RMSNorm and SwiGLU."""
     run = Blocks(checkpoint, scopes)
     width, heads, kv_heads = 64, 4, 2
 
@@ -57,7 +57,7 @@ def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bert_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a post-norm masked language model with three dropouts per layer, from folded threefry keys."""
+    """Build a step that trains a post-norm masked language model with three dropouts in each layer."""
     run = Blocks(checkpoint, scopes)
 
     def dropout(key: jax.Array, x: jax.Array) -> jax.Array:
@@ -89,7 +89,7 @@ def bert_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def vit(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a pre-norm vision transformer with a class token and one matrix for q, k and v; SGD."""
+    """Build a step that trains a pre-norm vision Transformer with a class token."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -119,7 +119,7 @@ def vit(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def t5(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train T5: encoder and decoder with cross attention, shared relative position biases, and gated gelu."""
+    """Build a step that trains T5, an encoder-decoder whose layers share relative position biases."""
     run = Blocks(checkpoint, scopes)
     width, heads, length = 48, 4, 80
 

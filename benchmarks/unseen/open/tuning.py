@@ -1,4 +1,4 @@
-"""Steps whose weights are frozen, routed, or kept in another precision than they are used in."""
+"""Steps whose weights are frozen, routed, or stored in a higher precision than they are used in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layers import attend, cross_entropy, dense, layer_norm, linear, normed, rm
 
 
 def switch_moe(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train layers of attention, then one of eight experts per token with a capacity; a load-balancing loss."""
+    """Build a step that trains attention layers with top-1 routed experts and a load-balancing loss."""
     run = Blocks(checkpoint, scopes)
     experts, capacity = 8, 48
 
@@ -49,7 +49,7 @@ def switch_moe(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train LoRA on a frozen encoder: gradients and Adam for adapters of rank four only."""
+    """Build a step that trains low-rank adapters (LoRA) of a frozen encoder."""
     run = Blocks(checkpoint, scopes)
 
     def adapted(w: jax.Array, a: Any, x: jax.Array) -> jax.Array:
@@ -81,7 +81,7 @@ def lora_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def int8_frozen(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a residual network of frozen int8 matrices, rescaled inside each block; scales and norms learn."""
+    """Build a step that trains scales and norms of a residual network with frozen int8 matrices."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, matrices: Any, x: jax.Array) -> jax.Array:
@@ -104,7 +104,7 @@ def int8_frozen(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def bf16_masters(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a network computed in bf16 from f32 master weights, with loss scaling; Adam on the masters."""
+    """Build a step that trains in bf16 from f32 master weights, with loss scaling."""
     run = Blocks(checkpoint, scopes)
 
     def norm(x: jax.Array, scale: jax.Array) -> jax.Array:

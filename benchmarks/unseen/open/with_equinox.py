@@ -1,4 +1,4 @@
-"""Steps in equinox, whose layers have scopes of their own, such as `eqx.nn.Linear`."""
+"""Steps written with Equinox, whose layers have scope names of their own, such as `eqx.nn.Linear`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layers import cross_entropy
 
 
 def arrays_of(make: Any) -> tuple[Any, Any]:
-    """Return the shapes of the arrays of a module, and its remaining parts."""
+    """Return the shapes of a module's arrays, and the other parts of the module."""
     module = eqx.filter_eval_shape(make, jax.random.key(0))
     return eqx.partition(module, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
@@ -48,7 +48,7 @@ class ConvNet(eqx.Module):
 
 
 def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a convolutional network over single images, with `vmap` around blocks and scopes; SGD."""
+    """Build a step that trains a convolutional network for single images, with `vmap` around the blocks."""
     run = Blocks(checkpoint, scopes)
     params, static = arrays_of(ConvNet)
 
@@ -64,7 +64,7 @@ def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def eqx_deep_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train five blocks of equinox's `MLP` of depth two, each between a layer norm and a residual; Adam."""
+    """Build a step that trains five residual blocks, each with a layer norm and Equinox's `MLP`."""
     run = Blocks(checkpoint, scopes)
 
     def make(key: jax.Array) -> Any:

@@ -13,7 +13,7 @@ from ...open.layers import attend, avg_pool, batch_norm, conv, dense, group_norm
 
 
 def unet_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a U-Net of three levels, with attention at the lowest and concatenated skips at each; Adam."""
+    """Build a step that trains a U-Net of three levels, with attention at the lowest level."""
     run = Blocks(checkpoint, scopes)
 
     def pair(p: Any, x: jax.Array) -> jax.Array:
@@ -54,7 +54,7 @@ def unet_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def capsules(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a capsule network: 288 capsules vote for 10 in three rounds of routing; a margin loss; SGD."""
+    """Build a step that trains a capsule network with three rounds of routing and a margin loss."""
     run = Blocks(checkpoint, scopes)
 
     def squash(x: jax.Array) -> jax.Array:
@@ -90,7 +90,7 @@ def capsules(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def generator_only(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a generator against a frozen critic; batch-norm moments are results, noise is drawn inside."""
+    """Build a step that trains a generator against a frozen critic, and returns batch-norm moments."""
     run = Blocks(checkpoint, scopes)
 
     def grow(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -126,8 +126,7 @@ def generator_only(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def style_transfer(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Compute a style transfer: the gradient by the image of Gram matrices in five frozen layers and one content
-    layer."""
+    """Build a step that updates an image by its gradient through five frozen layers (style transfer)."""
     run = Blocks(checkpoint, scopes)
 
     def layer(w: jax.Array, x: jax.Array) -> jax.Array:
@@ -159,7 +158,7 @@ def style_transfer(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def codebook(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a vector-quantized autoencoder with 512 codes and straight-through gradients; codes are moving averages."""
+    """Build a step that trains a vector-quantized autoencoder, whose codes are moving averages."""
     run = Blocks(checkpoint, scopes)
 
     def residual(p: Any, x: jax.Array) -> jax.Array:

@@ -13,8 +13,7 @@ from ...open.layers import attend, cross_entropy, dense, layer_norm, linear, nor
 
 
 def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train MAML: two inner descent steps on each of eight tasks under `vmap`, differentiated by the outer gradient;
-    Adam."""
+    """Build a step that differentiates through two inner descent steps on eight tasks under `vmap` (MAML)."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, x: jax.Array) -> jax.Array:
@@ -40,8 +39,7 @@ def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a physics-informed network for the wave equation: second derivatives by `jvp` of `jvp`, six sine layers;
-    Adam."""
+    """Build a step that trains a network for the wave equation, with second derivatives by `jvp` of `jvp`."""
     run = Blocks(checkpoint, scopes)
 
     def network(params: Any, points: jax.Array) -> jax.Array:
@@ -67,7 +65,7 @@ def wave_equation(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def moving_bodies(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Learn the pair force of twenty-four bodies, thirty Verlet steps in a `lax.scan`; SGD."""
+    """Build a step that learns the force between bodies through thirty Verlet steps in a `lax.scan`."""
     run = Blocks(checkpoint, scopes)
 
     def force(p: Any, place: jax.Array) -> jax.Array:
@@ -93,7 +91,7 @@ def moving_bodies(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train low-rank adapters of frozen matrices, dropout from folded keys, four microbatches in a `lax.scan`; Adam."""
+    """Build a step that trains low-rank adapters, with dropout, over four microbatches in a `lax.scan`."""
     run = Blocks(checkpoint, scopes)
 
     def layer(frozen: Any, low: Any, x: jax.Array, key: jax.Array) -> jax.Array:
@@ -126,8 +124,7 @@ def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def halting(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train with adaptive computation time: one layer applied six times, tokens weighted by halting, a ponder cost;
-    SGD."""
+    """Build a step that applies one layer six times and weighs the results by halting (adaptive computation time)."""
     run = Blocks(checkpoint, scopes)
 
     def think(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:

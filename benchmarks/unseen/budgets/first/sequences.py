@@ -13,8 +13,7 @@ from ...open.layers import attend, cross_entropy, dense, layer_norm, linear, nor
 
 
 def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train on two segments of a text; each layer also attends to the first segment's inputs, without gradient;
-    Adam."""
+    """Build a step that trains on two text segments, where layers also attend to the previous segment's inputs."""
     run = Blocks(checkpoint, scopes)
     mask = jnp.tril(jnp.ones((64, 128)), 64)
 
@@ -52,7 +51,7 @@ def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a GRU over 60 pen points by `lax.scan`, with a mixture of twenty Gaussians as output; momentum."""
+    """Build a step that trains a GRU in a `lax.scan`, whose output is a mixture of twenty Gaussians."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -82,7 +81,7 @@ def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a conditional random field on dilated convolutions; its partition function is a `lax.scan`; SGD."""
+    """Build a step that trains a conditional random field, whose partition function is a `lax.scan`."""
     run = Blocks(checkpoint, scopes)
 
     def emit(w: jax.Array, x: jax.Array, dilation: int) -> jax.Array:
@@ -118,7 +117,7 @@ def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a balanced tree over 128 leaves: each level merges pairs of cells by gates, and halves the rows; SGD."""
+    """Build a step that trains a recursive network over a balanced tree, whose levels merge pairs of cells."""
     run = Blocks(checkpoint, scopes)
 
     def join(p: Any, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -145,7 +144,7 @@ def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sinkhorn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train with the optimal transport of two embedded point clouds: twelve Sinkhorn rounds in logarithms; Adam."""
+    """Build a step whose loss is the optimal transport of two point clouds, in twelve Sinkhorn rounds."""
     run = Blocks(checkpoint, scopes)
 
     def embed(p: Any, x: jax.Array) -> jax.Array:
@@ -172,7 +171,7 @@ def sinkhorn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def large_contrast(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train momentum contrast: a query, a slowly averaged key encoder, and a queue of 4096 negatives; momentum."""
+    """Build a step that trains momentum contrast, with an averaged key encoder and a queue of 4096 negatives."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ from ...open.layers import avg_pool, conv, dense, group_norm, linear, normed, up
 
 
 def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a U-Net with concatenated skips, and attention over all pixels at its two lowest levels."""
+    """Build a step that trains a U-Net with attention over all pixels at its two lowest levels."""
     run = Blocks(checkpoint, scopes)
 
     def residual(p: Any, x: jax.Array) -> jax.Array:
@@ -58,7 +58,7 @@ def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def gan_generator(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train the generator's half of a GAN; its gradient passes through a frozen critic."""
+    """Build a step that trains a generator, whose gradient passes through a frozen critic."""
     run = Blocks(checkpoint, scopes)
 
     def grow(p: Any, x: jax.Array) -> jax.Array:
@@ -88,7 +88,7 @@ def gan_generator(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a capsule network with three rounds of routing, a margin loss, and a reconstruction of the image."""
+    """Build a step that trains a capsule network, whose loss includes a reconstruction of the image."""
     run = Blocks(checkpoint, scopes)
 
     def squash(x: jax.Array) -> jax.Array:
@@ -127,7 +127,7 @@ def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def running_moments(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a network that returns batch-norm moments and averaged weights; dropout from folded keys."""
+    """Build a step that trains a network, and returns batch-norm moments and averaged weights."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, moments: Any, x: jax.Array, key: jax.Array) -> Any:

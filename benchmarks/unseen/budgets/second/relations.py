@@ -12,7 +12,7 @@ from ...open.layers import dense, layer_norm, linear, normed
 
 
 def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train MAML: each task takes two steps from a shared start, and the outer gradient passes through them."""
+    """Build a step that differentiates through two steps on each of three tasks from a shared start (MAML)."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a physics-informed network for the heat equation: first and second derivatives by Taylor mode."""
+    """Build a step that trains a network for the heat equation, with derivatives in Taylor mode."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, triple: Any) -> Any:
@@ -72,8 +72,7 @@ def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a graph network with states of nodes, edges and the graph; `segment_sum` and `segment_max` collect
-    messages."""
+    """Build a step that trains a graph network with states for nodes, for edges and for the graph."""
     run, nodes = Blocks(checkpoint, scopes), 256
 
     def mlp(p: Any, *parts: jax.Array) -> jax.Array:
@@ -106,8 +105,7 @@ def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train with a contrastive loss over all pairs of two small towers; the logits are larger than all other
-    residuals."""
+    """Build a step with a contrastive loss over all pairs, whose logits are larger than all other residuals."""
     run = Blocks(checkpoint, scopes)
 
     def tower(params: Any, name: str, x: jax.Array) -> jax.Array:
@@ -132,7 +130,7 @@ def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a hypernetwork that writes another network's weights from examples, so that weights are activations."""
+    """Build a step that trains a hypernetwork, so that another network's weights are activations."""
     run = Blocks(checkpoint, scopes)
 
     def write(p: Any, code: jax.Array) -> Any:
@@ -160,8 +158,7 @@ def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fixed_point(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train twelve damped iterations of one block that mixes positions and channels; each also reads the previous
-    state."""
+    """Build a step that trains one block through twelve damped iterations that also read the previous state."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, z: jax.Array, x: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ from ...open.layers import dense, layer_norm, linear, normed
 
 
 def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train Transformer-XL: each layer also attends to its inputs of the previous segment; the memory is a result."""
+    """Build a step that trains Transformer-XL, and returns the memory that the next segment's layers attend to."""
     run, heads = Blocks(checkpoint, scopes), 4
 
     def layer(p: Any, x: jax.Array, memory: jax.Array) -> jax.Array:
@@ -50,8 +50,7 @@ def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train a gated RNN over pen strokes in a `lax.scan`, with a mixture of 20 Gaussians as output; clipped
-    gradients."""
+    """Build a step that trains a gated RNN in a `lax.scan`, whose output is a mixture of 20 Gaussians."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -81,8 +80,7 @@ def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train gated convolutions as long as the sequence, with filters from small networks, applied by Fourier
-    transforms."""
+    """Build a step that trains gated convolutions as long as the sequence, applied with Fourier transforms."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array, places: jax.Array) -> jax.Array:
@@ -108,7 +106,7 @@ def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lora_microbatches(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Train LoRA: gradients of adapters of frozen weights, summed over four microbatches by `lax.scan`; Adam."""
+    """Build a step that trains low-rank adapters (LoRA), with gradients summed over microbatches in a `lax.scan`."""
     run = Blocks(checkpoint, scopes)
 
     def layer(frozen: Any, thin: Any, x: jax.Array) -> jax.Array:
