@@ -1,12 +1,12 @@
-"""Compare `recompute.torch` with PyTorch's own controls: peak, FLOPs, time and equality of one training step.
+"""Compare `recompute.torch` with PyTorch's own controls by the peak, FLOPs, time and results of one training step.
 
     python -m recompute.benchmarks.torch                              # all models
     python -m recompute.benchmarks.torch --only 'gpt6*' --json rows.json
-    python -m recompute.benchmarks.torch --only unet --budgets 0.9,0.8 # shares of the eager step's peak, for ours
+    python -m recompute.benchmarks.torch --only unet --budgets 0.9,0.8 # our budgets, as shares of the eager peak
     python -m recompute.benchmarks.torch --without-ours               # only PyTorch's forms
 
-Tables go to standard output, progress to standard error. Exit status 1: one of our forms exceeds its budget, differs
-from eager mode, or fails. It is not a failure if a budget is refused because no plan meets it.
+Tables go to standard output, and progress to standard error. The exit status is 1 if one of our forms exceeds its
+budget, differs from eager mode, or fails. A budget that is refused because no plan meets it is not a failure.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from recompute.benchmarks.torch.measure import Row, rows
 from recompute.benchmarks.torch.table import missed, table
 
 
-def progress(text: str) -> None:
-    """Write a line to standard error."""
+def report_progress(text: str) -> None:
+    """Print a line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -35,10 +35,12 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument(
-        "--budgets", default=",".join(map(str, RECOMPUTE_BUDGETS)), help="shares of the eager step's peak"
+        "--budgets",
+        default=",".join(map(str, RECOMPUTE_BUDGETS)),
+        help="our budgets, as shares of the eager peak",
     )
-    parser.add_argument("--without-ours", action="store_true", help="only PyTorch's forms")
-    parser.add_argument("--without-torch", action="store_true", help="only eager and our forms")
+    parser.add_argument("--without-ours", action="store_true", help="measure only PyTorch's forms")
+    parser.add_argument("--without-torch", action="store_true", help="measure only the eager form and our forms")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     return parser.parse_args()
 
@@ -48,7 +50,7 @@ def main() -> int:
     options = arguments()
     names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:
-        progress(f"error: --only matches no model: choose from {', '.join(CASES)}")
+        report_progress(f"error: no model matches --only: choose from {', '.join(CASES)}")
         return 2
     budgets = tuple(float(share) for share in options.budgets.split(","))
     forms = baselines()[:1] if options.without_torch else baselines()
@@ -56,14 +58,14 @@ def main() -> int:
     torch.set_num_threads(1)
     every: list[Row] = []
     for name in names:
-        result = list(rows(name, forms, progress))
+        result = list(rows(name, forms, report_progress))
         print(table(result), end="\n\n", flush=True)
         every += result
         if options.json:
             options.json.write_text(json.dumps([row.json for row in every], indent=1))
     lines = missed(every)
     for line in lines:
-        progress(f"missed: {line}")
+        report_progress(f"missed: {line}")
     return 1 if lines else 0
 
 

@@ -1,10 +1,10 @@
-"""The distance of plans to the optimum: extra work, and its proven lower bound, at shares of the plain peak.
+"""Measure how far plans are from the optimum: their extra work and its proven lower bound, at shares of the plain peak.
 
     python -m recompute.benchmarks.torch.bounds                  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.bounds --only unet --shares 0.5,0.35
 
-Work is counted by the cost model, in percent of the plain step. A refused budget shows its bound and the least peak
-that a plan reaches. Exit status 1: a report states no bound.
+The cost model counts the work, in percent of the plain step's. For a refused budget, the row shows the lower bound and
+the lowest peak of any plan. The exit status is 1 if a report states no bound.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from recompute.benchmarks.torch.cases import make
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 SHARES = "0.75,0.5,0.35,0.25"
-HEAD = ("model", "budget", "MB", "extra work", "lower bound", "gap in points")
+HEAD = ("model", "budget", "MB", "extra work %", "lower bound %", "gap in points")
 _REFUSED = (r"no plan needs less than (?:[\d.]+ .iB \()?(\d+) bytes", r"the lowest peak of any plan is .*?(\d+) bytes")
 
 
 def cells_within(name: str, share: float) -> tuple[str, ...]:
-    """Return the row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
+    """Return the table row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
     import recompute.torch as rt
 
     torch._dynamo.reset()
@@ -38,13 +38,13 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
     except Exception as error:
         if "BudgetNotKept" not in str(error):
             raise
-        bound, least = (re.search(pattern, str(error)) for pattern in _REFUSED)
-        needed = "no bound" if bound is None else f"needs {int(bound[1]) / 1e6:.2f} MB"
-        reached = "" if least is None else f"{int(least[1]) / 1e6:.2f} MB reached"
+        bound, lowest = (re.search(pattern, str(error)) for pattern in _REFUSED)
+        needed = "no bound" if bound is None else f"at least {int(bound[1]) / 1e6:.2f} MB"
+        reached = "" if lowest is None else f"{int(lowest[1]) / 1e6:.2f} MB reached"
         return name, f"{share:.0%}", "refused", reached, needed, ""
     (graph,) = step.report().graphs
     if graph.optimality is None:
-        raise RuntimeError(f"{name}, {share:.0%}: the report states no bound")
+        raise RuntimeError(f"{name}, budget {share:.0%}: the report states no lower bound")
     optimality = graph.optimality
     megabytes = f"{graph.peak_bytes / 1e6:.2f}"
     return (

@@ -1,14 +1,15 @@
-"""Run ten models under five budgets each, and check that peaks are within the budget and results are bit-equal.
+"""Run ten models within five budgets each, and check the peaks and the bit-equality of the results.
 
     python -m recompute.benchmarks.torch.budgets                       # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.budgets --only 'gpt*' --json lines.json
 
-The budgets of a model are at equal distances from the peak of `budget="min"` (included) to the peak of the plain step
+The budgets of a model are evenly spaced from the peak of `budget="min"` (included) to the peak of the plain step
 (excluded). Peaks are measured for one step in program order. They include gradients and saved random states, and
-exclude weights, buffers and inputs. The table goes to standard output, progress to standard error. Exit status 1: a
-budget is exceeded or refused, a predicted peak is off by more than 0.5 %, or a result differs from eager (`NO`). A
-result that differs from eager mode, but not from the model as Dynamo traces it, is `traced`: the difference comes from
-PyTorch's tracing.
+exclude weights, buffers and inputs. The table goes to standard output, and progress to standard error.
+
+The exit status is 1 if a budget is exceeded or refused, if the error of a predicted peak exceeds 0.5 %, or if a result
+differs from eager mode (`NO`). The table shows `traced` if a result differs from eager mode, but not from the model as
+Dynamo traces it, since that difference comes from PyTorch's tracing.
 """
 
 from __future__ import annotations
@@ -44,26 +45,26 @@ MODELS = (
 )
 BUDGETS = 5
 LARGEST_ERROR = 0.005
-"""The largest error of a predicted peak, as a share of the measured one."""
+"""The largest allowed error of a predicted peak, as a share of the measured peak."""
 HEAD = ("model", "budget MB", "measured MB", "predicted", "FLOPs x", "copies", "loss", "gradients", "buffers", "RNG")
 KINDS = ("loss", "grad ", "buffer ", "random state")
-"""The prefixes of the names of results, in the order of the last columns."""
+"""The prefixes of result names, in the order of the last columns."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One model within one budget.
+    """The measurement of one model within one budget.
 
     Attributes:
         budget_bytes: The budget without weights, buffers and inputs.
         peak_bytes: The measured peak.
-        predicted_bytes: The peak of the report.
-        flops_ratio: Measured FLOPs as a multiple of the FLOPs of the eager step.
-        copies: Operations that run again.
-        differences: Results that are not bit-equal to eager.
-        as_traced: Whether all results are bit-equal to those of `torch.compile(model, backend="eager")`: some models
-            compute other values when they are traced.
-        error: The exception, if the step does not run.
+        predicted_bytes: The peak that the report states.
+        flops_ratio: The measured FLOPs, as a multiple of the eager step's.
+        copies: The number of recomputed operations.
+        differences: The results that are not bit-equal to those of eager mode.
+        as_traced: Whether all results are bit-equal to those of `torch.compile(model, backend="eager")`. Some models
+            compute different values when they are traced.
+        error: The exception, if the step fails.
     """
 
     model: str
@@ -83,7 +84,7 @@ class Line:
 
     @property
     def faults(self) -> list[str]:
-        """The requirements that the measurement violates."""
+        """Messages for the requirements that the measurement violates."""
         if self.error:
             return [self.error]
         faults = (
@@ -92,14 +93,16 @@ class Line:
             else []
         )
         if self.peak_bytes > self.budget_bytes:
-            faults.append(f"{self.peak_bytes} bytes, {self.peak_bytes - self.budget_bytes} over the budget")
+            faults.append(
+                f"the peak of {self.peak_bytes} bytes exceeds the budget by {self.peak_bytes - self.budget_bytes} bytes"
+            )
         if abs(self.prediction_error) > LARGEST_ERROR:
-            faults.append(f"the predicted peak is off by {100 * self.prediction_error:+.2f} %")
+            faults.append(f"the error of the predicted peak is {100 * self.prediction_error:+.2f} %")
         return faults
 
     @property
     def cells(self) -> list[str]:
-        """The line by the columns of `HEAD`."""
+        """The cells of the table row, in the order of `HEAD`."""
         if self.error:
             return [self.model, f"{self.budget_bytes / 1e6:.3f}", self.error[:100].replace("|", "/"), *[""] * 7]
         differs = "traced" if self.as_traced else "NO"
@@ -116,7 +119,7 @@ class Line:
 
 
 def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Line]:
-    """Yield a line for each budget of a model, the smallest budget first."""
+    """Yield the measurement of a model within each budget, in order of increasing budgets."""
     model, inputs = make(name)
     eager = training_step(model, model, inputs)
     eager_flops = meter_step(model, model, inputs).flops
@@ -124,20 +127,20 @@ def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Li
     model, inputs = make(name)
     step = compile_within(model, "min")
     training_step(model, step, inputs)
-    (least,) = step.report().graphs
-    width = least.plain_bytes - least.peak_bytes
+    (lowest,) = step.report().graphs
+    width = lowest.plain_bytes - lowest.peak_bytes
     for index in range(count):
-        budget = least.peak_bytes + width * index // count
+        budget = lowest.peak_bytes + width * index // count
         progress(f"{name}: {budget} bytes ...")
         try:
-            yield measure_within(name, budget, least.input_bytes, eager, eager_flops)
+            yield measure_within(name, budget, lowest.input_bytes, eager, eager_flops)
         except Exception as error:
             text = next((line for line in str(error).splitlines() if line.strip()), "")
             yield Line(name, budget, error=f"{type(error).__name__}: {text}")
 
 
 def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> Line:
-    """Run a model within a budget. `input_bytes`: the bytes of weights, buffers and inputs of the graph."""
+    """Measure a model within a budget. `input_bytes`: the bytes of the graph's weights, buffers and inputs."""
     model, inputs = make(name)
     step = compile_within(model, budget + input_bytes)
     outcome = training_step(model, step, inputs)
@@ -145,7 +148,7 @@ def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eag
     cost = meter_step(model, step, inputs)
     (graph,) = step.report().graphs
     if graph.reason:
-        raise RuntimeError(f"left to PyTorch: {graph.reason}")
+        raise RuntimeError(f"the graph was left to PyTorch: {graph.reason}")
     ratio = cost.flops / eager_flops
     as_traced = bool(differences) and not outcome.differences(outcome_as_traced(name))
     return Line(name, budget, cost.peak_bytes, graph.peak_bytes, ratio, graph.copies, differences, as_traced)
@@ -153,14 +156,14 @@ def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eag
 
 @cache
 def outcome_as_traced(name: str) -> Outcome:
-    """Return the outcome of the model if Dynamo traces it and its operations run as in eager mode."""
+    """Return the outcome of the model if Dynamo traces it, but its operations run as in eager mode."""
     torch._dynamo.reset()
     model, inputs = make(name)
     return training_step(model, torch.compile(model, backend="eager"), inputs)
 
 
 def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
-    """Compile the model by `recompute.torch` within a budget in bytes, or `min`."""
+    """Compile the model with `recompute.torch` within a budget in bytes, or within `min`."""
     import recompute.torch as rt
 
     torch._dynamo.reset()
@@ -168,15 +171,15 @@ def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
 
 
 def main() -> int:
-    """Print a row for each model and budget, and return 1 if a requirement is violated."""
+    """Print a table row for each model and budget, and return 1 if a requirement is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
-    parser.add_argument("--count", type=int, default=BUDGETS, help="the number of budgets to try for each model")
-    parser.add_argument("--json", type=Path, help="write the lines to this file")
+    parser.add_argument("--count", type=int, default=BUDGETS, help="budgets for each model (default: %(default)s)")
+    parser.add_argument("--json", type=Path, help="write the measurements to this file, as JSON")
     options = parser.parse_args()
     names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
     if not names:
-        print(f"error: --only matches no model: choose from {', '.join(MODELS)}", file=sys.stderr)
+        print(f"error: no model matches --only: choose from {', '.join(MODELS)}", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -188,7 +191,7 @@ def main() -> int:
             every.append(line)
             if options.json:
                 options.json.write_text(json.dumps([asdict(each) for each in every], indent=1))
-    faults = [f"missed: {line.model}, {line.budget_bytes}: {fault}" for line in every for fault in line.faults]
+    faults = [f"missed: {line.model}, {line.budget_bytes} bytes: {fault}" for line in every for fault in line.faults]
     print(*faults, f"{len(every)} lines, {len(faults)} faults", sep="\n", file=sys.stderr)
     return 1 if faults else 0
 

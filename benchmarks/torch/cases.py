@@ -1,4 +1,4 @@
-"""The models of the benchmark: how each is built, its inputs, and the modules that a user would checkpoint."""
+"""The models of the benchmark, with their inputs and the modules that users would checkpoint."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ LLAMA = {
 
 @dataclass(frozen=True)
 class Case:
-    """A model whose forward pass returns its loss.
+    """A model whose forward pass returns the loss.
 
     Attributes:
-        build: Makes the model, in training mode.
-        inputs: Makes the tensors that the model is called with.
-        blocks: Pattern of the names of the modules that a user would wrap in `torch.utils.checkpoint`.
+        build: Builds the model.
+        inputs: Draws the tensors with which the model is called.
+        blocks: The pattern of the names of the modules that a user would wrap in `torch.utils.checkpoint`.
     """
 
     build: Callable[[], nn.Module]
@@ -49,12 +49,12 @@ class Case:
 
 
 def words(batch: int, length: int, count: int) -> tuple[torch.Tensor, ...]:
-    """Return tokens and targets of shape (batch, length)."""
+    """Draw tokens and targets of shape (batch, length) from a vocabulary of `count` tokens."""
     return torch.randint(count, (batch, length)), torch.randint(count, (batch, length))
 
 
 def images(batch: int, size: int) -> tuple[torch.Tensor, ...]:
-    """Return images of shape (batch, 3, size, size) and labels of 10 classes."""
+    """Draw images of shape (batch, 3, size, size), and labels of 10 classes."""
     return torch.randn(batch, 3, size, size), torch.randint(10, (batch,))
 
 
@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
 
 
 def make(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """Return the model and the inputs of a case, the same for every call."""
+    """Build the model and the inputs of a case. Every call returns the same values."""
     torch.manual_seed(0)
     case = CASES[name]
     return case.build().train(), case.inputs()

@@ -1,14 +1,15 @@
-"""Run the programs of PyTorch's issues at falling budgets, and check that results are right and measured peaks never
-rise.
+"""Run the programs of PyTorch's issues at falling budgets, and check their results and that no smaller budget has a
+higher peak.
 
     python -m recompute.benchmarks.torch.falling                              # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling --backend aot_eager --only 'pytorch 190717'
 
-Budgets are shares of the plain step's peak. With `aot_eager` the reference is the eager step, and peaks are live
-storages in program order; under Inductor it is `torch.compile(model)`, and peaks are measured by the allocator in the
-second step. A refused budget shows the least peak that its refusal states. Exit status 1: a result differs (under
-Inductor: by more than rounding), the random state at the end differs, a step exceeds its budget, or a peak is higher
-than at a larger budget.
+Budgets are shares of the plain step's peak. With `aot_eager`, the reference is the eager step, and peaks are live
+storages in program order. With Inductor, the reference is `torch.compile(model)`, and the allocator measures peaks in
+the second step. For a refused budget, the row shows the lowest peak that the refusal states.
+
+The exit status is 1 if a result differs (under Inductor: by more than rounding), if the final random state differs, if
+a step exceeds its budget, or if a peak is higher than at a larger budget.
 """
 
 from __future__ import annotations
@@ -35,24 +36,24 @@ PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
 BACKENDS = ("aot_eager", "inductor")
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 HEAD = ("program", "backend", "plain", *(f"{share:g}" for share in SHARES), "results", "RNG", "rises")
-_LEAST = (
+_LOWEST = (
     r"the lowest peak of any plan is .*?(\d+) bytes",
     r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
     r"compiled steps? needs (?:[\d.]+ .iB \()?(\d+) bytes",
 )
-"""The forms in which refusals state the least peak, the most general one first."""
+"""Patterns of the lowest peak that a refusal states, in order of precedence."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step at one budget.
+    """The measurement of a step within one budget.
 
     Attributes:
-        share: The budget, as a share of the peak of the plain step.
-        peak_bytes: The measured peak; for a refused budget, the least peak that the refusal states.
+        share: The budget, as a share of the plain step's peak.
+        peak_bytes: The measured peak, or the lowest peak that the refusal of the budget states.
         is_refused: Whether the budget was refused.
-        difference: The largest relative distance of a result from the result of the plain step.
-        state_is_equal: Whether the final random state equals that of the plain step.
+        difference: The largest relative distance of a result from the plain step's result.
+        state_is_equal: Whether the final random state equals the plain step's.
     """
 
     share: float
@@ -63,13 +64,13 @@ class Step:
 
     @property
     def cell(self) -> str:
-        """The peak in kB as a cell of the table."""
+        """The peak in kB, as a table cell."""
         kilobytes = f"{self.peak_bytes / 1e3:.1f}"
         return f"refused, {kilobytes}" if self.is_refused else kilobytes
 
 
 def measure_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
-    """Return the results of one step, and the peak of another one in program order."""
+    """Run two steps in program order, and return the results of the first and the peak of the second."""
     torch._dynamo.reset()
     model, inputs = make(name)
     step = wrap(model)
@@ -78,7 +79,7 @@ def measure_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, in
 
 
 def measure(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
-    """Return the results and the peak of a step, as measured for its backend."""
+    """Return the results and the peak of a step, measured by the method for its backend."""
     if backend == "aot_eager":
         return measure_in_order(name, wrap)
     outcome, peak, _ = measure_by_allocator(name, wrap)
@@ -86,8 +87,10 @@ def measure(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcom
 
 
 def plain(name: str, backend: str) -> tuple[Outcome, int]:
-    """Return the results of the reference, and the peak that shares refer to: under `aot_eager` the peak of the
-    compiled step without copies."""
+    """Return the reference results, and the plain peak.
+
+    With `aot_eager`, the plain peak is that of the compiled step without copies.
+    """
     if backend == "inductor":
         return measure(name, backend, torch.compile)
     import recompute.torch as rt
@@ -97,7 +100,7 @@ def plain(name: str, backend: str) -> tuple[Outcome, int]:
 
 
 def steps_of(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
-    """Yield the step at each of `SHARES`, the largest first."""
+    """Yield the measurement at each budget of `SHARES`, in order of falling budgets."""
     import recompute.torch as rt
 
     for share in SHARES:
@@ -108,43 +111,44 @@ def steps_of(name: str, backend: str, reference: Outcome) -> Iterator[Step]:
         except Exception as error:
             if "BudgetNotKept" not in str(error):
                 raise
-            yield Step(share, least_stated(str(error)), is_refused=True)
+            yield Step(share, lowest_stated_peak(str(error)), is_refused=True)
             continue
         state_is_equal = torch.equal(outcome.tensors["random state"], reference.tensors["random state"])
         yield Step(share, peak, False, distance(reference, outcome), state_is_equal)
 
 
-def least_stated(refusal: str) -> int:
-    """Return the least peak that a refusal states, in bytes; 0 if it states none."""
-    matches = (re.search(pattern, refusal) for pattern in _LEAST)
+def lowest_stated_peak(refusal: str) -> int:
+    """Return the lowest peak that a refusal states, in bytes, or 0 if it states none."""
+    matches = (re.search(pattern, refusal) for pattern in _LOWEST)
     return next((int(match[1]) for match in matches if match), 0)
 
 
 def faults_of(steps: list[Step], plain_bytes: int, rounding: float) -> Iterator[str]:
-    """Yield the faults of a row. `rounding`: the largest distance that a result may have."""
+    """Yield a message for each fault of a row. `rounding`: the largest allowed distance of a result."""
     for step in steps:
         if step.is_refused and not step.peak_bytes:
-            yield f"{step.share:g}: the refusal states no peak"
+            yield f"budget {step.share:g}: the refusal states no peak"
         if step.is_refused:
             continue
         if step.difference > rounding:
-            yield f"{step.share:g}: differs by {step.difference:.1e}"
+            yield f"budget {step.share:g}: a result differs by {step.difference:.1e}"
         if not step.state_is_equal:
-            yield f"{step.share:g}: another random state"
+            yield f"budget {step.share:g}: the final random state differs"
         if step.peak_bytes > step.share * plain_bytes:
-            yield f"{step.share:g}: {step.peak_bytes} bytes, budget {int(step.share * plain_bytes)}"
+            yield f"budget {step.share:g}: {step.peak_bytes} bytes exceed the {int(step.share * plain_bytes)} allowed"
     for larger, smaller in rises(steps):
-        yield f"{smaller.share:g}: {smaller.peak_bytes} bytes, {larger.peak_bytes} at {larger.share:g}"
+        peaks = f"{smaller.peak_bytes} bytes, but only {larger.peak_bytes} at the larger budget {larger.share:g}"
+        yield f"budget {smaller.share:g}: {peaks}"
 
 
 def rises(steps: list[Step]) -> list[tuple[Step, Step]]:
-    """Return the pairs of consecutive budgets whose smaller budget has the higher peak."""
-    kept = [step for step in steps if not step.is_refused]
-    return [pair for pair in pairwise(kept) if pair[1].peak_bytes > pair[0].peak_bytes]
+    """Return the pairs of consecutive steps in which the smaller budget has the higher peak."""
+    accepted = [step for step in steps if not step.is_refused]
+    return [pair for pair in pairwise(accepted) if pair[1].peak_bytes > pair[0].peak_bytes]
 
 
 def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[str]:
-    """Return the cells of a row of the table, in kB."""
+    """Return the cells of a table row, with peaks in kB."""
     difference = max((step.difference for step in steps), default=0.0)
     equal = all(step.state_is_equal for step in steps)
     return [
@@ -159,12 +163,12 @@ def cells(name: str, backend: str, plain_bytes: int, steps: list[Step]) -> list[
 
 
 def main() -> int:
-    """Print a row for each program and backend, and return 1 if there are faults."""
+    """Print a table row for each program and backend, and return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--only", action="append", metavar="PATTERN", help="only programs whose names match; may be repeated"
+        "--only", action="append", metavar="PATTERN", help="run only programs whose names match; may be repeated"
     )
-    parser.add_argument("--backend", action="append", choices=BACKENDS, help="the backends; both by default")
+    parser.add_argument("--backend", action="append", choices=BACKENDS, help="run only this backend; both by default")
     options = parser.parse_args()
     names = [name for name in PROGRAMS if not options.only or any(fnmatch(name, part) for part in options.only)]
     torch._functorch.config.enable_autograd_cache = False

@@ -1,9 +1,8 @@
-"""The forms in which the benchmark runs a model: eager, checkpointed, by PyTorch's partitioners, and by
-`recompute.torch`.
+"""Forms in which the benchmark runs a model: eager, checkpointed, with PyTorch's partitioners, or `recompute.torch`.
 
-All compiled forms run the operations of AOTAutograd's graphs one by one in their order (aot_eager), and release each
-value at its last use, arguments included. A graph called through `make_boxed_func(graph.forward)` would keep every
-saved tensor alive to the end of the backward pass.
+All compiled forms run the operations of AOTAutograd's graphs one by one in program order (`aot_eager`), and release
+each value after its last use, including arguments. A graph called through `make_boxed_func(graph.forward)` would keep
+every saved tensor alive until the end of the backward pass.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ RECOMPUTE_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
 
 @dataclass(frozen=True)
 class Run:
-    """A model to be run.
+    """A model to run, with the properties that forms need.
 
     Attributes:
-        blocks: Patterns, separated by bars, of the names of the modules that a user would checkpoint.
-        device_bytes: Weights, buffers and inputs, and the peak that the form may have above them.
+        blocks: The patterns of the names of the modules that a user would checkpoint, separated by bars.
+        device_bytes: The bytes of weights, buffers and inputs, plus the form's budget.
     """
 
     model: nn.Module
@@ -41,13 +40,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Form:
-    """A way to run a model.
+    """One form in which models are run.
 
     Attributes:
         name: The name in the table.
-        wrap: Takes a run, with a copy of the model and its properties. Returns the function that a step calls.
+        wrap: Returns the function that a step calls in place of the model.
         budget: The budget as a share of the eager step's peak, for `recompute.torch`.
-        settings: Values of `torch._functorch.config` during compilation.
+        settings: The values of `torch._functorch.config` that apply during compilation.
     """
 
     name: str
@@ -57,17 +56,17 @@ class Form:
 
 
 def eager(run: Run) -> Callable[..., Any]:
-    """Return the model itself, which runs in eager mode."""
+    """Return the model itself, to run it in eager mode."""
     return run.model
 
 
 def checkpoint_blocks(run: Run) -> Callable[..., Any]:
-    """Wrap each block in `torch.utils.checkpoint`. Raises `ValueError` if no module has a name of the pattern."""
+    """Wrap each block in `torch.utils.checkpoint`. Raises `ValueError` if no module name matches the patterns."""
     patterns = run.blocks.split("|")
     names = [name for name, _ in run.model.named_modules() if any(fnmatchcase(name, part) for part in patterns)]
     outermost = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
     if not outermost:
-        raise ValueError("no blocks that could be checkpointed")
+        raise ValueError(f"no module name matches '{run.blocks}', so there are no blocks to checkpoint")
     for name in outermost:
         module = run.model.get_submodule(name)
         module.forward = partial(checkpoint, module.forward, use_reentrant=False)
@@ -75,26 +74,26 @@ def checkpoint_blocks(run: Run) -> Callable[..., Any]:
 
 
 def compile_with(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
-    """Compile with one of PyTorch's partitioners."""
+    """Compile the model with one of PyTorch's partitioners."""
     backend = aot_autograd(fw_compiler=boxed_nop, bw_compiler=boxed_nop, partition_fn=partition)
     return torch.compile(run.model, backend=backend)
 
 
 def checkpoint_and_compile(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
-    """Wrap each block in `torch.utils.checkpoint`, and compile with one of PyTorch's partitioners."""
+    """Wrap each block in `torch.utils.checkpoint`, and compile the model with a partitioner."""
     checkpoint_blocks(run)
     return compile_with(partition, run)
 
 
 def compile_within_budget(run: Run) -> Callable[..., Any]:
-    """Compile with `recompute.torch` within a budget in program order."""
+    """Compile the model with `recompute.torch` within the run's budget, in program order."""
     import recompute.torch as rt
 
     return torch.compile(run.model, backend=rt.backend(budget=run.device_bytes))
 
 
 def baselines() -> list[Form]:
-    """Return the forms of PyTorch, first the eager form, which is the reference."""
+    """Return PyTorch's forms. The first is the eager form, which is the reference."""
     min_cut = partial(compile_with, min_cut_rematerialization_partition)
     return [
         Form("eager", eager),
@@ -107,5 +106,5 @@ def baselines() -> list[Form]:
 
 
 def recompute_forms(budgets: tuple[float, ...] = RECOMPUTE_BUDGETS) -> list[Form]:
-    """Return a form of `recompute.torch` for each budget, a share of the eager step's peak."""
+    """Return a form of `recompute.torch` for each budget. Budgets are shares of the eager step's peak."""
     return [Form(f"ours {budget:.3g}", compile_within_budget, budget) for budget in budgets]

@@ -1,15 +1,15 @@
-"""Check that the peak of a step compiled by Inductor is within the budget, as measured by the allocator.
+"""Check that the peak of a step compiled by Inductor is within the budget, as the allocator measures it.
 
     python -m recompute.benchmarks.torch.inductor                               # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.inductor --only 'pytorch *' --shares 0.9,0.8,0.7,0.6,0.5,0.4,0.3,0.2
 
-Shares are of the peak of `torch.compile(model)`, whose results are the reference: Inductor draws other random numbers
-than eager mode, and rounds differently. Peaks are measured in the second step, by the allocator's events on the CPU and
-by `torch.cuda.max_memory_allocated` on a GPU. They include temporaries of kernels, and exclude weights, buffers and
-inputs.
+Budgets are shares of the peak of `torch.compile(model)`. Its results are the reference, because Inductor draws other
+random numbers than eager mode, and rounds differently. Peaks are measured in the second step, by the allocator's events
+on the CPU and by `torch.cuda.max_memory_allocated` on a GPU. They include the temporaries of kernels, and exclude
+weights, buffers and inputs.
 
-The exit status is 1 if a step exceeds its budget, if the random state at its end differs, or if a result differs by
-more than rounding. A refused budget is not a failure. PyTorch's cache of compiled steps is not used.
+The exit status is 1 if a step exceeds its budget, if its final random state differs, or if a result differs by more
+than rounding. A refused budget is not a failure. PyTorch's cache of compiled steps is disabled.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from recompute.frontends.torch.inductor.allocator import allocator_peak
 MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
 SHARES = "0.8,0.6,0.4"
 ROUNDING = 1e-4
-"""The largest relative distance of a result that counts as rounding: fusion changes the order of additions."""
+"""The largest relative distance that counts as rounding, since fusion changes the order of additions."""
 HEAD = ("model", "form", "budget MB", "measured MB", "compiles", "FLOPs x", "largest distance", "RNG")
 
 
 def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
-    """Return the results of the first step, the peak of the second one, and the wrapped model."""
+    """Run two steps, and return the first step's results, the second step's peak, and the wrapped model."""
     torch._dynamo.reset()
     model, inputs = make(name)
     device = inputs[0].device.type
@@ -46,8 +46,8 @@ def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
     model.zero_grad(set_to_none=True)
 
     def whole_step() -> None:
-        # The gradients are freed inside: PyTorch's profiler counts a block that is freed after an earlier measurement,
-        # even if another tensor has its address by then.
+        # Free the gradients inside of the measurement. PyTorch's profiler would count a block that is freed during a
+        # later measurement, even if another tensor has its address by then.
         step(*inputs).backward()
         model.zero_grad(set_to_none=True)
 
@@ -55,13 +55,13 @@ def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
 
 
 def distance(outcome: Outcome, other: Outcome) -> float:
-    """Return the largest relative distance of a result, without the random state."""
+    """Return the largest relative distance of a result, ignoring the random state."""
     lines = [line for line in outcome.differences(other) if not line.startswith("random state")]
     return max((float(line.rpartition(": ")[2]) for line in lines), default=0.0)
 
 
 def line_within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tuple[tuple[Any, ...], str]:
-    """Return a line and its faults."""
+    """Return the table row of a model within a budget, and its faults as one string."""
     import recompute.torch as rt
 
     budget = int(share * plain_bytes)
@@ -71,7 +71,7 @@ def line_within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tu
     except Exception as error:
         if "BudgetNotKept" not in str(error):
             return (name, f"{share:g}", megabytes, "", "", "", "", ""), f"{type(error).__name__}: {error}"
-        reached = next((part for part in str(error).split("; ") if "the least" in part or "nothing" in part), "")
+        reached = next((part for part in str(error).split("; ") if ("needs" in part or "no other step" in part)), "")
         return (name, f"{share:g}", megabytes, "refused", reached.rpartition(": ")[2], "", "", ""), ""
     (graph,) = step.report().graphs
     state_is_equal = torch.equal(outcome.tensors["random state"], plain.tensors["random state"])
@@ -87,16 +87,16 @@ def line_within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tu
         "equal" if state_is_equal else "NO",
     )
     faults = [
-        *([f"{peak} bytes, budget {budget}"] if peak > budget else []),
-        *([] if state_is_equal else ["another random state"]),
-        *([f"differs by {difference:.1e}"] if difference > ROUNDING else []),
+        *([f"{peak} bytes exceed the budget of {budget} bytes"] if peak > budget else []),
+        *([] if state_is_equal else ["the final random state differs"]),
+        *([f"a result differs by {difference:.1e}"] if difference > ROUNDING else []),
         *([graph.reason or graph.unmeasured] if graph.reason or graph.unmeasured else []),
     ]
     return cells, "; ".join(faults)
 
 
 def checkpoint_line(name: str) -> tuple[Any, ...]:
-    """Return the line of `torch.utils.checkpoint` around each block, compiled by Inductor."""
+    """Return the table row of a model with `torch.utils.checkpoint` around each block, compiled by Inductor."""
     case: Case = CASES[name]
     try:
         _, peak, _ = measure(name, lambda model: torch.compile(checkpoint_blocks(Run(model, case.blocks))))
@@ -106,7 +106,7 @@ def checkpoint_line(name: str) -> tuple[Any, ...]:
 
 
 def main() -> int:
-    """Print a row for each model and share, and return 1 if there are faults."""
+    """Print a table row for each model and budget, and return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
@@ -126,7 +126,7 @@ def main() -> int:
         for share in map(float, options.shares.split(",")):
             cells, fault = line_within(name, share, plain, plain_bytes)
             print(table_row(cells), flush=True)
-            faults += [f"missed: {name}, {share:g}: {fault}"] if fault else []
+            faults += [f"missed: {name}, budget {share:g}: {fault}"] if fault else []
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
     return 1 if faults else 0
 

@@ -1,9 +1,9 @@
 """Models for issues that users reported on PyTorch's `activation_memory_budget`, rewritten as short programs.
 
-- 190758 and 190717: with a budget below 1 the backward pass draws new dropout masks.
-- 197838: a lower budget raises the peak.
-- `SharedBlocks`: with `torch.utils.checkpoint`, the compiled step keeps the recomputed values of several blocks live at
-  the same time.
+- Issues 190758 and 190717: with a budget below 1, the backward pass draws new dropout masks.
+- Issue 197838: a lower budget raises the peak.
+- `SharedBlocks`: with `torch.utils.checkpoint`, the recomputed values of several blocks of the compiled step are live
+  at the same time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 
 class NoisyLayers(nn.Module):
-    """pytorch 190758: dropout and `randn_like` between layers over (batch, width)."""
+    """Issue 190758: dropout and `randn_like` between layers, for inputs of shape (batch, width)."""
 
     def __init__(self, layers: int = 4, width: int = 64):
         super().__init__()
@@ -28,7 +28,7 @@ class NoisyLayers(nn.Module):
 
 
 class DropoutClassifier(nn.Module):
-    """pytorch 190717: a classifier whose only random operations are dropouts, over (batch, width) and labels."""
+    """Issue 190717: a classifier whose only random operations are dropouts, for inputs of shape (batch, width)."""
 
     def __init__(self, width: int = 64, classes: int = 10):
         super().__init__()
@@ -44,7 +44,7 @@ class DropoutClassifier(nn.Module):
 
 
 class LlamaBlock(nn.Module):
-    """RMSNorm, causal attention, and a gated feed-forward layer over (batch, length, width)."""
+    """A block with causal attention and a gated feed-forward layer, for inputs of shape (batch, length, width)."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -66,7 +66,7 @@ class LlamaBlock(nn.Module):
 
 
 class LlamaStyle(nn.Module):
-    """pytorch 197838: a decoder of the style of Llama, from tokens and targets of (batch, length)."""
+    """Issue 197838: a decoder in the style of Llama, for tokens and targets of shape (batch, length)."""
 
     def __init__(self, layers: int = 4, width: int = 64, words: int = 128):
         super().__init__()
@@ -82,7 +82,7 @@ class LlamaStyle(nn.Module):
 
 
 class CrossBlock(nn.Module):
-    """Causal attention, attention to a context if there is one, and a feed-forward layer."""
+    """A block with causal attention, attention to an optional context, and a feed-forward layer."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -108,7 +108,7 @@ class CrossBlock(nn.Module):
 
 
 class SharedBlocks(nn.Module):
-    """Blocks that run twice in one step, without and with a context, for a contrastive and a captioning loss.
+    """A model whose blocks run twice in one step, without and with a context, for two losses.
 
     The inputs are tokens and targets of shape (batch, length), and contexts of shape (batch, count, width).
     """

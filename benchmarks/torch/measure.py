@@ -1,4 +1,4 @@
-"""Run each form of a model, and record peak, FLOPs, time and the differences from eager mode."""
+"""Run each form of a model, and record its peak, FLOPs, time, and differences from eager mode."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class Row:
-    """One form of one model.
+    """The measurement of one form of one model.
 
     Attributes:
-        peak_bytes: Peak of live storages, without inputs, weights and buffers, with gradients.
-        flops: FLOPs of products, convolutions and attention.
-        budget_bytes: The budget of the form, if it has one.
-        compile_seconds: CPU time of the first step, compilation included.
-        step_seconds: Shortest of three steps.
-        differences: The results that are not bit-equal to eager mode, with relative distances.
-        error: The first line of the exception, if the form does not run.
+        peak_bytes: The peak of live storages, with gradients, but without inputs, weights and buffers.
+        flops: The FLOPs of matrix products, convolutions and attention.
+        budget_bytes: The form's budget, or None.
+        compile_seconds: The CPU time of the first step, including compilation.
+        step_seconds: The shortest time of three steps.
+        differences: The results that are not bit-equal to those of eager mode, with relative distances.
+        error: The first line of the exception, if the form fails.
     """
 
     case: str
@@ -44,12 +44,12 @@ class Row:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The row as values of JSON."""
+        """The row as a dictionary, for JSON."""
         return asdict(self)
 
 
 def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> Iterator[Row]:
-    """Yield a row for each form; the first form is the reference of the others."""
+    """Measure each form. The first form is the reference for the others."""
     reference: Outcome | None = None
     plain_bytes = 0
     for form in forms:
@@ -61,13 +61,13 @@ def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> I
 
 
 def description_of(error: Exception) -> str:
-    """Return the type of an error and its first line, without the name of the backend that Dynamo prepends."""
+    """Return the type of an error and its first line, without the backend's name that Dynamo prepends."""
     text = str(error).partition(" raised:")[2].strip() or str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
 
 
 def measure_form(name: str, form: Form, reference: Outcome | None, plain_bytes: int) -> tuple[Row, Outcome | None]:
-    """Measure one form of a model. Return its row and its outcome, which is None if the form fails."""
+    """Measure one form of a model, and return its row and its outcome (None if the form fails)."""
     model, inputs = make(name)
     budget_bytes = None if form.budget is None else int(form.budget * plain_bytes)
     try:

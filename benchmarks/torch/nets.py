@@ -1,4 +1,4 @@
-"""Networks that only the benchmark uses: each returns its loss, at sizes that run in a second on a CPU."""
+"""Networks that only the benchmark uses. Each returns its loss, and runs in about a second on a CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 
 class MlpBatchNorm(nn.Module):
-    """Linear layers with BatchNorm and dropout over (batch, width)."""
+    """An MLP with batch normalization and dropout, for inputs of shape (batch, width)."""
 
     def __init__(self, layers: int = 8, width: int = 256, classes: int = 10):
         super().__init__()
@@ -27,7 +27,7 @@ class MlpBatchNorm(nn.Module):
 
 
 class ViT(nn.Module):
-    """A vision transformer of PyTorch's own encoder layers, with dropout."""
+    """A vision Transformer with PyTorch's own encoder layers and dropout."""
 
     def __init__(self, layers: int = 6, width: int = 96, patch: int = 8, size: int = 64, classes: int = 10):
         super().__init__()
@@ -49,7 +49,7 @@ class ViT(nn.Module):
 
 
 class LSTM(nn.Module):
-    """Two recurrent layers written out as a loop over time, from tokens of (batch, length)."""
+    """Two LSTM layers unrolled over time, for tokens of shape (batch, length)."""
 
     def __init__(self, width: int = 64, words: int = 128, layers: int = 2):
         super().__init__()
@@ -68,7 +68,7 @@ class LSTM(nn.Module):
 
 
 class Experts(nn.Module):
-    """A mixture of experts over (tokens, width): each token goes to its two best experts, weighted by the gate."""
+    """A layer of experts for inputs of shape (tokens, width), which weighs the two best experts of each token."""
 
     def __init__(self, width: int, experts: int):
         super().__init__()
@@ -86,7 +86,7 @@ class Experts(nn.Module):
 
 
 class MoE(nn.Module):
-    """A model of tokens through mixtures of experts, with a cross entropy as its loss."""
+    """A model with several layers of experts, and a cross-entropy loss."""
 
     def __init__(self, layers: int = 4, width: int = 64, experts: int = 4, words: int = 128):
         super().__init__()
@@ -102,7 +102,7 @@ class MoE(nn.Module):
 
 
 class Bert(nn.Module):
-    """Masked language model of `transformers`, from its configuration."""
+    """The masked language model of `transformers`, built from its configuration."""
 
     def __init__(self, **sizes: Any):
         super().__init__()
@@ -115,7 +115,7 @@ class Bert(nn.Module):
 
 
 class Llama(nn.Module):
-    """Causal language model of `transformers`, from its configuration."""
+    """The causal language model of `transformers`, built from its configuration."""
 
     def __init__(self, **sizes: Any):
         super().__init__()

@@ -1,9 +1,9 @@
-"""Measure a training step of PyTorch: the peak of its live storages, and its floating-point operations.
+"""Measure the peak of live storages and the FLOPs of a training step of PyTorch.
 
-A storage counts from the operation that makes it until neither Python nor autograd holds it. Storages that existed
-before the step (inputs, weights, buffers) are not counted; gradients are. Views share their storage and are free.
-Memory inside a kernel is not measured. States of the random generator count while they are live. No dispatched
-operation makes them, so `torch.get_rng_state` is replaced while a meter is active.
+A storage counts from the operation that creates it until neither Python nor autograd references it. Storages that
+existed before the step (inputs, weights, buffers) do not count, but gradients do. Views share a storage and cost
+nothing. Memory inside a kernel is not measured. States of the random generator count while they are live. No dispatched
+operation creates them, so `torch.get_rng_state` is replaced while a meter is active.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 from typing_extensions import override
 
-ALIKE = {
+SAME_FLOPS = {
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: torch.ops.aten._scaled_dot_product_flash_attention,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
         torch.ops.aten._scaled_dot_product_flash_attention_backward
     ),
 }
-"""Operations that `torch.utils.flop_counter` leaves out, and the operations that cost the same."""
+"""Maps operations that `torch.utils.flop_counter` does not know to operations with the same FLOPs."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The cost of a step: the peak of live storages in bytes, and FLOPs of its products, convolutions and
-    attentions."""
+    """The peak of live storages of a step, and the FLOPs of its matrix products, convolutions and attention."""
 
     peak_bytes: int
     flops: int
 
 
 class Meter(TorchDispatchMode):
-    """A dispatch mode that counts live storages, and FLOPs by the formulas of `torch.utils.flop_counter`.
+    """A dispatch mode that measures live storages, and FLOPs with the formulas of `torch.utils.flop_counter`.
 
-    It sees the operations of compiled steps only if their compiler runs them one by one, as `boxed_nop` does.
+    It sees the operations of a compiled step only if the compiler runs them one by one, as `boxed_nop` does.
 
     Args:
-        resident: Tensors that are alive before the step and are not counted.
+        resident: The tensors that exist before the step and do not count.
     """
 
     supports_higher_order_operators = True
@@ -57,12 +56,12 @@ class Meter(TorchDispatchMode):
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Return True, so that compiled functions run, and run compiled, under this mode."""
+        """Return True, so that compiled functions stay compiled under this mode."""
         return True
 
     @property
     def measured(self) -> Measured:
-        """Return the peak in bytes and the FLOPs so far."""
+        """The peak in bytes and the FLOPs so far."""
         return Measured(self.peak_bytes, self.flops)
 
     @override
@@ -107,11 +106,13 @@ class Meter(TorchDispatchMode):
 
 
 def operation_flops(func: Any, args: Any, kwargs: Any, results: Any) -> int:
-    """Return the FLOPs of one call, 0 for operations without a formula. A higher-order operation that replays a random
-    state has the cost of the operation inside."""
+    """Return the FLOPs of one call, or 0 if no formula is known.
+
+    A higher-order operation that replays a random state costs as much as the operation inside.
+    """
     if isinstance(func, torch._ops.HigherOrderOperator):
         inner = next((index for index, value in enumerate(args) if isinstance(value, torch._ops.OpOverload)), None)
         return 0 if inner is None else operation_flops(args[inner], args[inner + 1 :], kwargs, results)
     packet = getattr(func, "_overloadpacket", None)
-    formula = flop_registry.get(ALIKE.get(packet, packet))
+    formula = flop_registry.get(SAME_FLOPS.get(packet, packet))
     return 0 if formula is None else formula(*args, **kwargs, out_val=results)

@@ -1,12 +1,12 @@
 """Measure the cost of `recompute.torch` at the peak that each of PyTorch's controls reaches.
 
     python -m recompute.benchmarks.torch.points              # the tables of docs/measured/torch.md
-    python -m recompute.benchmarks.torch.points --only gpt   # peaks and FLOPs of the GPT with 6 layers
-    python -m recompute.benchmarks.torch.points --only time  # import, rewrite and proof, compilation
+    python -m recompute.benchmarks.torch.points --only gpt   # compare peaks and FLOPs of the GPT with 6 layers
+    python -m recompute.benchmarks.torch.points --only time  # time the passes and the compilation
 
-Peaks are live storages of one step in program order, FLOPs are FLOPs of products, and seconds are CPU time. Exit status
-1: a step exceeds its peak, costs more FLOPs than PyTorch's step at that peak or than the bar in `NAMED`, or differs
-from eager mode.
+Peaks are live storages of one step in program order, FLOPs are those of matrix products, convolutions and attention,
+and seconds are CPU time. The exit status is 1 if a step exceeds its peak, needs more FLOPs than PyTorch's step at that
+peak or than the bar in `BARS`, or differs from eager mode.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ from recompute.benchmarks.torch.cases import make
 from recompute.benchmarks.torch.forms import Form, baselines, compile_with, compile_within_budget
 from recompute.benchmarks.torch.measure import Row, measure_form
 
-NAMED = {
+BARS = {
     "gpt6 dropout": ((26.98, 1.001), (12.71, 1.118)),
     "gpt12 dropout": ((15.2, 1.175),),
     "resnet50": ((11.0, 1.05),),
 }
-"""Peaks in MB, and the largest FLOPs at each peak, as multiples of the FLOPs of the eager step."""
+"""Pairs of a peak in MB and the largest allowed FLOPs at that peak, as a multiple of the eager step's FLOPs."""
 HEAD = ("peak of", "MB", "PyTorch's FLOPs x", "ours MB", "ours FLOPs x", "equal to eager")
 PASSES = ("import", "rewrite and proof", "export and second proof")
 
 
 def measure_at(name: str, peak_bytes: int, eager: Row, outcome: Any) -> Row:
-    """Measure `recompute.torch` with a budget of this peak."""
+    """Measure `recompute.torch` with the given peak as its budget."""
     form = Form("ours", compile_within_budget, (peak_bytes + 0.5) / eager.peak_bytes)
     row, _ = measure_form(name, form, outcome, eager.peak_bytes)
     return row
 
 
 def faults_of(row: Row, most: float, peak_bytes: int, eager: Row) -> Iterator[str]:
-    """Yield the bars that a row misses. `most`: the largest FLOPs, as a multiple of the FLOPs of the eager step."""
+    """Yield a message for each missed bar. `most`: the largest allowed FLOPs, as a multiple of the eager step's."""
     if row.error:
         yield row.error
         return
     if row.differences:
         yield f"differs from eager: {', '.join(row.differences[:3])}"
     if row.peak_bytes > peak_bytes:
-        yield f"{row.peak_bytes} bytes, {row.peak_bytes - peak_bytes} above the peak"
+        yield f"the peak of {row.peak_bytes} bytes exceeds the budget by {row.peak_bytes - peak_bytes} bytes"
     if row.flops / eager.flops > most + 5e-5:
-        yield f"{row.flops / eager.flops:.4f} of the eager FLOPs, bar {most:.4f}"
+        yield f"{row.flops / eager.flops:.4f} × the eager FLOPs, above the bar of {most:.4f}"
 
 
 def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
-    """Print the table of a model, and yield its faults."""
+    """Print the table of a model, and yield a message for each fault."""
     print(f"\n### {name}\n")
     print(table_head(HEAD))
     first, *others = baselines()
     eager, outcome = measure_form(name, first, None, 0)
     points = [(form.name, *peak_of(name, form, outcome, eager)) for form in others] if of_torch else []
-    points += [("a bar", int(megabytes * 1e6), most) for megabytes, most in NAMED.get(name, ())]
+    points += [("a bar", int(megabytes * 1e6), most) for megabytes, most in BARS.get(name, ())]
     for label, peak_bytes, most in points:
         if not peak_bytes:
             print(table_row((label, "fails", "", "", "", "")), flush=True)
@@ -82,13 +82,13 @@ def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
 
 
 def peak_of(name: str, form: Form, outcome: Any, eager: Row) -> tuple[int, float]:
-    """Return the peak and the FLOPs of one of PyTorch's forms; (0, 0) if it fails."""
+    """Return the peak and the relative FLOPs of one of PyTorch's forms, or zeros if it fails."""
     row, _ = measure_form(name, form, outcome, 0)
     return (0, 0.0) if row.error else (row.peak_bytes, row.flops / eager.flops)
 
 
 def seconds_of_passes(name: str) -> tuple[int, list[float]]:
-    """Return the number of calls in the joint graph, and the CPU time of each of `PASSES` without a budget."""
+    """Return the number of calls in the joint graph, and the CPU seconds of each of `PASSES` without a budget."""
     from recompute import RecomputeOptions, rewrite
     from recompute.frontends.torch.fx.exporter import write_joint
     from recompute.frontends.torch.fx.importer import read_joint
@@ -114,7 +114,7 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
     from recompute.frontends.torch.compile import Backend
     from recompute.frontends.torch.options import options_of
 
-    for _ in range(2):  # the first run loads modules and compiles kernels
+    for _ in range(2):  # The first run loads modules and compiles kernels.
         torch._dynamo.reset()
         model, inputs = make(name)
         torch.compile(model, backend=Backend(Timed(options_of({}))))(*inputs).backward()
@@ -124,7 +124,7 @@ def seconds_of_passes(name: str) -> tuple[int, list[float]]:
 def compile_seconds(name: str) -> tuple[float, float]:
     """Return the CPU seconds of the first step with `min_cut`, and with `recompute.torch` at 60 % of the plain peak.
 
-    Each is the shorter of two runs.
+    Each value is the shorter of two runs.
     """
     import recompute.torch as rt
 
@@ -142,8 +142,8 @@ def compile_seconds(name: str) -> tuple[float, float]:
     return tuple(min(first_step(compile) for _ in range(2)) for compile in compilers)  # pyright: ignore[reportReturnType]
 
 
-def times() -> None:
-    """Print the CPU time of the passes and of the compilation."""
+def print_times() -> None:
+    """Print the tables of the CPU times of the passes and of the compilation."""
     print(f"\n{table_head(('model', 'calls', *PASSES, 'import of 1,000 calls'))}")
     for name in ("gpt12 dropout", "gpt6 sdpa", "resnet50", "unet"):
         calls, seconds = seconds_of_passes(name)
@@ -159,7 +159,7 @@ def times() -> None:
 def main() -> int:
     """Print the tables, and return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("gpt", "bars", "time"), help="one part: all by default")
+    parser.add_argument("--only", choices=("gpt", "bars", "time"), help="run only one part; all by default")
     only = parser.parse_args().only
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -169,7 +169,7 @@ def main() -> int:
     if only in (None, "bars"):
         faults += [*print_comparison("gpt12 dropout", of_torch=False), *print_comparison("resnet50", of_torch=False)]
     if only in (None, "time"):
-        times()
+        print_times()
     print(*(f"missed: {fault}" for fault in faults), f"{len(faults)} faults", sep="\n", file=sys.stderr)
     return 1 if faults else 0
 

@@ -1,11 +1,11 @@
-"""Measure the disk cache of plans: the time of a plan in a first process, and in a second one with the same step.
+"""Measure the disk cache of plans: the time of a plan in a first process, and in a second process with the same step.
 
     python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.second_process --only unet --budget 50%
 
-The two processes run one after the other, with the same cache folder, which is empty at first. "plan" is the time of
-import, search, export and proof (`GraphReport.seconds`), and "first step" the CPU time of compilation and of one step.
-Exit status 1: the second process searches again, or results differ.
+The two processes run one after the other with the same cache directory, which is empty at first. "plan" is the time of
+import, search, export and proof (`GraphReport.seconds`). "first step" is the CPU time of compilation and one step. The
+exit status is 1 if the second process searches again, or if results differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "f
 
 
 def one_step(name: str, budget: str) -> dict[str, Any]:
-    """Compile a model, run one step, and return its times and a digest of its results."""
+    """Compile a model, run one step, and return its times and sums of its results."""
     import torch
 
     import recompute.torch as rt
@@ -48,8 +48,8 @@ def one_step(name: str, budget: str) -> dict[str, Any]:
     return {"plan": graph.seconds, "step": seconds, "stored": graph.is_stored, "peak": graph.peak_bytes, "sums": sums}
 
 
-def in_process(name: str, budget: str, cache: str) -> dict[str, Any]:
-    """Run `one_step` in a process of its own with a folder as its cache."""
+def run_in_new_process(name: str, budget: str, cache: str) -> dict[str, Any]:
+    """Run `one_step` in a new process with the given cache directory."""
     root = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "recompute.benchmarks.torch.second_process", "--step", name, "--budget", budget]
@@ -58,11 +58,11 @@ def in_process(name: str, budget: str, cache: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print a row for each model: the first process, and a second one that reads the cache."""
+    """Print a table row for each model, with the times of the first and the second process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument("--budget", default="60%", help="the budget (default: 60%%)")
-    parser.add_argument("--step", metavar="MODEL", help="run one process, and print its times as JSON")
+    parser.add_argument("--step", metavar="MODEL", help="run one step here, and print its times as JSON")
     options = parser.parse_args()
     if options.step:
         print(json.dumps(one_step(options.step, options.budget)))
@@ -71,15 +71,15 @@ def main() -> int:
     print(table_head(HEAD), flush=True)
     for name in (name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)):
         with TemporaryDirectory() as cache:
-            first, second = (in_process(name, options.budget, cache) for _ in range(2))
+            first, second = (run_in_new_process(name, options.budget, cache) for _ in range(2))
         ratio = second["plan"] / first["plan"]
         times = (f"{each:.2f} s" for each in (first["plan"], second["plan"]))
         steps = (f"{each['step']:.1f} s" for each in (first, second))
         print(table_row((name, *times, f"{ratio:.2f}", *steps)), flush=True)
         if not second["stored"] or first["stored"]:
-            faults.append(f"missed: {name}: the second process searches again")
+            faults.append(f"missed: {name}: the second process did not read the plan from the cache")
         if any(first[key] != second[key] for key in ("peak", "sums")):
-            faults.append(f"missed: {name}: the second process has other results")
+            faults.append(f"missed: {name}: the results of the second process differ")
     print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
     return 1 if faults else 0
 

@@ -1,4 +1,4 @@
-"""The rows of the benchmark as a table: peaks and FLOPs as multiples of the eager step."""
+"""Format the rows of the benchmark as a table, with peaks and FLOPs as multiples of the eager step's."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from recompute.benchmarks.torch.measure import Row
 
 HEAD = ("form", "peak MB", "of eager", "FLOPs x", "of budget", "compile s", "step ms", "equal to eager")
 SHOWN = 3
-"""Differences listed in a line."""
+"""The number of differing tensors that a row names."""
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows of one model in Markdown. Ratios refer to the first row."""
+    """Return the rows of one model as a Markdown table, with ratios relative to the first row."""
     lines = [f"### {rows[0].case}", "", table_head(HEAD)]
     return "\n".join([*lines, *(table_row(cells(measured, rows[0])) for measured in rows)])
 
 
 def cells(row: Row, eager: Row) -> list[str]:
-    """Return the cells of a row, by the columns of `HEAD`."""
+    """Return the cells of a row, in the order of `HEAD`."""
     if row.error:
         return [row.form, "-", "-", "-", "-", "-", "-", row.error[:100].replace("|", "/")]
     return [
@@ -35,7 +35,7 @@ def cells(row: Row, eager: Row) -> list[str]:
 
 
 def equality(differences: Sequence[str]) -> str:
-    """Return `yes`, or the number of tensors that differ and the name of the first one."""
+    """Return `yes`, or the number of differing tensors and the names of the first ones."""
     if not differences:
         return "yes"
     first = ", ".join(differences[:SHOWN])
@@ -43,7 +43,7 @@ def equality(differences: Sequence[str]) -> str:
 
 
 def missed(rows: Sequence[Row]) -> list[str]:
-    """Return a line for each form of `recompute.torch` that fails, differs from eager mode, or exceeds its budget."""
+    """Return a message for each form of `recompute.torch` that fails, differs from eager, or exceeds its budget."""
     lines: list[str] = []
     for row in (row for row in rows if row.budget_bytes is not None):
         if row.error:
@@ -52,5 +52,5 @@ def missed(rows: Sequence[Row]) -> list[str]:
         elif row.differences:
             lines.append(f"{row.case}, {row.form}: {equality(row.differences)}")
         elif row.peak_bytes > row.budget_bytes:
-            lines.append(f"{row.case}, {row.form}: {row.peak_bytes} bytes, budget {row.budget_bytes}")
+            lines.append(f"{row.case}, {row.form}: {row.peak_bytes} bytes exceed the budget of {row.budget_bytes}")
     return lines

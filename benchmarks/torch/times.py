@@ -1,12 +1,12 @@
-"""Measure the parts of a plan: CPU seconds of import, search, export with proof, and of the first step.
+"""Measure the CPU seconds of each part of a plan (import, search, export, proof) and of the first step.
 
     python -m recompute.benchmarks.torch.times                     # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.times --only resnet50 --budget 50%
 
-"plan and proof" is the time of the search, the rewrite, the export and the proof; "first step" is the time of
-compilation and of one step in program order, with PyTorch's `min_cut` and with `recompute.torch`. Times are CPU seconds
-of one process, which other processes change little; no plan is read from the disk cache. Exit status 1: a time exceeds
-a limit.
+"plan and proof" is the time of the search, the rewrite, the export and the proof. "min_cut" and "ours" are the times of
+compilation and one step in program order, with PyTorch's `min_cut` and with `recompute.torch`. Times are CPU seconds
+of one process, on which other processes have little effect. No plan is read from the disk cache. The exit status is 1
+if a time exceeds its limit.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from recompute.frontends.torch.partition import partitioner
 
 MODELS = ("gpt6 dropout", "gpt12 dropout", "resnet50", "unet")
 IMPORT_LIMIT, PLAN_LIMIT, STEP_LIMIT = 0.3, 2.5, 1.5
-"""Limits: of the import, in seconds for each 1,000 nodes; of plan and proof, for each 1,800; and of the first
-step, as a multiple of that of `min_cut`."""
+"""The limits of three times: the import in seconds per 1,000 nodes, plan and proof in seconds per 1,800 nodes, and the
+first step as a multiple of the first step with `min_cut`."""
 HEAD = ("model", "nodes", "import s", "per 1,000", "plan and proof s", "per 1,800", "min_cut s", "ours s", "ratio")
 
 
 @dataclass
 class Clock:
-    """CPU seconds of the parts of one plan, and the number of its nodes."""
+    """The CPU seconds of each part of a plan, and the number of nodes of its graph."""
 
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
     def time_calls(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of the function that records its time as the time of a part."""
+        """Wrap a function so that the time of its calls is added to the given part."""
 
         def call(*args: Any, **keywords: Any) -> Any:
             start = time.process_time()
@@ -56,7 +56,7 @@ class Clock:
 
 
 def first_step(name: str, wrap: Callable[[Any], Any]) -> float:
-    """Return the CPU seconds of compilation and the first step together."""
+    """Compile a model, run one step, and return the CPU seconds of both together."""
     torch._dynamo.reset()
     model, inputs = make(name)
     start = time.process_time()
@@ -65,7 +65,7 @@ def first_step(name: str, wrap: Callable[[Any], Any]) -> float:
 
 
 def time_plan(name: str, budget: str) -> tuple[Clock, float]:
-    """Return the times of the parts of a plan, and of the first step with it."""
+    """Return the times of the parts of a plan, and the CPU seconds of the first step."""
     import recompute.torch as rt
 
     clock, read = Clock(), partitioner.read_joint
@@ -85,7 +85,7 @@ def time_plan(name: str, budget: str) -> tuple[Clock, float]:
 
 
 def main() -> int:
-    """Print a row for each model, and return 1 if a time exceeds its limit."""
+    """Print a table row for each model, and return 1 if a time exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
     parser.add_argument(
@@ -99,7 +99,7 @@ def main() -> int:
     by_min_cut = next(form for form in baselines() if form.name == "min_cut")
     print(table_head(HEAD), flush=True)
     faults = 0
-    first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # imports of Dynamo
+    first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # loads Dynamo
     for name in (name for name in CASES if any(fnmatch(name, part) for part in patterns)):
         min_cut_seconds = first_step(name, lambda model: by_min_cut.wrap(Run(model, "")))
         clock, own_seconds = time_plan(name, options.budget)
@@ -116,7 +116,7 @@ def main() -> int:
             own_seconds / min_cut_seconds,
         )
         print(table_row((name, clock.nodes, *(f"{value:.2f}" for value in seconds))), flush=True)
-    print(f"{faults} times above their limits", file=sys.stderr)
+    print(f"{faults} times exceed their limits", file=sys.stderr)
     return 1 if faults else 0
 
 

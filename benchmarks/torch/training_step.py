@@ -1,4 +1,4 @@
-"""One training step of a model in some form, its results, and the differences between two of them."""
+"""Run one training step of a model in some form, and compare the results of two steps."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torch import nn
 from recompute.benchmarks.torch.peak_meter import Measured, Meter
 
 SEED = 1234
-"""The seed of the random state at the beginning of each step."""
+"""The seed with which each step begins."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a step: loss, gradients and buffers by name, and the final random state."""
+    """The results of a step by name: loss, gradients, buffers, and the final random state."""
 
     tensors: dict[str, torch.Tensor]
 
     def differences(self, other: Outcome) -> list[str]:
-        """Return the names of tensors that are not bit-equal in both outcomes, each with the largest distance."""
+        """Return the names of the tensors that are not bit-equal, each with its distance."""
         names = sorted(self.tensors.keys() ^ other.tensors.keys())
-        lines = [f"{name}: only in one" for name in names]
+        lines = [f"{name}: missing in one outcome" for name in names]
         for name in self.tensors.keys() & other.tensors.keys():
             left, right = self.tensors[name], other.tensors[name]
             if not same_bits(left, right):
@@ -34,19 +34,19 @@ class Outcome:
 
 
 def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Return whether two tensors are bit-equal, including NaN."""
+    """Return whether two tensors have equal types, shapes and bits, including NaN."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
-    return torch.equal(raw(left), raw(right))
+    return torch.equal(bytes_of(left), bytes_of(right))
 
 
-def raw(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the bytes of a tensor, as a vector of type uint8."""
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor, as a uint8 vector."""
     return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
 
 
 def distance(left: torch.Tensor, right: torch.Tensor) -> float:
-    """Return the largest difference relative to the largest value; infinite if the shapes differ."""
+    """Return the largest difference divided by the largest value, or infinity if the shapes differ."""
     if left.shape != right.shape:
         return float("inf")
     scale = left.detach().double().abs().max().item() or 1.0
@@ -54,7 +54,7 @@ def distance(left: torch.Tensor, right: torch.Tensor) -> float:
 
 
 def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Outcome:
-    """Run the forward and the backward pass from a fixed random state, without gradients of earlier steps."""
+    """Clear the gradients, run the forward and the backward pass from a fixed seed, and return the results."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)
     loss = call(*inputs)
@@ -70,7 +70,7 @@ def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: t
 
 
 def meter_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
-    """Measure the peak and the FLOPs of one step. Its gradients are live at the end, and count."""
+    """Measure the peak and the FLOPs of one step. The peak includes the gradients."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)
     with Meter(resident(model, inputs)) as meter:
@@ -79,7 +79,7 @@ def meter_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tupl
 
 
 def seconds(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...], repeats: int) -> float:
-    """Return the time of the shortest of several steps."""
+    """Return the shortest time of `repeats` steps."""
     best = float("inf")
     for _ in range(repeats):
         model.zero_grad(set_to_none=True)

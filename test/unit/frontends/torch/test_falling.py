@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the programs are of PyTorch")
 
 from recompute.benchmarks.torch import falling  # noqa: E402
-from recompute.benchmarks.torch.falling import Step, faults_of, least_stated, plain, rises  # noqa: E402
+from recompute.benchmarks.torch.falling import Step, faults_of, lowest_stated_peak, plain, rises  # noqa: E402
 
 COMPILED = "no step: the smallest of 4 compiled steps needs 2.0 KiB (2048 bytes)"
 
@@ -25,7 +25,7 @@ COMPILED = "no step: the smallest of 4 compiled steps needs 2.0 KiB (2048 bytes)
     ],
 )
 def test_least_peak_is_read_from_a_refusal(refusal: str, least: int):
-    assert least_stated(refusal) == least
+    assert lowest_stated_peak(refusal) == least
 
 
 def test_rising_peaks_and_wrong_results_are_faults():
@@ -33,12 +33,14 @@ def test_rising_peaks_and_wrong_results_are_faults():
     assert rises(steps) == [(steps[0], steps[1])]
     assert rises([Step(0.9, 800), Step(0.8, 800)]) == []
     assert list(faults_of(steps, 1000, 0.0)) == [
-        "0.8: 865 bytes, budget 800",
-        "0.7: differs by 1.0e-01",
-        "0.6: the refusal states no peak",
-        "0.8: 865 bytes, 800 at 0.9",
+        "budget 0.8: 865 bytes exceed the 800 allowed",
+        "budget 0.7: a result differs by 1.0e-01",
+        "budget 0.6: the refusal states no peak",
+        "budget 0.8: 865 bytes, but only 800 at the larger budget 0.9",
     ]
-    assert list(faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)) == ["0.5: another random state"]
+    assert list(faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)) == [
+        "budget 0.5: the final random state differs"
+    ]
 
 
 def test_falling_budgets_of_one_program_have_no_fault(monkeypatch: pytest.MonkeyPatch):
